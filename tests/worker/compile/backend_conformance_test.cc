@@ -15,12 +15,12 @@
 #include "common/ir/vocabulary.h"
 #include "common/ir/workload_parser.h"
 #include "tests/common/schedule/random_trace.h"
+#include "tests/oracles/interpreter.h"
 #include "tests/worker/compile/c_backend.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 #include "worker/builder/link.h"
 #include "worker/compile/backend.h"
-#include "worker/compile/lower/interpreter.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::codegen {

@@ -8,12 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/verifier.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "tests/worker/compile/run_trace.h"
-#include "worker/compile/lower/interpreter.h"
 #include "worker/compile/lower/lower.h"
-#include "worker/compile/lower/verifier.h"
 
 namespace hone::codegen {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
+#include "tests/oracles/interpreter.h"
 #include "tests/server/tuner/space/exact_values.h"
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/workloads.h"
-#include "worker/compile/lower/interpreter.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::space {

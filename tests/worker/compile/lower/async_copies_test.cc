@@ -9,9 +9,9 @@
 #include "common/ir/interpreter.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
-#include "worker/compile/lower/interpreter.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/verifier.h"
 #include "worker/compile/lower/lower.h"
-#include "worker/compile/lower/verifier.h"
 
 namespace hone::lower {
 namespace {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "tests/common/schedule/seed_range.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/verifier.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
-#include "worker/compile/lower/interpreter.h"
 #include "worker/compile/lower/lower.h"
-#include "worker/compile/lower/verifier.h"
 
 namespace hone::lower {
 namespace {

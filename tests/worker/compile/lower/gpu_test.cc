@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/verifier.h"
 #include "tests/worker/compile/lower/gpu_trace.h"
-#include "worker/compile/lower/interpreter.h"
-#include "worker/compile/lower/verifier.h"
 
 namespace hone::lower {
 namespace {

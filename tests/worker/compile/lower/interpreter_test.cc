@@ -1,4 +1,4 @@
-#include "worker/compile/lower/interpreter.h"
+#include "tests/oracles/interpreter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

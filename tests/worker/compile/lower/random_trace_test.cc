@@ -16,11 +16,11 @@
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/common/schedule/shrink.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/verifier.h"
 #include "tests/worker/compile/lower/random_strides.h"
-#include "worker/compile/lower/interpreter.h"
 #include "worker/compile/lower/lower.h"
 #include "worker/compile/lower/passes.h"
-#include "worker/compile/lower/verifier.h"
 
 namespace hone::lower {
 namespace {

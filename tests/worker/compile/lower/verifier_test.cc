@@ -1,4 +1,4 @@
-#include "worker/compile/lower/verifier.h"
+#include "tests/oracles/verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

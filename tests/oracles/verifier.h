@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_COMPILE_LOWER_VERIFIER_H_
-#define HONE_WORKER_COMPILE_LOWER_VERIFIER_H_
+#ifndef HONE_TESTS_ORACLES_VERIFIER_H_
+#define HONE_TESTS_ORACLES_VERIFIER_H_
 
 #include "absl/status/status.h"
 #include "worker/compile/lower/lowered.h"
@@ -20,4 +20,4 @@ absl::Status Verify(const LoweredProgram& program);
 
 }  // namespace hone::lower
 
-#endif  // HONE_WORKER_COMPILE_LOWER_VERIFIER_H_
+#endif  // HONE_TESTS_ORACLES_VERIFIER_H_

@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_COMPILE_LOWER_GPU_LAUNCH_INTERPRETER_H_
-#define HONE_WORKER_COMPILE_LOWER_GPU_LAUNCH_INTERPRETER_H_
+#ifndef HONE_TESTS_ORACLES_LAUNCH_INTERPRETER_H_
+#define HONE_TESTS_ORACLES_LAUNCH_INTERPRETER_H_
 
 #include <cstdint>
 #include <utility>
@@ -12,9 +12,9 @@
 #include "absl/types/span.h"
 #include "common/base/rng.h"
 #include "common/ir/scalar.h"
-#include "worker/compile/lower/interpreter.h"
+#include "tests/oracles/interpreter.h"
+#include "tests/oracles/memory_model.h"
 #include "worker/compile/lower/lowered.h"
-#include "worker/compile/lower/memory_model.h"
 
 namespace hone::lower {
 
@@ -83,4 +83,4 @@ class LaunchInterpreter {
 
 }  // namespace hone::lower
 
-#endif  // HONE_WORKER_COMPILE_LOWER_GPU_LAUNCH_INTERPRETER_H_
+#endif  // HONE_TESTS_ORACLES_LAUNCH_INTERPRETER_H_

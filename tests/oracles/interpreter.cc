@@ -1,4 +1,4 @@
-#include "worker/compile/lower/interpreter.h"
+#include "tests/oracles/interpreter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include "common/ir/arithmetic.h"
 #include "common/ir/element_bytes.h"
 #include "common/ir/evaluate.h"
-#include "worker/compile/lower/gpu/launch_interpreter.h"
+#include "tests/oracles/launch_interpreter.h"
+#include "tests/oracles/memory_model.h"
 #include "worker/compile/lower/layout.h"
-#include "worker/compile/lower/memory_model.h"
 
 namespace hone::lower {
 namespace {

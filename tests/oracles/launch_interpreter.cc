@@ -1,4 +1,4 @@
-#include "worker/compile/lower/gpu/launch_interpreter.h"
+#include "tests/oracles/launch_interpreter.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_COMPILE_LOWER_MEMORY_MODEL_H_
-#define HONE_WORKER_COMPILE_LOWER_MEMORY_MODEL_H_
+#ifndef HONE_TESTS_ORACLES_MEMORY_MODEL_H_
+#define HONE_TESTS_ORACLES_MEMORY_MODEL_H_
 
 #include <cstdint>
 #include <deque>
@@ -121,4 +121,4 @@ class MemoryModel {
 
 }  // namespace hone::lower
 
-#endif  // HONE_WORKER_COMPILE_LOWER_MEMORY_MODEL_H_
+#endif  // HONE_TESTS_ORACLES_MEMORY_MODEL_H_

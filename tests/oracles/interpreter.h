@@ -1,5 +1,5 @@
-#ifndef HONE_WORKER_COMPILE_LOWER_INTERPRETER_H_
-#define HONE_WORKER_COMPILE_LOWER_INTERPRETER_H_
+#ifndef HONE_TESTS_ORACLES_INTERPRETER_H_
+#define HONE_TESTS_ORACLES_INTERPRETER_H_
 
 #include <cstdint>
 #include <vector>
@@ -41,4 +41,4 @@ absl::StatusOr<std::vector<ir::Scalars>> Interpret(const LoweredProgram& program
 
 }  // namespace hone::lower
 
-#endif  // HONE_WORKER_COMPILE_LOWER_INTERPRETER_H_
+#endif  // HONE_TESTS_ORACLES_INTERPRETER_H_

@@ -1,4 +1,4 @@
-#include "worker/compile/lower/memory_model.h"
+#include "tests/oracles/memory_model.h"
 
 #include <algorithm>
 
