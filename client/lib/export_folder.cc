@@ -171,6 +171,15 @@ absl::Status ExportFolder::Write(const std::string& file, absl::string_view cont
 absl::Status ExportFolder::Add(const ExportFacts& facts, std::vector<std::string> files) {
   const std::string note = facts.name + kSuffix;
   files.push_back(note);
+  for (const Added& other : added_) {
+    for (const std::string& file : files) {
+      if (absl::c_linear_search(shared_, file) || !absl::c_linear_search(other.files, file))
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          PathOf(file), " would be a file of ", other.facts.name, " and of ", facts.name,
+          "; export them into different folders, or one of them with another --name"));
+    }
+  }
   HONE_RETURN_IF_ERROR(Write(note, ToText(facts, files)));
   added_.push_back({facts, std::move(files)});
   return absl::OkStatus();

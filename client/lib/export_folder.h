@@ -58,7 +58,8 @@ class ExportFolder {
   absl::StatusOr<std::string> Scratch();
   // Writes a file there. Errors as for WriteFileAtomically.
   absl::Status Write(const std::string& file, absl::string_view content);
-  // Adds an export whose files are there.
+  // Adds an export whose files are there. InvalidArgument: another added export has one of the
+  // files, which is not shared.
   absl::Status Add(const ExportFacts& facts, std::vector<std::string> files);
 
   // Moves the files of all added exports to their places, and removes files of earlier exports that

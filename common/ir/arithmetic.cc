@@ -77,7 +77,7 @@ double FloatOp(Op op, double a, double b) {
       return static_cast<double>(
           std::erfc(-static_cast<long double>(a) * std::numbers::sqrt2_v<long double> / 2) / 2);
     case Op::kSigmoid:
-      return 1 / (1 + std::exp(-a));
+      return a < -700 ? std::exp(a) : 1 / (1 + std::exp(-a));  // exp(-a) may overflow
     case Op::kRound:
       return std::rint(a);
     case Op::kFloor:

@@ -36,7 +36,7 @@ struct CodeOptions {
 };
 
 // A generator of code. Stateless: calls from several threads are independent. The interpreter of
-// worker/compile/lower defines what the code computes; tests/worker/compile/backend_conformance.h
+// tests/oracles defines what the code computes; tests/worker/compile/backend_conformance_test.cc
 // checks it.
 class Backend {
  public:

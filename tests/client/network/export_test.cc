@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/lib/export_folder.h"
 #include "client/network/runtime/hone_network.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
@@ -253,6 +254,24 @@ TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
     const absl::Status status = Export(network, name).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << name << ": " << status;
   }
+}
+
+TEST_F(ExportTest, ExportsOfACallHaveDistinctFiles) {
+  char made[] = "/tmp/hone_exports_XXXXXX";
+  ASSERT_NE(mkdtemp(made), nullptr);
+  {
+    // The library of `a` would be a file of `liba`, too.
+    client::ExportFolder folder(made, /*overwrite=*/true, {"shared.c"});
+    for (const char* const file : {"liba.so", "shared.c"})
+      ASSERT_TRUE(folder.Write(file, "1").ok());
+    ASSERT_TRUE(folder.Add({.name = "a"}, {"liba.so", "shared.c"}).ok());
+    ASSERT_TRUE(folder.Add({.name = "b"}, {"shared.c"}).ok());
+    const absl::Status both = folder.Add({.name = "liba"}, {"liba.so"});
+    EXPECT_TRUE(absl::IsInvalidArgument(both));
+    EXPECT_THAT(both.message(), testing::HasSubstr("liba.so would be a file of a and of liba"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(made));
+  std::filesystem::remove_all(made);
 }
 
 TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {

@@ -278,5 +278,11 @@ TEST(InterpreterTest, SumsOfShortFormatsAreRoundedOnce) {
   }
 }
 
+// Powers of e inside of it overflow, but the result is only denormal.
+TEST(InterpreterTest, SigmoidOfSmallNumbersIsDenormal) {
+  const auto outputs = Compute("input A: f64[2]\noutput Y[i: 2] = sigmoid(A[i])", {{-720, -700.5}});
+  EXPECT_THAT(outputs[0], ElementsAre(std::exp(-720.0), std::exp(-700.5)));
+}
+
 }  // namespace
 }  // namespace hone::ir

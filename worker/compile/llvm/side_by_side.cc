@@ -31,6 +31,8 @@ int64_t IterationsSideBySide(const lower::LoweredProgram& program, const Stmt& l
     store = &program.stmts[store->children[0]];
   }
   if (store->kind != Stmt::Kind::kStore || store->reducer != ir::Reducer::kNone) return 1;
+  // Of iterations that store the same elements, the last one must win.
+  if (!program.atoms.DependsOn(store->indices[0], loop.var)) return 1;
   bool functions = false, reads = false;
   int bytes = 4;
   for (const ir::ExprId value : store->values) {

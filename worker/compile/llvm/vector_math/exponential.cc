@@ -72,10 +72,6 @@ Logistic LogisticOf(MathBuilder& m, Value* x, double low_f32, double low_f64) {
   return {m.DivideBySum(numerator, one, z), negative};
 }
 
-}  // namespace
-
-namespace {
-
 Value* RoundWithBias(MathBuilder& m, Value* x, int bias) {
   return m.Number(x, kRoundF32 + bias, kRoundF64 + bias);
 }
