@@ -258,12 +258,10 @@ absl::StatusOr<std::vector<std::vector<ExportedFile>>> ExportFolder::Commit() {
     std::vector<ExportedFile>& files = exported.emplace_back();
     for (const std::string& file : added.files) {
       const std::string path = PathOf(file);
-      // Another of these exports may have moved a file that they share.
-      const bool moved = std::any_of(exported.begin(), exported.end(), [&](const auto& others) {
-        return absl::c_any_of(others,
-                              [&](const ExportedFile& other) { return other.path == path; });
-      });
-      if (!moved) HONE_RETURN_IF_ERROR(moves.Move(absl::StrCat(scratch_, "/", file), path));
+      const std::string from = absl::StrCat(scratch_, "/", file);
+      // A shared file may have been moved with an export before.
+      const bool moved = absl::c_linear_search(shared_, file) && !fs::exists(from, error);
+      if (!moved) HONE_RETURN_IF_ERROR(moves.Move(from, path));
       files.push_back({path, static_cast<int64_t>(fs::file_size(path, error))});
       std::erase(replaced, file);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,7 +12,6 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
 #include "client/network/graph/operator_def.h"
-#include "client/network/onnx/empty_operand.h"
 #include "common/base/status_macros.h"
 
 namespace hone::onnx {
@@ -29,6 +29,36 @@ constexpr double kMaxFoldedPoints = 1 << 26;              // of all folded nodes
 constexpr size_t kMaxOutputs = 32;
 // Larger filled tensors are computed when they are first read.
 constexpr int64_t kComputedBytes = 4096;
+
+// The reduction of no elements; nullopt: undefined, or not a number of this type.
+std::optional<ir::Scalar> ReductionOfNone(absl::string_view op, ir::DType dtype) {
+  if (op == "ReduceSum" || op == "ReduceSumSquare" || op == "ReduceL1" || op == "ReduceL2")
+    return ir::CastTo(dtype, 0);
+  if (op == "ReduceProd") return ir::CastTo(dtype, 1);
+  if (op == "ReduceMax") return ir::ReducerIdentity(ir::Reducer::kMax, 0, dtype);
+  if (op == "ReduceMin") return ir::ReducerIdentity(ir::Reducer::kMin, 0, dtype);
+  if ((op == "ReduceLogSum" || op == "ReduceLogSumExp") && ir::IsFloat(dtype))
+    return ir::Scalar(-std::numeric_limits<double>::infinity());
+  return std::nullopt;
+}
+
+// The element that all of a result has although an operand is empty: a sum of no products, a
+// reduction of no elements, or padding of nothing. nullopt: no operand is empty, or ONNX does not
+// define the result (a mean of no elements, a padding with elements of the edge). `result`: the
+// type of the only output, which is not empty. Errors are those of the node's attributes.
+absl::StatusOr<std::optional<ir::Scalar>> ElementOfEmpty(const graph::NodeView& node,
+                                                         const TensorType& result) {
+  if (!node.Has(0) || node.Type(0).elements() > 0) return std::nullopt;
+  const std::string& op = node.node().op;
+  if (op == "MatMul") return ir::CastTo(result.dtype, 0);
+  if (op != "Pad") return ReductionOfNone(op, result.dtype);
+  HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "constant"));
+  if (mode != "constant") return std::nullopt;
+  if (!node.Has(2)) return ir::CastTo(result.dtype, 0);
+  if (!node.IsConstant(2)) return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> value, node.Elements(2));
+  return value.empty() ? std::nullopt : std::optional(value[0]);
+}
 
 }  // namespace
 

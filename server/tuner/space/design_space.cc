@@ -195,14 +195,14 @@ absl::Status DesignSpace::DoesNotReplay(const absl::Status& why) const {
 }
 
 absl::Status DesignSpace::Probe(const Probing& probing) {
-  const auto stages = static_cast<int64_t>(workload_->stages.size());
+  const auto stages = std::max<int64_t>(1, static_cast<int64_t>(workload_->stages.size()));
   int tries = probing.thorough || stages <= kManyStages ? kProbeTries : kFewTries;
   if (probing.failures != nullptr) {
     tries = static_cast<int>(
         std::clamp<int64_t>(*probing.failures / stages, std::min(tries, kFewProbes), tries));
   }
   const int probes = probing.thorough ? kProbes : kFewProbes;
-  // Seeded from the text, so that `derived_` is deterministic.
+  // Seeded from the text, so that a space is always tried with the same decisions, in this order.
   const Digest digest = DigestOf(text_);
   absl::Status last;
   int agreed = 0;

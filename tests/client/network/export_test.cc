@@ -260,7 +260,7 @@ TEST_F(ExportTest, ExportsOfACallHaveDistinctFiles) {
   char made[] = "/tmp/hone_exports_XXXXXX";
   ASSERT_NE(mkdtemp(made), nullptr);
   {
-    // The library of `a` would be a file of `liba`, too.
+    // Both `a` and `liba` have a file liba.so: a library for Python, and the kernel.
     client::ExportFolder folder(made, /*overwrite=*/true, {"shared.c"});
     for (const char* const file : {"liba.so", "shared.c"})
       ASSERT_TRUE(folder.Write(file, "1").ok());

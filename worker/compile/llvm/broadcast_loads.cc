@@ -7,7 +7,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/PatternMatch.h"
-#include "worker/compile/llvm/reduction_steps.h"
+#include "worker/compile/llvm/unrolled_loop.h"
 
 namespace hone::codegen {
 namespace {

@@ -11,9 +11,8 @@
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/llvm/lane_reduction.h"
 #include "worker/compile/llvm/parallel_for.h"
-#include "worker/compile/llvm/reduction_steps.h"
-#include "worker/compile/llvm/side_by_side.h"
 #include "worker/compile/llvm/tensor.h"
+#include "worker/compile/llvm/unrolled_loop.h"
 
 namespace hone::codegen {
 

@@ -6,7 +6,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "worker/compile/llvm/reduction_steps.h"
+#include "worker/compile/llvm/unrolled_loop.h"
 
 namespace hone::codegen {
 namespace {
