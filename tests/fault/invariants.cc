@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "tests/integration/process.h"
 
 namespace hone::fault {
@@ -168,16 +169,26 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
       failed.insert(AskedOf(record));
     }
   }
-  std::map<Key, double> fastest;
+  // The processes that measured a candidate in a job. A job that runs out of time publishes no
+  // candidate with fewer processes than others, unless it is much faster, and its last round may be
+  // cut, so that one process does not count.
+  std::map<Asked, int> processes;
   for (const Record& record : records) {
+    if (record.result.outcome == Outcome::kOk && !record.quarantined && !IsCombined(record)) {
+      ++processes[AskedOf(record)];
+    }
+  }
+  std::map<Key, const Record*> fastest;
+  for (const Record& record : records) {
+    const bool enough = IsCombined(record) || processes[AskedOf(record)] > record::kProcesses;
     if (record.policy.name != "confirm" || record.result.outcome != Outcome::kOk ||
-        record.quarantined || failed.contains(AskedOf(record))) {
+        record.quarantined || !enough || failed.contains(AskedOf(record))) {
       continue;
     }
-    double& best = fastest[{record.workload_digest, record.target, record.tolerance}];
-    if (best == 0 || record.result.latency_ns < best) best = record.result.latency_ns;
+    const Record*& best = fastest[{record.workload_digest, record.target, record.tolerance}];
+    if (best == nullptr || record.result.latency_ns < best->result.latency_ns) best = &record;
   }
-  for (const auto& [key, latency] : fastest) {
+  for (const auto& [key, confirmed] : fastest) {
     const auto& [workload, target, tolerance] = key;
     ++verdict.looked_at;
     const auto best =
@@ -189,10 +200,13 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
     }
     const record::MeasureResult& result = best->record.result;
     // Simulated latencies differ by steps of five percent.
-    if (result.latency_ns > 1.01 * latency) {
-      verdict.violations.push_back(
-          absl::StrFormat("workload %s: %s takes %.0f ns, and %.0f ns was confirmed", workload,
-                          Name(best->record), result.latency_ns, latency));
+    if (result.latency_ns > 1.01 * confirmed->result.latency_ns) {
+      verdict.violations.push_back(absl::StrFormat(
+          "workload %s: %s takes %.0f ns (median of %d processes), and %s took %.0f ns (%d)",
+          workload, Name(best->record), result.latency_ns, record::ProcessesOf(result),
+          Name(*confirmed), confirmed->result.latency_ns,
+          IsCombined(*confirmed) ? record::ProcessesOf(confirmed->result)
+                                 : processes[AskedOf(*confirmed)]));
     }
     const auto artifact = store.GetArtifact(result.artifact_digest);
     if (!artifact.ok() || DigestOf(*artifact).ToHex() != result.artifact_digest) {

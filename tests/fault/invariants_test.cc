@@ -2,9 +2,15 @@
 
 #include "tests/fault/invariants.h"
 
+#include <map>
+
+#include "common/base/digest.h"
+#include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/worker.pb.h"
+#include "tests/fakes/memory_store.h"
+#include "tests/server/store/done.h"
 
 namespace hone::fault {
 namespace {
@@ -114,6 +120,41 @@ TEST(InvariantsTest, RestoredBackupHoldsAcknowledgedRecords) {
   EXPECT_THAT(CheckAcknowledged({first}, ledger.acknowledged()).violations, SizeIs(1));
   const Ledger::Restoration lost = ledger.Restored(at_backup, {});
   EXPECT_THAT(lost.broken, SizeIs(1));
+}
+
+record::Record Confirmed(int64_t trial, double latency_ns) {
+  record::Record record{.workload_digest = "w", .target = "t", .job_id = "7", .trial = trial};
+  record.policy.name = "confirm";
+  record.candidate = {.space_digest = "s", .decisions = {trial}};
+  record.result.latency_ns = latency_ns;
+  record.result.artifact_digest = DigestOf("kernel").ToHex();
+  return record;
+}
+
+// A job publishes the fastest of the candidates that enough processes measured.
+TEST(InvariantsTest, BestIsTheFastestThatEnoughProcessesConfirmed) {
+  store::MemoryStore store;
+  ASSERT_TRUE(store::PutText(store, "w", "workload").ok());
+  ASSERT_TRUE(store::PutText(store, "s", "space").ok());
+  ASSERT_TRUE(store::PutArtifact(store, DigestOf("kernel").ToHex(), "kernel").ok());
+  for (int process = 0; process < record::kProcesses; ++process) {
+    ASSERT_TRUE(store::Append(store, Confirmed(1, 1100)).ok());
+    ASSERT_TRUE(store::Append(store, Confirmed(2, 1050)).ok());
+  }
+  record::Record combined = Confirmed(1, 1100);
+  combined.result.processes = record::kProcesses;
+  const auto published = store::Append(store, combined);
+  ASSERT_TRUE(published.ok()) << published.status();
+  ASSERT_TRUE(store::PublishBest(store, published->id).ok());
+  const auto violations = [&](const std::map<std::string, client::Best>& served) {
+    const auto records = AllRecords(store);
+    EXPECT_TRUE(records.ok()) << records.status();
+    return CheckBests(store, *records, served).violations;
+  };
+  EXPECT_THAT(violations({{"w", {.record = *published}}}), IsEmpty());
+  EXPECT_THAT(violations({}), SizeIs(1)) << "the server serves another";
+  ASSERT_TRUE(store::Append(store, Confirmed(2, 1050)).ok());
+  EXPECT_THAT(violations({{"w", {.record = *published}}}), SizeIs(1));
 }
 
 }  // namespace
