@@ -5,9 +5,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/format.h"
+#include "client/cli/output/format.h"
 #include "client/cli/suggested_command.h"
-#include "client/lib/client_config.h"
+#include "client/connection/client_config.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/certificate.h"
 

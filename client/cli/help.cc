@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/format.h"
-#include "client/cli/terminal.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/terminal.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 

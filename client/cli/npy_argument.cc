@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
-#include "client/lib/npy.h"
+#include "client/cli/npy.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/json_output.h"
-#include "client/cli/table.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/table.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/quiet_check.h"
+#include "client/cli/fleet/quiet_check.h"
+#include "client/cli/output/terminal.h"
 #include "client/cli/suggested_command.h"
-#include "client/cli/terminal.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {

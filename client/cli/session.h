@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "client/cli/globals.h"
 #include "client/cli/target_argument.h"
-#include "client/lib/connection.h"
-#include "client/lib/private_server.h"
+#include "client/connection/connection.h"
+#include "client/connection/private_server.h"
 
 namespace hone::cli {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/format.h"
+#include "client/cli/output/format.h"
 #include "common/base/nearest.h"
 
 namespace hone::cli {

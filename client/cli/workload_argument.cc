@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/cli/format.h"
+#include "client/cli/output/format.h"
 #include "client/cli/shell_word.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"

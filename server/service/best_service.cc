@@ -13,12 +13,12 @@
 #include "common/ir/signature.h"
 #include "common/record/given_inputs.h"
 #include "common/target/target.h"
+#include "server/job/actor/exceptions.h"
+#include "server/job/search/nearest.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/peaks.h"
 #include "server/service/task_request.h"
-#include "server/task/exceptions.h"
-#include "server/task/nearest.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
@@ -28,7 +28,7 @@ void BestService::LookupBest(Context*, const v1::LookupBestRequest* request, v1:
   if (!request->nearest()) return reply(FindBest(*request, response));
   // The search for a related workload makes design spaces, which takes longer.
   deps_.executor->Schedule([this, request, response, reply] {
-    reply(task::Attempt([&] { return FindBest(*request, response); }));
+    reply(job::Attempt([&] { return FindBest(*request, response); }));
   });
 }
 
@@ -61,7 +61,7 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
 
 absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
   HONE_RETURN_IF_ERROR(CheckTolerance(request.tolerance()));
-  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
+  HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload,
                         deps_.environment->Describe(request.workload()));
   std::string target = request.target();
   if (target == kNativeTarget) {
@@ -79,7 +79,7 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
     return FindNearest(request, workload, target, response);
   }
   HONE_RETURN_IF_ERROR(row.status());
-  task::Best best = MakeBest(*row, workload.flops);
+  job::Best best = MakeBest(*row, workload.flops);
   HONE_ASSIGN_OR_RETURN(best.trace,
                         deps_.environment->TraceText(row->space, row->record.candidate.decisions));
   *response = ToProto(best);
@@ -101,7 +101,7 @@ void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v
   if (!task.ok()) return reply(task.status());
   if (request->record() < 0) return reply(FieldError("record", "negative"));
   const auto answer = [this, task = *task, response, reply] {
-    reply(task::Attempt([&]() -> absl::Status {
+    reply(job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(const store::BestRow row,
                             deps_.store->LookupBest({.workload_digest = task.workload_digest,
                                                      .target = task.target,
@@ -112,7 +112,7 @@ void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v
   };
   const auto refuse = [this, task = *task, record = request->record(),
                        reply](const absl::Status& status) {
-    reply(task::Attempt([&] { return Explain(status, task, record); }));
+    reply(job::Attempt([&] { return Explain(status, task, record); }));
   };
   deps_.store->PinBest(*task, request->record(), deps_.authenticator->NameOf(*context),
                        [this, answer, refuse](absl::Status status) {
@@ -144,8 +144,8 @@ void BestService::UnpinBest(Context*, const v1::UnpinBestRequest* request, v1::U
   deps_.store->UnpinBest(*task, reply);
 }
 
-task::Best BestService::MakeBest(const store::BestRow& row, double flops) const {
-  task::Best best = WithPeaks(row.record, flops);
+job::Best BestService::MakeBest(const store::BestRow& row, double flops) const {
+  job::Best best = WithPeaks(row.record, flops);
   best.workload = row.workload;
   best.pinned_by = row.pin.by;
   best.pinned_unix_ms = row.pin.unix_ms;
@@ -153,18 +153,18 @@ task::Best BestService::MakeBest(const store::BestRow& row, double flops) const 
 }
 
 absl::StatusOr<v1::Best> BestService::Describe(const store::BestRow& row) const {
-  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload,
+  HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload,
                         deps_.environment->Describe(row.workload));
   v1::Best best = ToProto(MakeBest(row, workload.flops));
   SetPeaks(*deps_.fleet, workload, best);
   return best;
 }
 
-task::Best BestService::WithPeaks(const record::Record& record, double flops) const {
-  task::Best best = task::BestOf(record, flops, /*peak_gflops=*/0);
-  const task::SnapshotOr job = deps_.jobs->Get(record.job_id);
+job::Best BestService::WithPeaks(const record::Record& record, double flops) const {
+  job::Best best = job::BestOf(record, flops, /*peak_gflops=*/0);
+  const job::SnapshotOr job = deps_.jobs->Get(record.job_id);
   if (!job.ok()) return best;
-  for (const std::optional<task::Best>* result :
+  for (const std::optional<job::Best>* result :
        {&(*job)->best, &(*job)->default_schedule, &(*job)->given, &(*job)->own_best}) {
     if (!result->has_value()) continue;
     best.peak_gflops = std::max(best.peak_gflops, (*result)->peak_gflops);
@@ -174,12 +174,12 @@ task::Best BestService::WithPeaks(const record::Record& record, double flops) co
 }
 
 absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
-                                      const task::WorkloadInfo& workload, const std::string& target,
+                                      const job::WorkloadInfo& workload, const std::string& target,
                                       v1::Best* response) {
   HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
-  HONE_ASSIGN_OR_RETURN(const task::NearestBest nearest,
-                        task::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
-                                          request.tolerance()));
+  HONE_ASSIGN_OR_RETURN(const job::NearestBest nearest,
+                        job::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
+                                         request.tolerance()));
   *response = ToProto(nearest, workload);
   HONE_ASSIGN_OR_RETURN(std::string trace,
                         deps_.environment->TraceText(nearest.space, nearest.candidate.decisions));
@@ -196,7 +196,7 @@ absl::StatusOr<std::string> BestService::TargetText(const std::string& key,
   if (records.empty()) {
     return absl::NotFoundError(absl::StrCat("no best of a ", op, " is known on ", key));
   }
-  const task::SnapshotOr job = deps_.jobs->Get(records[0].job_id);
+  const job::SnapshotOr job = deps_.jobs->Get(records[0].job_id);
   if (job.ok()) return (*job)->spec.target;
   if (!absl::IsNotFound(job.status())) return job.status();
   // The job is of another store, or its row was compacted.

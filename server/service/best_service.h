@@ -27,15 +27,15 @@ class BestService {
  private:
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
   // Returns a published best without its trace. `flops` is that of its workload.
-  task::Best MakeBest(const store::BestRow& row, double flops) const;
+  job::Best MakeBest(const store::BestRow& row, double flops) const;
   // Returns a published best as a response.
   absl::StatusOr<v1::Best> Describe(const store::BestRow& row) const;
   // Returns the record as a best, with the peaks that are stored with its job.
-  task::Best WithPeaks(const record::Record& record, double flops) const;
+  job::Best WithPeaks(const record::Record& record, double flops) const;
   // Adds the shapes of both workloads to the error for pinning a record of another workload.
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,
                        int64_t record_id) const;
-  absl::Status FindNearest(const v1::LookupBestRequest& request, const task::WorkloadInfo& workload,
+  absl::Status FindNearest(const v1::LookupBestRequest& request, const job::WorkloadInfo& workload,
                            const std::string& target, v1::Best* response);
   // Returns the text of a target. NotFound: the operator was never measured on this target.
   // FailedPrecondition: only records of another store exist, and the target is neither a preset nor

@@ -13,9 +13,9 @@
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/job/actor/exceptions.h"
 #include "server/service/gate.h"
 #include "server/service/handler.h"
-#include "server/task/exceptions.h"
 
 namespace hone::service {
 
@@ -56,9 +56,8 @@ class GuardedService final : public grpc::Service {
                absl::Status (S::*handle)(const Request&, Response*)) {
     AddReady<Request, Response>(
         method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
-          executor_->Schedule([=] {
-            reply(task::Attempt([&] { return (service->*handle)(*request, response); }));
-          });
+          executor_->Schedule(
+              [=] { reply(job::Attempt([&] { return (service->*handle)(*request, response); })); });
         });
   }
   // Adds a handler that makes its own reactor and gets the arrival time of the call.
@@ -153,7 +152,7 @@ class GuardedService final : public grpc::Service {
 
   const Gate* const gate_;
   const Readiness* const readiness_;
-  task::Executor* const executor_;
+  job::Executor* const executor_;
   int count_ = 0;  // number of methods
 };
 

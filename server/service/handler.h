@@ -9,6 +9,11 @@
 #include "grpcpp/support/server_callback.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/job_manager.h"
+#include "server/job/search/draft_work.h"
+#include "server/job/search/model_work.h"
 #include "server/service/readiness.h"
 #include "server/service/server_observer.h"
 #include "server/service/standing_keeper.h"
@@ -16,11 +21,6 @@
 #include "server/service/watch_hub.h"
 #include "server/service/worker_memory.h"
 #include "server/store/store.h"
-#include "server/task/draft_work.h"
-#include "server/task/executor.h"
-#include "server/task/job_manager.h"
-#include "server/task/model_work.h"
-#include "server/task/task_environment.h"
 
 namespace hone::service {
 
@@ -32,11 +32,11 @@ struct Dependencies {
   store::Store* store = nullptr;
   fleet::Fleet* fleet = nullptr;
   fleet::ArtifactCache* artifacts = nullptr;
-  const task::TaskEnvironment* environment = nullptr;
-  task::Executor* executor = nullptr;  // for work that is too slow for gRPC's threads
-  task::JobManager* jobs = nullptr;
-  task::ModelWork* models = nullptr;
-  task::DraftWork* drafts = nullptr;
+  const job::TaskEnvironment* environment = nullptr;
+  job::Executor* executor = nullptr;  // for work that is too slow for gRPC's threads
+  job::JobManager* jobs = nullptr;
+  job::ModelWork* models = nullptr;
+  job::DraftWork* drafts = nullptr;
   StandingKeeper* standings = nullptr;
   WorkerMemory* worker_memory = nullptr;
   WatchHub* watches = nullptr;

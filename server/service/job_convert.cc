@@ -33,7 +33,7 @@ absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& a
                                         "'; there are: ", absl::StrJoin(names, ", ")));
 }
 
-std::vector<std::string> AllModelNames(const task::TaskEnvironment& environment) {
+std::vector<std::string> AllModelNames(const job::TaskEnvironment& environment) {
   std::vector<std::string> names;
   for (const cost_model::CostModelInfo& info : environment.CostModels()) {
     names.push_back(info.name);
@@ -41,19 +41,19 @@ std::vector<std::string> AllModelNames(const task::TaskEnvironment& environment)
   return names;
 }
 
-v1::JobState ToProto(task::JobState state) {
+v1::JobState ToProto(job::JobState state) {
   switch (state) {
-    case task::JobState::kPending:
+    case job::JobState::kPending:
       return v1::JOB_STATE_PENDING;
-    case task::JobState::kRunning:
+    case job::JobState::kRunning:
       return v1::JOB_STATE_RUNNING;
-    case task::JobState::kConfirming:
+    case job::JobState::kConfirming:
       return v1::JOB_STATE_CONFIRMING;
-    case task::JobState::kDone:
+    case job::JobState::kDone:
       return v1::JOB_STATE_DONE;
-    case task::JobState::kCancelled:
+    case job::JobState::kCancelled:
       return v1::JOB_STATE_CANCELLED;
-    case task::JobState::kFailed:
+    case job::JobState::kFailed:
       return v1::JOB_STATE_FAILED;
   }
   return v1::JOB_STATE_UNSPECIFIED;
@@ -61,8 +61,8 @@ v1::JobState ToProto(task::JobState state) {
 
 namespace {
 
-absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
-                                       const task::TaskEnvironment& environment) {
+absl::StatusOr<job::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
+                                      const job::TaskEnvironment& environment) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
@@ -91,17 +91,17 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
   if (!request.inputs_digest().empty() && !Digest::FromHex(request.inputs_digest()).ok()) {
     return FieldError("inputs_digest", "not 32 hex digits");
   }
-  task::JobSpec spec{.request_id = request.request_id(),
-                     .requested_target = request.target(),
-                     .max_trials = request.max_trials(),
-                     .max_time = absl::Milliseconds(request.max_time_ms()),
-                     .seed = request.seed(),
-                     .tolerance = request.tolerance(),
-                     .feature_set = request.feature_set(),
-                     .transfer = request.transfer(),
-                     .revalidate = request.revalidate(),
-                     .unpublished = request.unpublished(),
-                     .inputs_digest = request.inputs_digest()};
+  job::JobSpec spec{.request_id = request.request_id(),
+                    .requested_target = request.target(),
+                    .max_trials = request.max_trials(),
+                    .max_time = absl::Milliseconds(request.max_time_ms()),
+                    .seed = request.seed(),
+                    .tolerance = request.tolerance(),
+                    .feature_set = request.feature_set(),
+                    .transfer = request.transfer(),
+                    .revalidate = request.revalidate(),
+                    .unpublished = request.unpublished(),
+                    .inputs_digest = request.inputs_digest()};
   HONE_ASSIGN_OR_RETURN(
       spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
   HONE_ASSIGN_OR_RETURN(spec.strategy,
@@ -124,7 +124,7 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
     HONE_ASSIGN_OR_RETURN(spec.network, ToNetworkSpec(request, environment));
     return spec;
   }
-  HONE_ASSIGN_OR_RETURN(task::WorkloadInfo workload, environment.Describe(request.workload()));
+  HONE_ASSIGN_OR_RETURN(job::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
     const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
@@ -136,13 +136,13 @@ absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
 
 }  // namespace
 
-absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
-                                     const task::TaskEnvironment& environment) {
+absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                    const job::TaskEnvironment& environment) {
   return ReadSpec(request, environment);
 }
 
-absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
-                                     const task::TaskEnvironment& environment) {
+absl::StatusOr<job::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
+                                    const job::TaskEnvironment& environment) {
   v1::CreateJobRequest job;
   job.set_workload(request.workload());
   job.set_target(kNativeTarget);
@@ -153,7 +153,7 @@ absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   return ReadSpec(job, environment);
 }
 
-v1::Best ToProto(const task::Best& best) {
+v1::Best ToProto(const job::Best& best) {
   v1::Best message;
   *message.mutable_record() = record::ToProto(best.record);
   message.set_workload(best.workload);
@@ -166,7 +166,7 @@ v1::Best ToProto(const task::Best& best) {
   return message;
 }
 
-v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload) {
+v1::Best ToProto(const job::NearestBest& nearest, const job::WorkloadInfo& workload) {
   const record::Record& source = nearest.source.record;
   v1::Best message;
   // The adapted candidate was not measured, so its record has no result.
@@ -180,11 +180,11 @@ v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& wor
   from.set_workload(nearest.source.workload);
   from.set_distance(nearest.distance);
   *from.mutable_record() = record::ToProto(source);
-  from.set_gflops(task::BestOf(source, nearest.flops, /*peak_gflops=*/0).gflops);
+  from.set_gflops(job::BestOf(source, nearest.flops, /*peak_gflops=*/0).gflops);
   return message;
 }
 
-v1::Job ToProto(const task::JobSnapshot& snapshot) {
+v1::Job ToProto(const job::JobSnapshot& snapshot) {
   v1::Job message;
   message.set_id(snapshot.id);
   message.set_state(ToProto(snapshot.state));
@@ -270,7 +270,7 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   return message;
 }
 
-v1::FeatureTable ToProto(const task::FeatureTable& table) {
+v1::FeatureTable ToProto(const job::FeatureTable& table) {
   v1::FeatureTable message;
   message.set_feature_set(table.feature_set);
   message.set_target(table.target);

@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/fleet/worker.h"
-#include "server/task/job_types.h"
-#include "server/task/nearest.h"
-#include "server/task/task_environment.h"
+#include "server/job/actor/job_types.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/search/nearest.h"
 
 namespace hone::service {
 
@@ -27,24 +27,24 @@ inline constexpr char kNativeTarget[] = "native";
 // Converts the request to a spec, with defaults filled in and the workload in its printed form. The
 // caller must resolve the target. InvalidArgument: a field violates the limits above or those of
 // tuning.proto; the message names the field.
-absl::StatusOr<task::JobSpec> ToSpec(const v1::CreateJobRequest& request,
-                                     const task::TaskEnvironment& environment);
+absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                    const job::TaskEnvironment& environment);
 // Returns the spec of a job with default settings, for a draft. Otherwise as above.
-absl::StatusOr<task::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
-                                     const task::TaskEnvironment& environment);
-v1::Job ToProto(const task::JobSnapshot& snapshot);
-v1::JobState ToProto(task::JobState state);
+absl::StatusOr<job::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
+                                    const job::TaskEnvironment& environment);
+v1::Job ToProto(const job::JobSnapshot& snapshot);
+v1::JobState ToProto(job::JobState state);
 // Returns the name, or the default if the name is "". InvalidArgument: it is not one of the names.
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
                                    const std::string& standard,
                                    const std::vector<std::string>& names);
 // Returns the names of all cost models, including those that this build cannot make.
-std::vector<std::string> AllModelNames(const task::TaskEnvironment& environment);
-v1::Best ToProto(const task::Best& best);
+std::vector<std::string> AllModelNames(const job::TaskEnvironment& environment);
+v1::Best ToProto(const job::Best& best);
 // Without the trace.
-v1::Best ToProto(const task::NearestBest& nearest, const task::WorkloadInfo& workload);
+v1::Best ToProto(const job::NearestBest& nearest, const job::WorkloadInfo& workload);
 v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now);
-v1::FeatureTable ToProto(const task::FeatureTable& table);
+v1::FeatureTable ToProto(const job::FeatureTable& table);
 
 // Returns the page size for the requested one; 0 requests the default. InvalidArgument: the size is
 // negative.

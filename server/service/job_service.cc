@@ -14,14 +14,14 @@
 
 namespace hone::service {
 
-absl::Status JobService::Fill(const task::SnapshotOr& snapshot, v1::Job* response) const {
+absl::Status JobService::Fill(const job::SnapshotOr& snapshot, v1::Job* response) const {
   if (!snapshot.ok()) return snapshot.status();
   *response = ToProto(**snapshot);
   SetPeaks(*deps_.fleet, *response);
   return absl::OkStatus();
 }
 
-absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& request) const {
+absl::StatusOr<job::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& request) const {
   if (request.workload_digest().empty() || request.has_network())
     return ToSpec(request, *deps_.environment);
   if (!request.workload().empty()) {
@@ -39,7 +39,7 @@ absl::StatusOr<task::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& r
 
 void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* response,
                            Reply reply) {
-  absl::StatusOr<task::JobSpec> spec = ReadSpec(*request);
+  absl::StatusOr<job::JobSpec> spec = ReadSpec(*request);
   if (!spec.ok()) return reply(spec.status());
   const absl::Status writable = deps_.store->CheckWritable();
   if (!writable.ok() || request->validate_only()) return reply(writable);
@@ -62,7 +62,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
         deps_.jobs->Create(std::move(spec),
-                           [this, reply, response](const task::SnapshotOr& snapshot) {
+                           [this, reply, response](const job::SnapshotOr& snapshot) {
                              reply(Fill(snapshot, response));
                            });
       });
@@ -70,7 +70,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
 
 void JobService::DraftSchedule(Context*, const v1::DraftScheduleRequest* request,
                                v1::DraftedSchedule* response, Reply reply) {
-  absl::StatusOr<task::JobSpec> spec = ToSpec(*request, *deps_.environment);
+  absl::StatusOr<job::JobSpec> spec = ToSpec(*request, *deps_.environment);
   if (!spec.ok()) return reply(spec.status());
   absl::StatusOr<std::string> target = DescribedTarget(request->target(), *deps_.fleet);
   if (!target.ok()) return reply(target.status());
@@ -102,7 +102,7 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
                                   v1::ListJobsResponse* response) {
   HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
-  absl::StatusOr<std::vector<std::shared_ptr<const task::JobSnapshot>>> jobs =
+  absl::StatusOr<std::vector<std::shared_ptr<const job::JobSnapshot>>> jobs =
       deps_.jobs->List(page_size, request.page_token());
   if (absl::IsNotFound(jobs.status())) {
     return FieldError("page_token", "not a page token of this server");
@@ -128,7 +128,7 @@ void JobService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Jo
   }
   deps_.jobs->Resume(request->id(), request->max_trials(),
                      absl::Milliseconds(request->max_time_ms()),
-                     [this, reply, response](const task::SnapshotOr& snapshot) {
+                     [this, reply, response](const job::SnapshotOr& snapshot) {
                        reply(Fill(snapshot, response));
                      });
 }

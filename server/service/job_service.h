@@ -23,8 +23,8 @@ class JobService {
 
  private:
   // As ToSpec; also reads the text of a workload that the request names by its digest.
-  absl::StatusOr<task::JobSpec> ReadSpec(const v1::CreateJobRequest& request) const;
-  absl::Status Fill(const task::SnapshotOr& snapshot, v1::Job* response) const;
+  absl::StatusOr<job::JobSpec> ReadSpec(const v1::CreateJobRequest& request) const;
+  absl::Status Fill(const job::SnapshotOr& snapshot, v1::Job* response) const;
 
   const Dependencies& deps_;
 };

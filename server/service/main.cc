@@ -27,6 +27,8 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_log.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/job/child_preflight.h"
 #include "server/service/exit_code.h"
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
@@ -36,8 +38,6 @@
 #include "server/service/server.h"
 #include "server/service/server_flags.h"
 #include "server/store/store.h"
-#include "server/task/child_preflight.h"
-#include "server/task/compiler_environment.h"
 #include "spdlog/spdlog.h"
 
 namespace hone {
@@ -169,7 +169,7 @@ int Run(const service::Flags& flags) {
     metrics = *std::move(started);
     options->observer = metrics.get();
   }
-  task::ChildPreflight preflight({.command = service::PreflightCommand()});
+  job::ChildPreflight preflight({.command = service::PreflightCommand()});
   options->preflight = &preflight;
   if (const absl::Status can = service::CheckCanStart(*options); !can.ok()) {
     return Fail(kFailure, "cannot start", can);
@@ -183,7 +183,7 @@ int Run(const service::Flags& flags) {
     return Fail(kFailure, absl::StrCat("the store ", name), store.status());
   }
   absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(
-      *std::move(options), *std::move(store), task::MakeCompilerEnvironment(threads));
+      *std::move(options), *std::move(store), job::MakeCompilerEnvironment(threads));
   if (!server.ok()) return Fail(kFailure, "cannot start", server.status());
   if (metrics != nullptr) {
     metrics->Watch([raw = server->get()] { return raw->Stats(); });

@@ -30,46 +30,46 @@ absl::Status CheckKnown(absl::string_view field, const std::string& name,
       field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
 }
 
-absl::StatusOr<task::ModelChoice> ToChoice(const v1::ModelChoice& choice,
-                                           const task::TaskEnvironment& environment) {
+absl::StatusOr<job::ModelChoice> ToChoice(const v1::ModelChoice& choice,
+                                          const job::TaskEnvironment& environment) {
   HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), AllModelNames(environment)));
   HONE_RETURN_IF_ERROR(
       CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
-  return task::ModelChoice{choice.name(), choice.feature_set()};
+  return job::ModelChoice{choice.name(), choice.feature_set()};
 }
 
 template <typename Request>
-absl::StatusOr<task::RecordedTaskQuery> ToRecordQuery(const Request& request) {
+absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
   HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
   HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
   if (request.max_records() < 0 || request.max_records() > kMaxModelRecords) {
     return FieldError("max_records", absl::StrCat("not from 0 to ", kMaxModelRecords));
   }
-  task::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
+  job::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
   if (request.max_records() > 0) query.max_records = request.max_records();
   return query;
 }
 
 }  // namespace
 
-absl::StatusOr<task::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
-                                            const task::TaskEnvironment& environment) {
-  task::TrainingQuery query{.seed = request.seed()};
+absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
+                                           const job::TaskEnvironment& environment) {
+  job::TrainingQuery query{.seed = request.seed()};
   HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
   HONE_ASSIGN_OR_RETURN(query.model, ToChoice(request.model(), environment));
   if (query.model.name.empty()) query.model.name = environment.default_cost_model();
   return query;
 }
 
-absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
-                                              const task::TaskEnvironment& environment) {
-  task::EvaluationQuery query{.held_out_trials = request.held_out_trials(), .seed = request.seed()};
+absl::StatusOr<job::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
+                                             const job::TaskEnvironment& environment) {
+  job::EvaluationQuery query{.held_out_trials = request.held_out_trials(), .seed = request.seed()};
   HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
   if (request.models_size() > kMaxModels) {
     return FieldError("models", absl::StrCat("more than ", kMaxModels));
   }
   for (const v1::ModelChoice& choice : request.models()) {
-    HONE_ASSIGN_OR_RETURN(task::ModelChoice model, ToChoice(choice, environment));
+    HONE_ASSIGN_OR_RETURN(job::ModelChoice model, ToChoice(choice, environment));
     query.models.push_back(std::move(model));
   }
   if (query.models.empty()) {
@@ -116,7 +116,7 @@ v1::StoredModel ToProto(const store::ModelRow& row) {
   return message;
 }
 
-v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation) {
+v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation) {
   v1::EvaluateModelsResponse message;
   message.set_target(evaluation.target);
   message.set_workloads(evaluation.tasks);
@@ -127,7 +127,7 @@ v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation) {
     row.set_reason(reason);
     row.set_count(count);
   }
-  for (const task::ModelScore& score : evaluation.scores) {
+  for (const job::ModelScore& score : evaluation.scores) {
     v1::ModelScore& row = *message.add_scores();
     row.set_model(score.model);
     row.set_feature_set(score.feature_set);

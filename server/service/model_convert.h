@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 #include "hone/v1/tuning.pb.h"
+#include "server/job/search/model_work.h"
 #include "server/store/store.h"
-#include "server/task/model_work.h"
 #include "server/tuner/cost_model/registry.h"
 
 namespace hone::service {
@@ -16,14 +16,14 @@ inline constexpr int kMaxHeldOut = 64;
 
 // Converts a request to a query, with defaults filled in. InvalidArgument: a number is out of
 // range, or a text or a list is too long; the message names the field.
-absl::StatusOr<task::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
-                                            const task::TaskEnvironment& environment);
-absl::StatusOr<task::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
-                                              const task::TaskEnvironment& environment);
+absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
+                                           const job::TaskEnvironment& environment);
+absl::StatusOr<job::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
+                                             const job::TaskEnvironment& environment);
 
 v1::ModelKind ToProto(const cost_model::CostModelInfo& info);
 v1::StoredModel ToProto(const store::ModelRow& row);
-v1::EvaluateModelsResponse ToProto(const task::ModelEvaluation& evaluation);
+v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation);
 
 }  // namespace hone::service
 

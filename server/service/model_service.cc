@@ -19,7 +19,7 @@ namespace {
 constexpr absl::Duration kMaxWork = absl::Minutes(10);
 
 // The context is valid while the work runs, because the work finishes the reactor at its end.
-task::WorkLimit LimitOf(Context* context, absl::Time now) {
+job::WorkLimit LimitOf(Context* context, absl::Time now) {
   return {.deadline = std::min(absl::FromChrono(context->deadline()), now + kMaxWork),
           .cancelled = [context] { return context->IsCancelled(); }};
 }
@@ -41,7 +41,7 @@ absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
 
 void ModelService::TrainModel(Context* context, const v1::TrainModelRequest* request,
                               v1::StoredModel* response, Reply reply) {
-  absl::StatusOr<task::TrainingQuery> query = ToQuery(*request, *deps_.environment);
+  absl::StatusOr<job::TrainingQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return reply(query.status());
   // Before the minutes of the training, whose result could not be stored.
   if (absl::Status writable = deps_.store->CheckWritable(); !writable.ok()) return reply(writable);
@@ -54,10 +54,10 @@ void ModelService::TrainModel(Context* context, const v1::TrainModelRequest* req
 
 void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequest* request,
                                   v1::EvaluateModelsResponse* response, Reply reply) {
-  absl::StatusOr<task::EvaluationQuery> query = ToQuery(*request, *deps_.environment);
+  absl::StatusOr<job::EvaluationQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return reply(query.status());
   deps_.models->Evaluate(*std::move(query), LimitOf(context, deps_.clock->Now()),
-                         [reply, response](const absl::StatusOr<task::ModelEvaluation>& found) {
+                         [reply, response](const absl::StatusOr<job::ModelEvaluation>& found) {
                            if (found.ok()) *response = ToProto(*found);
                            reply(found.status());
                          });
@@ -70,7 +70,7 @@ absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& r
   }
   HONE_ASSIGN_OR_RETURN(const std::string target, DescribedTarget(request.target(), *deps_.fleet));
   HONE_ASSIGN_OR_RETURN(
-      const task::FeatureTable table,
+      const job::FeatureTable table,
       deps_.environment->DescribeFeatures(request.trace(), target, request.feature_set()));
   *response = ToProto(table);
   return absl::OkStatus();

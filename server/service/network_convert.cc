@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/job/scheduler/task_scheduler.h"
 #include "server/service/field_error.h"
 #include "server/service/job_convert.h"
-#include "server/task/scheduler/task_scheduler.h"
 
 namespace hone::service {
 namespace {
@@ -33,7 +33,7 @@ absl::Status CheckWeights(const v1::NetworkTask& task, int networks, const std::
                                         " networks"));
 }
 
-absl::Status ReadNetworks(const v1::NetworkRequest& request, task::NetworkSpec& spec) {
+absl::Status ReadNetworks(const v1::NetworkRequest& request, job::NetworkSpec& spec) {
   if (request.networks_size() > kMostNetworks) {
     return FieldError("network.networks", absl::StrCat("more than ", kMostNetworks));
   }
@@ -60,8 +60,8 @@ absl::Status ReadNetworks(const v1::NetworkRequest& request, task::NetworkSpec& 
   return absl::OkStatus();
 }
 
-absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnvironment& environment,
-                       task::NetworkSpec& spec) {
+absl::Status ReadTasks(const v1::NetworkRequest& request, const job::TaskEnvironment& environment,
+                       job::NetworkSpec& spec) {
   if (request.tasks().empty()) return FieldError("network.tasks", "missing");
   if (request.tasks_size() > kMostNetworkTasks) {
     return FieldError("network.tasks", absl::StrCat("more than ", kMostNetworkTasks));
@@ -71,7 +71,7 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnviro
     const v1::NetworkTask& task = request.tasks(i);
     const std::string field = absl::StrCat("network.tasks[", i, "]");
     HONE_RETURN_IF_ERROR(CheckWeights(task, request.networks_size(), field));
-    absl::StatusOr<task::WorkloadInfo> workload = environment.Describe(task.workload());
+    absl::StatusOr<job::WorkloadInfo> workload = environment.Describe(task.workload());
     if (!workload.ok()) return FieldError(field, workload.status().message());
     const auto [first, is_new] = known.try_emplace(workload->digest, i);
     if (!is_new) {
@@ -85,16 +85,16 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const task::TaskEnviro
 }
 
 // Whether the sum of the tasks' latencies is confirmed.
-bool IsConfirmed(const task::NetworkState& state) {
-  return std::all_of(
-      state.tasks.begin(), state.tasks.end(),
-      [](const task::NetworkTaskState& task) { return task.confirmed && !task.disturbed; });
+bool IsConfirmed(const job::NetworkState& state) {
+  return std::all_of(state.tasks.begin(), state.tasks.end(), [](const job::NetworkTaskState& task) {
+    return task.confirmed && !task.disturbed;
+  });
 }
 
 }  // namespace
 
-absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
-                                                const task::TaskEnvironment& environment) {
+absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                               const job::TaskEnvironment& environment) {
   if (!request.workload().empty())
     return FieldError("workload", "cannot be combined with a network");
   if (!request.workload_digest().empty()) {
@@ -109,24 +109,24 @@ absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& requ
   const v1::NetworkRequest& network = request.network();
   if (network.patience() < 0) return FieldError("network.patience", "negative");
   if (network.early_stop() < 0) return FieldError("network.early_stop", "negative");
-  task::NetworkSpec spec{.name = network.name(),
-                         .patience = network.patience(),
-                         .early_stop = network.early_stop(),
-                         .only_missing = network.only_missing()};
+  job::NetworkSpec spec{.name = network.name(),
+                        .patience = network.patience(),
+                        .early_stop = network.early_stop(),
+                        .only_missing = network.only_missing()};
   HONE_ASSIGN_OR_RETURN(spec.objective, Choose("network.objective", network.objective(), "latency",
-                                               task::ObjectiveNames()));
+                                               job::ObjectiveNames()));
   if (spec.objective == kEarlyStop && spec.early_stop == 0) {
     return FieldError("network.early_stop", "missing for the objective early-stop");
   }
-  HONE_ASSIGN_OR_RETURN(
-      spec.scheduler, Choose("network.scheduler", network.scheduler(), task::kDefaultTaskScheduler,
-                             task::TaskSchedulerNames()));
+  HONE_ASSIGN_OR_RETURN(spec.scheduler,
+                        Choose("network.scheduler", network.scheduler(), job::kDefaultTaskScheduler,
+                               job::TaskSchedulerNames()));
   HONE_RETURN_IF_ERROR(ReadNetworks(network, spec));
   HONE_RETURN_IF_ERROR(ReadTasks(network, environment, spec));
   return spec;
 }
 
-v1::NetworkRequest RequestToProto(const task::NetworkSpec& spec) {
+v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
   v1::NetworkRequest message;
   message.set_name(spec.name);
   for (size_t j = 0; j < spec.network_names.size(); ++j) {
@@ -143,25 +143,25 @@ v1::NetworkRequest RequestToProto(const task::NetworkSpec& spec) {
   return message;
 }
 
-v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job) {
-  const task::NetworkSpec& spec = *job.spec.network;
-  const task::NetworkState state = job.network.value_or(task::NetworkState());
+v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job) {
+  const job::NetworkSpec& spec = *job.spec.network;
+  const job::NetworkState state = job.network.value_or(job::NetworkState());
   v1::NetworkProgress message;
   message.set_name(spec.name);
   message.set_task_count(static_cast<int>(spec.tasks.size()));
-  message.set_latency_ns(task::NetworkLatency(spec, state));
-  message.set_default_latency_ns(task::DefaultNetworkLatency(spec, state));
+  message.set_latency_ns(job::NetworkLatency(spec, state));
+  message.set_default_latency_ns(job::DefaultNetworkLatency(spec, state));
   if (!state.tasks.empty()) message.set_confirmed(IsConfirmed(state));
   for (size_t i = 0; i < spec.tasks.size(); ++i) {
     v1::NetworkTaskProgress& progress = *message.add_tasks();
     progress.set_workload(spec.tasks[i].workload);
     progress.mutable_weights()->Assign(spec.tasks[i].weights.begin(), spec.tasks[i].weights.end());
     if (i >= state.tasks.size()) continue;  // the job has not begun
-    const task::NetworkTaskState& task = state.tasks[i];
+    const job::NetworkTaskState& task = state.tasks[i];
     progress.set_workload_digest(task.workload_digest);
     progress.set_operator_(task.op);
-    if (const auto known = task::JobStateFromName(task.state); known.ok()) {
-      progress.set_job(task::TaskJobId(job.id, i));
+    if (const auto known = job::JobStateFromName(task.state); known.ok()) {
+      progress.set_job(job::TaskJobId(job.id, i));
       progress.set_state(ToProto(*known));
     }
     progress.set_trials(task.trials);
@@ -174,7 +174,7 @@ v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job) {
     progress.set_peak_gflops(task.peak_gflops);
     progress.set_error(task.error);
   }
-  for (const task::NetworkEstimate& estimate : state.estimates) {
+  for (const job::NetworkEstimate& estimate : state.estimates) {
     v1::NetworkEstimate& entry = *message.add_estimates();
     entry.set_wall_ms(estimate.wall_ms);
     entry.set_trials(estimate.trials);

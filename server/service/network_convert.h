@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 #include "hone/v1/tuning.pb.h"
-#include "server/task/job_types.h"
-#include "server/task/task_environment.h"
+#include "server/job/actor/job_types.h"
+#include "server/job/actor/task_environment.h"
 
 namespace hone::service {
 
@@ -14,12 +14,12 @@ inline constexpr int kMostNetworks = 64;
 // Converts the networks of a request, with defaults filled in and workloads in their printed form.
 // REQUIRES: the request has networks. InvalidArgument: a field violates tuning.proto or the limits
 // above; the message names the field.
-absl::StatusOr<task::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
-                                                const task::TaskEnvironment& environment);
+absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                               const job::TaskEnvironment& environment);
 // Without the tasks.
-v1::NetworkRequest RequestToProto(const task::NetworkSpec& spec);
+v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec);
 // REQUIRES: it is a job of networks.
-v1::NetworkProgress ProgressToProto(const task::JobSnapshot& job);
+v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job);
 
 }  // namespace hone::service
 

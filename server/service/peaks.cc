@@ -51,11 +51,11 @@ void SetPeaks(const fleet::Fleet& fleet, v1::Job& job) {
   }
 }
 
-void SetPeaks(const fleet::Fleet& fleet, const task::WorkloadInfo& workload, v1::Best& best) {
+void SetPeaks(const fleet::Fleet& fleet, const job::WorkloadInfo& workload, v1::Best& best) {
   Peaks peaks = OfWorkers(fleet, best.record().target());
   Raise(best, peaks);
   if (const auto record = record::FromProto(best.record()); record.ok() && peaks.gflops > 0) {
-    peaks.gflops = std::max(peaks.gflops, task::LeastPeakOf(workload, *record));
+    peaks.gflops = std::max(peaks.gflops, job::LeastPeakOf(workload, *record));
   }
   best.set_peak_gflops(workload.has_fma_peak ? peaks.gflops : 0);
   best.set_read_gbps(peaks.read_gbps);

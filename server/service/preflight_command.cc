@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/command_line.h"
-#include "server/task/compiler_environment.h"
-#include "server/task/exceptions.h"
-#include "server/task/first_work.h"
-#include "server/task/job_codec.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/job/actor/exceptions.h"
+#include "server/job/actor/job_codec.h"
+#include "server/job/search/first_work.h"
 
 namespace hone::service {
 namespace {
@@ -73,11 +73,11 @@ std::vector<std::string> PreflightCommand() {
 std::optional<int> RunPreflightCommand(int argc, char** argv) {
   if (argc != 2 || absl::string_view(argv[1]) != kName) return std::nullopt;
   LimitThisProcess();
-  const absl::StatusOr<task::JobSpec> spec = task::DecodeSpec(ReadAll(STDIN_FILENO));
+  const absl::StatusOr<job::JobSpec> spec = job::DecodeSpec(ReadAll(STDIN_FILENO));
   if (!spec.ok()) return kUsageExitCode;
-  const absl::Status thrown = task::CatchExceptions([&] {
-    const auto environment = task::MakeCompilerEnvironment(/*threads=*/1);
-    task::DoFirstWork(*environment, *spec, [](absl::string_view step) { Say("step", step); });
+  const absl::Status thrown = job::CatchExceptions([&] {
+    const auto environment = job::MakeCompilerEnvironment(/*threads=*/1);
+    job::DoFirstWork(*environment, *spec, [](absl::string_view step) { Say("step", step); });
   });
   if (!thrown.ok()) Say("error", thrown.message());
   _exit(thrown.ok() ? 0 : kFailure);  // destructors are not needed

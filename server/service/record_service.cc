@@ -10,12 +10,12 @@
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
+#include "server/job/actor/exceptions.h"
+#include "server/job/unfinished_job.h"
 #include "server/service/field_error.h"
 #include "server/service/job_convert.h"
 #include "server/service/record_stream.h"
 #include "server/service/task_request.h"
-#include "server/task/exceptions.h"
-#include "server/task/unfinished_job.h"
 
 namespace hone::service {
 namespace {
@@ -116,10 +116,10 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
   if (!task.ok()) return reply(task.status());
   const std::string by = deps_.authenticator->NameOf(*context);
   deps_.executor->Schedule([this, task = *std::move(task), by, reply, response] {
-    const absl::Status unused = task::Attempt([&]() -> absl::Status {
+    const absl::Status unused = job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(
           const std::string job,
-          task::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task));
+          job::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task));
       if (job.empty()) return absl::OkStatus();
       return absl::FailedPreconditionError(
           absl::StrCat("job ", job, " measures this workload: wait for its end, or cancel it"));
@@ -144,7 +144,7 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
 void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* request,
                                 v1::BackupStoreResponse* response, Reply reply) {
   deps_.executor->Schedule([this, context, reply, request, response] {
-    reply(task::Attempt([&]() -> absl::Status {
+    reply(job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(
           const store::BackupReport report,
           deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness)));
@@ -169,7 +169,7 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
         .keep_unix_ms = request->keep_unix_ms(),
         .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
         .dry_run = request->dry_run()};
-    reply(task::Attempt([&]() -> absl::Status {
+    reply(job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(const store::CompactReport report,
                             deps_.store->Compact(options, CancelledBy(context, deps_.readiness)));
       response->set_records_removed(report.records_removed);

@@ -8,14 +8,14 @@
 #include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
-#include "server/task/exceptions.h"
+#include "server/job/actor/exceptions.h"
 
 namespace hone::service {
 namespace {
 
-absl::Status CheckWorkload(const task::TaskEnvironment& environment, const std::string& digest,
+absl::Status CheckWorkload(const job::TaskEnvironment& environment, const std::string& digest,
                            const std::string& text) {
-  HONE_ASSIGN_OR_RETURN(const task::WorkloadInfo workload, environment.Describe(text));
+  HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload, environment.Describe(text));
   if (workload.digest == digest) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the workload's digest is ", workload.digest, ", not ", digest));
@@ -35,7 +35,7 @@ absl::Status CheckListable(const store::ImportBatch& batch) {
 
 }  // namespace
 
-ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
+ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
                            const absl::Status& refused)
     : export_(store, std::move(query)), executor_(executor) {
   if (!refused.ok()) {
@@ -47,7 +47,7 @@ ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, task::
 
 void ExportWriter::Next() {
   if (sent_ == lines_.size()) {
-    const absl::Status read = task::Attempt([this]() -> absl::Status {
+    const absl::Status read = job::Attempt([this]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(lines_, export_.Next());
       return absl::OkStatus();
     });
@@ -71,8 +71,8 @@ void ExportWriter::OnWriteDone(bool ok) {
   executor_->Schedule([this] { Next(); });
 }
 
-ImportReader::ImportReader(store::Store* store, const task::TaskEnvironment* environment,
-                           task::Executor* executor, const absl::Status& refused,
+ImportReader::ImportReader(store::Store* store, const job::TaskEnvironment* environment,
+                           job::Executor* executor, const absl::Status& refused,
                            v1::ImportRecordsResponse* response)
     : store_(store),
       executor_(executor),
@@ -91,7 +91,7 @@ void ImportReader::OnReadDone(bool ok) {
   // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
-    const absl::Status fed = task::Attempt([this] { return import_.Feed(chunk_.data()); });
+    const absl::Status fed = job::Attempt([this] { return import_.Feed(chunk_.data()); });
     if (!fed.ok()) {
       Finish(rpc::ToGrpc(fed));
       return;
@@ -103,7 +103,7 @@ void ImportReader::OnReadDone(bool ok) {
 void ImportReader::End() {
   // If the caller disconnected too early, the last line is missing, which is detected here.
   store::ImportBatch batch;
-  const absl::Status listable = task::Attempt([&]() -> absl::Status {
+  const absl::Status listable = job::Attempt([&]() -> absl::Status {
     HONE_ASSIGN_OR_RETURN(batch, std::move(import_).Finish());
     return CheckListable(batch);
   });

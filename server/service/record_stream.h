@@ -7,11 +7,11 @@
 #include "grpcpp/support/server_callback.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/tuning.pb.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/task_environment.h"
 #include "server/store/exchange/record_export.h"
 #include "server/store/exchange/record_import.h"
 #include "server/store/store.h"
-#include "server/task/executor.h"
-#include "server/task/task_environment.h"
 
 // Streams of exports and imports. Each deletes itself when it is done. Reading the store and
 // checking lines happens on the executor, not on gRPC's threads.
@@ -21,7 +21,7 @@ namespace hone::service {
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
  public:
   // If `refused` is not OK, the stream ends with it at once.
-  ExportWriter(store::Store* store, store::RecordQuery query, task::Executor* executor,
+  ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
                const absl::Status& refused);
   void OnWriteDone(bool ok) override;
   void OnDone() override { delete this; }
@@ -31,7 +31,7 @@ class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
   void Next();
 
   store::RecordExport export_;
-  task::Executor* const executor_;
+  job::Executor* const executor_;
   std::string lines_;  // lines of which the first sent_ bytes were sent
   size_t sent_ = 0;
   v1::TextChunk chunk_;
@@ -40,8 +40,8 @@ class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
 // Receives an import, checks each part when it arrives, and stores the whole import at its end.
 class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
  public:
-  ImportReader(store::Store* store, const task::TaskEnvironment* environment,
-               task::Executor* executor, const absl::Status& refused,
+  ImportReader(store::Store* store, const job::TaskEnvironment* environment,
+               job::Executor* executor, const absl::Status& refused,
                v1::ImportRecordsResponse* response);
   void OnReadDone(bool ok) override;
   void OnDone() override { delete this; }
@@ -51,7 +51,7 @@ class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
   void End();
 
   store::Store* const store_;
-  task::Executor* const executor_;
+  job::Executor* const executor_;
   v1::ImportRecordsResponse* const response_;
   store::RecordImport import_;
   v1::TextChunk chunk_;

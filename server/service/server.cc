@@ -67,7 +67,7 @@ absl::Status CheckCanStart(const ServerOptions& options) {
 }
 
 Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
-               std::unique_ptr<task::TaskEnvironment> environment)
+               std::unique_ptr<job::TaskEnvironment> environment)
     : options_(std::move(options)),
       authenticator_(options_.tokens),
       certificates_(options_.security),
@@ -75,9 +75,9 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       uploads_(&steady_clock_, options_.uploads),
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
-      pool_(std::make_unique<task::ThreadPool>(options_.threads)),
+      pool_(std::make_unique<job::ThreadPool>(options_.threads)),
       store_(std::move(store)) {
-  const task::JobServices services{
+  const job::JobServices services{
       .clock = &clock_,
       .steady_clock = &steady_clock_,
       .store = store_.get(),
@@ -87,9 +87,9 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       .environment = environment_.get(),
       .executor = pool_.get(),
       .preflight = options_.preflight};
-  jobs_ = std::make_unique<task::JobManager>(services, options_.job);
-  models_ = std::make_unique<task::ModelWork>(services, options_.job.respect_timing_lock);
-  drafts_ = std::make_unique<task::DraftWork>(services, options_.job);
+  jobs_ = std::make_unique<job::JobManager>(services, options_.job);
+  models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
+  drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
   standings_ =
       std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{.clock = &clock_,
                                                                     .steady_clock = &steady_clock_,
@@ -147,7 +147,7 @@ Server::~Server() { Shutdown(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     ServerOptions options, std::unique_ptr<store::Store> store,
-    std::unique_ptr<task::TaskEnvironment> environment) {
+    std::unique_ptr<job::TaskEnvironment> environment) {
   auto server = std::unique_ptr<Server>(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
@@ -207,7 +207,7 @@ ServerStats Server::Stats() const {
                               {"stolen", counts.stolen},
                               {"poisoned", counts.poisoned}}};
   for (const auto& [state, count] : jobs_->States()) {
-    stats.jobs[std::string(task::JobStateName(state))] = count;
+    stats.jobs[std::string(job::JobStateName(state))] = count;
   }
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;

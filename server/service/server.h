@@ -21,6 +21,11 @@
 #include "common/rpc/token_table.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/preflight.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/job_manager.h"
+#include "server/job/search/model_work.h"
 #include "server/service/audit_log.h"
 #include "server/service/listener.h"
 #include "server/service/readiness.h"
@@ -31,11 +36,6 @@
 #include "server/service/watch_hub.h"
 #include "server/service/worker_memory.h"
 #include "server/store/store.h"
-#include "server/task/executor.h"
-#include "server/task/job_manager.h"
-#include "server/task/model_work.h"
-#include "server/task/preflight.h"
-#include "server/task/task_environment.h"
 
 namespace hone::service {
 
@@ -56,12 +56,12 @@ struct ServerOptions {
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; may be null
   // Checks jobs before they start. Outlives the server; if null, jobs are not checked.
-  task::Preflight* preflight = nullptr;
+  job::Preflight* preflight = nullptr;
   // The server belongs to the clients of one user. A job without a WatchJob stream for
   // unwatched_limit is cancelled, and all other unfinished jobs are cancelled at the end.
   bool private_mode = false;
   fleet::FleetOptions fleet;
-  task::JobOptions job;
+  job::JobOptions job;
   // How long CreateJob waits for a worker of its target, because a worker and a job may be started
   // at the same time. Must be less than the 20 s deadline of the clients' calls.
   absl::Duration target_wait = absl::Seconds(15);
@@ -89,7 +89,7 @@ class Server {
   // PermissionDenied: see CheckListeners. Other errors are those of the audit log and the store.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       ServerOptions options, std::unique_ptr<store::Store> store,
-      std::unique_ptr<task::TaskEnvironment> environment);
+      std::unique_ptr<job::TaskEnvironment> environment);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -119,7 +119,7 @@ class Server {
  private:
   bool StopWork(absl::Duration limit);
   Server(ServerOptions options, std::unique_ptr<store::Store> store,
-         std::unique_ptr<task::TaskEnvironment> environment);
+         std::unique_ptr<job::TaskEnvironment> environment);
   // Returns the options of the fleet, with its callbacks set.
   fleet::FleetOptions OptionsOfFleet();
   absl::Status Listen();
@@ -142,11 +142,11 @@ class Server {
   fleet::ArtifactCache artifacts_;
   UploadHandler uploads_;
   fleet::Fleet fleet_;
-  const std::unique_ptr<task::TaskEnvironment> environment_;
-  std::unique_ptr<task::ThreadPool> pool_;
-  std::unique_ptr<task::JobManager> jobs_;
-  std::unique_ptr<task::ModelWork> models_;
-  std::unique_ptr<task::DraftWork> drafts_;
+  const std::unique_ptr<job::TaskEnvironment> environment_;
+  std::unique_ptr<job::ThreadPool> pool_;
+  std::unique_ptr<job::JobManager> jobs_;
+  std::unique_ptr<job::ModelWork> models_;
+  std::unique_ptr<job::DraftWork> drafts_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;

@@ -12,8 +12,8 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/fleet/fleet.h"
+#include "server/job/actor/executor.h"
 #include "server/store/store.h"
-#include "server/task/executor.h"
 
 namespace hone::service {
 
@@ -34,7 +34,7 @@ class StandingKeeper {
     const Clock* steady_clock = nullptr;  // for deadlines
     fleet::Fleet* fleet = nullptr;
     store::Store* store = nullptr;
-    task::Executor* executor = nullptr;  // for reads of the changes of other replicas
+    job::Executor* executor = nullptr;  // for reads of the changes of other replicas
   };
   explicit StandingKeeper(const Dependencies& deps) : deps_(deps) {}
 

@@ -23,12 +23,12 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
     next_read_ = now + kInterval;
     return true;
   }
-  void Send(const task::SnapshotOr& snapshot, absl::Time now) {
+  void Send(const job::SnapshotOr& snapshot, absl::Time now) {
     absl::MutexLock lock(&mutex_);
     if (finished_ || writing_) return;
     if (!snapshot.ok()) return FinishLocked(snapshot.status());
-    const task::JobSnapshot& job = **snapshot;
-    const bool last = task::HasEnded(job.state);
+    const job::JobSnapshot& job = **snapshot;
+    const bool last = job::HasEnded(job.state);
     if (!last && (job.version == version_ || now < next_)) return;
     version_ = job.version;
     next_ = now + kInterval;

@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "grpcpp/support/server_callback.h"
 #include "hone/v1/tuning.pb.h"
-#include "server/task/job_manager.h"
+#include "server/job/job_manager.h"
 
 namespace hone::service {
 
@@ -24,7 +24,7 @@ class WatchHub {
  public:
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);
 
-  WatchHub(const Clock* clock, const task::JobManager* jobs, const fleet::Fleet* fleet)
+  WatchHub(const Clock* clock, const job::JobManager* jobs, const fleet::Fleet* fleet)
       : clock_(clock), jobs_(jobs), fleet_(fleet) {}
 
   // Returns the reactor of a new stream, which deletes itself when it is done.
@@ -42,7 +42,7 @@ class WatchHub {
   void Close(Stream* stream);
 
   const Clock* const clock_;
-  const task::JobManager* const jobs_;
+  const job::JobManager* const jobs_;
   const fleet::Fleet* const fleet_;
   mutable absl::Mutex mutex_;
   std::map<Stream*, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);

@@ -37,7 +37,9 @@ std::vector<Room> Rooms() {
                                           "server/tuner/cost_model", "server/tuner/search"};
   const std::vector<std::string> server_domain =
       Join(Join(common, tuner), {"server/fleet", "server/store"});
-  const std::vector<std::string> all_server = Join(server_domain, {"server/task"});
+  const std::vector<std::string> all_server = Join(server_domain, {"server/job"});
+  const std::vector<std::string> network = {"client/network/graph", "client/network/runtime",
+                                            "client/network/plan", "client/network/export"};
   return {
       {"proto", {}},
       {"common/base", {}},
@@ -64,10 +66,12 @@ std::vector<Room> Rooms() {
       {"server/fleet", common},
       {"server/store", common},
       // The stored forms of jobs.
-      {"server/task/job_codec.cc", Join(server_domain, {"server/task", "proto"})},
-      {"server/task/network_codec.cc", Join(server_domain, {"server/task", "proto"})},
-      {"server/task/search_event.cc", Join(server_domain, {"server/task", "proto"})},
-      {"server/task", server_domain},
+      {"server/job/actor/job_codec.cc", Join(server_domain, {"server/job", "proto"})},
+      {"server/job/actor/network_codec.cc", Join(server_domain, {"server/job", "proto"})},
+      {"server/job/actor/search_event.cc", Join(server_domain, {"server/job", "proto"})},
+      // A job and its confirmation call each other.
+      {"server/job", Join(server_domain, {"server/confirm"})},
+      {"server/confirm", Join(server_domain, {"server/job"})},
       {"server/service", Join(all_server, {"proto"})},
       {"server/research/lab", all_server},
       {"worker/agent", Join(common, {"proto"})},
@@ -76,15 +80,17 @@ std::vector<Room> Rooms() {
       {"worker/builder", Join(common, {"worker/compile", "proto"})},
       {"worker/runner", Join(common, {"proto"})},
       {"client/lookup", {"common/target"}},
-      {"client/lib", Join(common, {"proto", "client/lookup"})},
+      {"client/connection", Join(common, {"proto"})},
       // Exported networks contain the runtime, which is plain C.
       {"client/network/runtime", {"common/target"}},
       {"client/network/graph", {"common/ir"}},
-      {"client/network/onnx", Join(common, {"client/lib", "client/network/graph"})},
-      {"client/network",
-       Join(common, {"client/lib", "client/network/graph", "client/network/runtime"})},
-      {"client/cli", Join(common, {"client/lib", "client/network", "client/network/onnx"})},
-      {"client/python", Join(common, {"client/lib"})},
+      {"client/network/onnx", Join(common, {"client/network/graph"})},
+      // The plan takes the tensors of kernels from their headers.
+      {"client/network/plan", Join(common, network)},
+      {"client/network/export",
+       Join(Join(common, network), {"client/connection", "client/lookup"})},
+      {"client/cli", Join(Join(common, network), {"client/connection", "client/network/onnx"})},
+      {"client/python", Join(common, {"client/connection"})},
   };
 }
 
@@ -99,21 +105,21 @@ struct Package {
 std::vector<Package> Packages() {
   return {
       // Domain code uses plain structs. The main programs of the builder and the runner read framed
-      // messages; three files of server/task write the stored forms of jobs.
+      // messages; three files of server/job write the stored forms of jobs.
       {"a generated protocol header",
        {"hone/v1/"},
-       {"common/record", "server/service", "server/task/job_codec.cc",
-        "server/task/network_codec.cc", "server/task/search_event.cc", "worker/agent", "client/lib",
-        "worker/builder/main.cc", "worker/runner/main.cc"}},
+       {"common/record", "server/service", "server/job/actor/job_codec.cc",
+        "server/job/actor/network_codec.cc", "server/job/actor/search_event.cc", "worker/agent",
+        "client/connection", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
        {"client/network/onnx/model_file.cc", "common/record", "common/rpc/error_details.cc",
-        "server/service", "server/task/job_codec.cc", "server/task/network_codec.cc",
-        "server/task/search_event.cc", "server/task/stored_message.h", "worker/agent", "client/lib",
-        "worker/builder/main.cc", "worker/runner/main.cc"}},
+        "server/service", "server/job/actor/job_codec.cc", "server/job/actor/network_codec.cc",
+        "server/job/actor/search_event.cc", "server/job/actor/stored_message.h", "worker/agent",
+        "client/connection", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"gRPC",
        {"grpcpp/", "grpc/", "grpc++/"},
-       {"common/rpc", "server/service", "worker/agent", "client/lib"}},
+       {"common/rpc", "server/service", "worker/agent", "client/connection"}},
       {"LLVM", {"llvm/", "llvm-c/"}, {"worker/compile", "worker/builder"}},
       {"LLD", {"lld/"}, {"worker/builder"}},
       {"SQLite", {"sqlite3"}, {"server/store/sqlite"}},
@@ -128,8 +134,8 @@ std::vector<Package> Packages() {
       // Applications link client/lookup, which uses the standard library alone.
       {"Abseil",
        {"absl/"},
-       {"common", "server", "worker", "client/lib", "client/network", "client/cli", "client/python",
-        "client/network/onnx"}},
+       {"common", "server", "worker", "client/connection", "client/network", "client/cli",
+        "client/python", "client/network/onnx"}},
       {"xxHash", {"xxhash"}, {"common/base", "client/network/runtime/weights_memory.c"}},
       {"libseccomp", {"seccomp.h"}, {"worker/runner"}},
       {"the CUDA driver", {"cuda.h", "nvml.h"}, {"worker/runner"}},

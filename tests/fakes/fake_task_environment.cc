@@ -17,7 +17,7 @@
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/model_file.h"
 
-namespace hone::task {
+namespace hone::job {
 namespace {
 
 struct Parsed {
@@ -343,4 +343,4 @@ double FakeLatency(const std::vector<int64_t>& decisions) {
   return latency;
 }
 
-}  // namespace hone::task
+}  // namespace hone::job

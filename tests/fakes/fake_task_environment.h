@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/task/task_environment.h"
+#include "server/job/actor/task_environment.h"
 
-namespace hone::task {
+namespace hone::job {
 
 // A task environment for workloads of the form "fake NAME SIZE". Each has a searched space with
 // three decisions of SIZE values each, and a space without decisions for the default schedule. A
@@ -72,6 +72,6 @@ class FakeTaskEnvironment final : public TaskEnvironment {
 // ns for the default schedule.
 double FakeLatency(const std::vector<int64_t>& decisions);
 
-}  // namespace hone::task
+}  // namespace hone::job
 
 #endif  // HONE_TESTS_FAKES_FAKE_TASK_ENVIRONMENT_H_

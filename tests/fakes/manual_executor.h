@@ -7,9 +7,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
-#include "server/task/executor.h"
+#include "server/job/actor/executor.h"
 
-namespace hone::task {
+namespace hone::job {
 
 // Queues work until RunAll is called, and then runs it in order in the caller's thread.
 // Thread-safe.
@@ -42,6 +42,6 @@ class ManualExecutor final : public Executor {
   std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hone::task
+}  // namespace hone::job
 
 #endif  // HONE_TESTS_FAKES_MANUAL_EXECUTOR_H_

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/lib/connection.h"
+#include "client/connection/connection.h"
 #include "tests/integration/process.h"
 
 namespace hone::fault {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/lib/api.h"
+#include "client/connection/api.h"
 #include "common/record/record.h"
 #include "server/store/store.h"
 #include "tests/fault/ledger.h"

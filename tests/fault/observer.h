@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "client/lib/connection.h"
+#include "client/connection/connection.h"
 #include "tests/fault/ledger.h"
 
 namespace hone::fault {

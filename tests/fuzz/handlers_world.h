@@ -15,6 +15,9 @@
 #include "grpcpp/support/status.h"
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
+#include "server/job/job_manager.h"
+#include "server/job/search/draft_work.h"
+#include "server/job/search/model_work.h"
 #include "server/service/listener.h"
 #include "server/service/readiness.h"
 #include "server/service/services.h"
@@ -23,9 +26,6 @@
 #include "server/service/watch_hub.h"
 #include "server/service/worker_memory.h"
 #include "server/store/store.h"
-#include "server/task/draft_work.h"
-#include "server/task/job_manager.h"
-#include "server/task/model_work.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
@@ -59,7 +59,7 @@ class HandlersWorld {
   void CheckWhatMustHold();
 
   const std::string& folder() const { return folder_; }
-  task::JobManager& jobs() { return jobs_; }
+  job::JobManager& jobs() { return jobs_; }
 
  private:
   // Runs scheduled work and writes. Returns whether there was any.
@@ -72,17 +72,17 @@ class HandlersWorld {
   rpc::ServerCertificates certificates_;
   service::Readiness readiness_;
   const std::unique_ptr<store::Store> store_;
-  task::ManualExecutor executor_;
+  job::ManualExecutor executor_;
   fleet::ArtifactCache artifacts_;
   service::UploadHandler uploads_;
   fleet::Fleet fleet_;
   service::StandingKeeper standings_;
   service::WorkerMemory worker_memory_;
-  task::FakeTaskEnvironment environment_;
-  const task::JobServices services_;
-  task::JobManager jobs_;
-  task::ModelWork models_;
-  task::DraftWork drafts_;
+  job::FakeTaskEnvironment environment_;
+  const job::JobServices services_;
+  job::JobManager jobs_;
+  job::ModelWork models_;
+  job::DraftWork drafts_;
   service::WatchHub watches_;
   service::Services handlers_;
   std::unique_ptr<service::Listener> listener_;

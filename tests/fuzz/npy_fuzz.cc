@@ -1,5 +1,5 @@
 // A NumPy file is refused, or its data lies within the given bytes.
-#include "client/lib/npy.h"
+#include "client/cli/npy.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,9 +2,9 @@
 // request.
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
+#include "server/job/actor/compiler_environment.h"
 #include "server/service/job_convert.h"
 #include "server/service/worker_convert.h"
-#include "server/task/compiler_environment.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -14,7 +14,7 @@ using hone::fuzz::Require;
 void CreateJob(absl::string_view bytes) {
   hone::v1::CreateJobRequest request;
   if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
-  static const auto* const environment = hone::task::MakeCompilerEnvironment(1).release();
+  static const auto* const environment = hone::job::MakeCompilerEnvironment(1).release();
   const auto spec = hone::service::ToSpec(request, *environment);
   Require(spec.ok() || absl::IsInvalidArgument(spec.status()), "a refusal is InvalidArgument",
           spec.status().ToString());

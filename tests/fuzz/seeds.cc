@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/npy.h"
+#include "client/cli/npy.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
@@ -15,9 +15,9 @@
 #include "common/target/target.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
+#include "server/job/actor/job_codec.h"
+#include "server/job/actor/search_event.h"
 #include "server/store/blob_codec.h"
-#include "server/task/job_codec.h"
-#include "server/task/search_event.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/flat_forest.h"
 #include "server/tuner/cost_model/model_file.h"
@@ -166,15 +166,15 @@ void WriteMessages() {
   synchronize.set_free_build_slots(2);
   synchronize.set_free_run_slots(1);
   Write("request", "synchronize", absl::StrCat(std::string(1, 1), synchronize.SerializeAsString()));
-  task::JobSpec spec;
+  job::JobSpec spec;
   spec.workload = kWorkload;
-  Write("stored_row", "spec", task::EncodeSpec(spec));
-  Write("stored_row", "snapshot", task::EncodeSnapshot(task::JobSnapshot{}));
-  task::ProposeEvent propose{.number = 3, .asked = 8};
+  Write("stored_row", "spec", job::EncodeSpec(spec));
+  Write("stored_row", "snapshot", job::EncodeSnapshot(job::JobSnapshot{}));
+  job::ProposeEvent propose{.number = 3, .asked = 8};
   propose.proposals.push_back({record.candidate, 7});
-  Write("stored_row", "propose", task::Encode("job", propose).payload);
+  Write("stored_row", "propose", job::Encode("job", propose).payload);
   Write("stored_row", "tell",
-        task::Encode("job", task::TellEvent{4, {{.trial = 7, .latency_ns = 1e6}}}).payload);
+        job::Encode("job", job::TellEvent{4, {{.trial = 7, .latency_ns = 1e6}}}).payload);
   const std::string header = client::NpyHeader(ir::DType::kF32, {2, 3});
   Write("npy", "matrix", header + std::string(24, '\1'));
   Write("handlers", "tuning", fuzz::TuningScript(/*on_disk=*/false));

@@ -21,8 +21,8 @@
 #include "hone/v1/process.pb.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
-#include "server/task/job_codec.h"
-#include "server/task/search_event.h"
+#include "server/job/actor/job_codec.h"
+#include "server/job/actor/search_event.h"
 #include "tests/fuzz/handlers_script.h"
 
 namespace hone::fuzz {
@@ -154,12 +154,11 @@ TEST(SeedsTest, StoredMessagesParse) {
 }
 
 TEST(SeedsTest, StoredRowsDecode) {
-  EXPECT_TRUE(task::DecodeSpec(Seed("stored_row/spec")).ok());
-  EXPECT_TRUE(task::DecodeSnapshot(Seed("stored_row/snapshot")).ok());
+  EXPECT_TRUE(job::DecodeSpec(Seed("stored_row/spec")).ok());
+  EXPECT_TRUE(job::DecodeSnapshot(Seed("stored_row/snapshot")).ok());
   EXPECT_TRUE(
-      task::DecodePropose({.kind = task::kProposeKind, .payload = Seed("stored_row/propose")})
-          .ok());
-  EXPECT_TRUE(task::DecodeTell({.kind = task::kTellKind, .payload = Seed("stored_row/tell")}).ok());
+      job::DecodePropose({.kind = job::kProposeKind, .payload = Seed("stored_row/propose")}).ok());
+  EXPECT_TRUE(job::DecodeTell({.kind = job::kTellKind, .payload = Seed("stored_row/tell")}).ok());
 }
 
 }  // namespace

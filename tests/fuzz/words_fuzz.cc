@@ -1,7 +1,7 @@
 // Short texts from command lines and rows: digests, addresses, targets, durations, operators with
 // their keys.
 #include "absl/strings/str_split.h"
-#include "client/cli/format.h"
+#include "client/cli/output/format.h"
 #include "common/base/digest.h"
 #include "common/operator/operator.h"
 #include "common/rpc/address.h"

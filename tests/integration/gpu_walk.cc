@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/npy.h"
+#include "client/cli/npy.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/onnx/import.h"
 #include "common/base/file.h"

@@ -17,7 +17,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/task/job_codec.h"
+#include "server/job/actor/job_codec.h"
 #include "tests/integration/hone_home.h"
 
 namespace hone::integration {
@@ -98,8 +98,8 @@ class JobCrashTest : public ::testing::Test {
     const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owner(statement, sqlite3_finalize);
     if (statement == nullptr || sqlite3_step(statement) != SQLITE_ROW) return "";
     const auto job =
-        task::DecodeSnapshot({static_cast<const char*>(sqlite3_column_blob(statement, 0)),
-                              static_cast<size_t>(sqlite3_column_bytes(statement, 0))});
+        job::DecodeSnapshot({static_cast<const char*>(sqlite3_column_blob(statement, 0)),
+                             static_cast<size_t>(sqlite3_column_bytes(statement, 0))});
     if (!job.ok() || !job->risky_step.has_value()) return "";
     return absl::StrCat(job->risky_step->server, " ", job->risky_step->name);
   }

@@ -1,5 +1,5 @@
-/* The bytes of a network's plan, which hone_network.c reads and client/network/plan.cc writes. All
- * numbers are little-endian. The header is followed by the tensors, steps, kernels, checks,
+/* The bytes of a network's plan, which hone_network.c reads and client/network/plan/plan.cc writes.
+ * All numbers are little-endian. The header is followed by the tensors, steps, kernels, checks,
  * buffers, inputs, outputs and texts, without gaps. Text is given by its offset in the texts, and
  * ends with a zero. */
 #ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/task/executor.h"
+#include "server/job/actor/executor.h"
 
 namespace hone::lab {
 namespace {
@@ -62,7 +62,7 @@ absl::StatusOr<Results> RunExperiment(const Experiment& experiment, const Benche
       experiment.variants.size(),
       std::vector<RunPlaces>(experiment.sets.size(), RunPlaces(experiment.seeds)));
   {
-    task::ThreadPool pool(std::max(1, threads));
+    job::ThreadPool pool(std::max(1, threads));
     for (size_t v = 0; v < experiment.variants.size(); ++v) {
       const Variant& variant = experiment.variants[v];
       for (size_t s = 0; s < experiment.sets.size(); ++s) {

@@ -242,13 +242,13 @@ absl::Status JudgeModels(const Flags& flags) {
   for (const std::string& name : names) {
     HONE_ASSIGN_OR_RETURN(sets.emplace_back(), LoadRecordedSet(folder, name));
   }
-  task::EvaluationQuery query{.records = {.max_records = flags.candidates},
-                              .seed = static_cast<uint64_t>(std::max(flags.seeds, 1))};
+  job::EvaluationQuery query{.records = {.max_records = flags.candidates},
+                             .seed = static_cast<uint64_t>(std::max(flags.seeds, 1))};
   for (const std::string& model : flags.models) {
     if (flags.features.empty()) query.models.push_back({model, ""});
     for (const std::string& features : flags.features) query.models.push_back({model, features});
   }
-  HONE_ASSIGN_OR_RETURN(const task::ModelEvaluation evaluation, EvaluateOnSets(sets, query));
+  HONE_ASSIGN_OR_RETURN(const job::ModelEvaluation evaluation, EvaluateOnSets(sets, query));
   std::fputs(EvaluationText(evaluation).c_str(), stdout);
   return absl::OkStatus();
 }

@@ -16,9 +16,9 @@
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/job/actor/job_codec.h"
 #include "server/store/store.h"
-#include "server/task/compiler_environment.h"
-#include "server/task/job_codec.h"
 
 namespace hone::lab {
 namespace {
@@ -36,7 +36,7 @@ absl::Status WriteSet(const RecordedSet& set, store::Store& store) {
   }
   store.PutJob(
       {.id = set.name,
-       .request = task::EncodeSpec(
+       .request = job::EncodeSpec(
            {.workload = file.workload.ToText(), .target_key = target.Key(), .target = set.target}),
        .state = "done",
        .created_unix_ms = set.recorded_unix_ms},
@@ -66,8 +66,8 @@ absl::Status WriteSetsToStore(const std::vector<RecordedSet>& sets, const std::s
   return absl::OkStatus();
 }
 
-absl::StatusOr<task::ModelEvaluation> EvaluateOnSets(const std::vector<RecordedSet>& sets,
-                                                     const task::EvaluationQuery& query) {
+absl::StatusOr<job::ModelEvaluation> EvaluateOnSets(const std::vector<RecordedSet>& sets,
+                                                    const job::EvaluationQuery& query) {
   std::string folder = (std::filesystem::temp_directory_path() / "hone-lab-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("making ", folder));
   const absl::Cleanup remove_folder = [&folder] {
@@ -77,24 +77,24 @@ absl::StatusOr<task::ModelEvaluation> EvaluateOnSets(const std::vector<RecordedS
   const std::string path = folder + "/hone.db";
   HONE_RETURN_IF_ERROR(WriteSetsToStore(sets, path));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::OpenSqliteStore(path));
-  const std::unique_ptr<task::TaskEnvironment> environment =
-      task::MakeCompilerEnvironment(/*threads=*/1);
+  const std::unique_ptr<job::TaskEnvironment> environment =
+      job::MakeCompilerEnvironment(/*threads=*/1);
   const SystemClock clock;
-  return task::EvaluateModels({.clock = &clock,
-                               .store = store.get(),
-                               .environment = environment.get(),
-                               .pause = [] { return absl::OkStatus(); }},
-                              query);
+  return job::EvaluateModels({.clock = &clock,
+                              .store = store.get(),
+                              .environment = environment.get(),
+                              .pause = [] { return absl::OkStatus(); }},
+                             query);
 }
 
-std::string EvaluationText(const task::ModelEvaluation& evaluation) {
+std::string EvaluationText(const job::ModelEvaluation& evaluation) {
   std::string text = absl::StrFormat(
       "%d candidates of %d workloads; %s\n\n| model | features | held out | top-1 | top-5 | peak | "
       "pairs | RMSE | calibration | in 1 spread | in 2 | µs each | train ms "
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       evaluation.candidates, evaluation.tasks,
       evaluation.left_out.Total() > 0 ? evaluation.left_out.ToText() : "none left out");
-  for (const task::ModelScore& score : evaluation.scores) {
+  for (const job::ModelScore& score : evaluation.scores) {
     absl::StrAppendFormat(
         &text,
         "| %s | %s | %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.2f | %.0f |\n",

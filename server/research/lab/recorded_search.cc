@@ -5,7 +5,7 @@
 
 #include "absl/memory/memory.h"
 #include "common/base/status_macros.h"
-#include "server/task/compiler_environment.h"
+#include "server/job/actor/compiler_environment.h"
 
 namespace hone::lab {
 namespace {
@@ -24,33 +24,33 @@ double ThreadCpuMs() {
 absl::StatusOr<std::unique_ptr<RecordedSearch>> RecordedSearch::Create(const Bench& bench,
                                                                        const RunOptions& options) {
   auto run = absl::WrapUnique(new RecordedSearch(bench, options.stop_at_best));
-  run->environment_ = task::MakeCompilerEnvironment(/*threads=*/1);
-  std::shared_ptr<const task::Transfer> transfer;
+  run->environment_ = job::MakeCompilerEnvironment(/*threads=*/1);
+  std::shared_ptr<const job::Transfer> transfer;
   if (options.related != nullptr) {
-    task::Transfer found = TransferFromSet(*options.related, bench.spaces(), options.seed);
+    job::Transfer found = TransferFromSet(*options.related, bench.spaces(), options.seed);
     if (!options.related_seeds) found.seeds.clear();
-    transfer = std::make_shared<const task::Transfer>(std::move(found));
+    transfer = std::make_shared<const job::Transfer>(std::move(found));
   }
   HONE_ASSIGN_OR_RETURN(run->search_,
-                        task::TaskSearch::Create(run->environment_.get(), &bench.spaces(),
-                                                 {.strategy = options.strategy,
-                                                  .cost_model = options.cost_model,
-                                                  .feature_set = options.feature_set,
-                                                  .seed = options.seed,
-                                                  .transfer = std::move(transfer)},
-                                                 /*prior=*/{}));
+                        job::TaskSearch::Create(run->environment_.get(), &bench.spaces(),
+                                                {.strategy = options.strategy,
+                                                 .cost_model = options.cost_model,
+                                                 .feature_set = options.feature_set,
+                                                 .seed = options.seed,
+                                                 .transfer = std::move(transfer)},
+                                                /*prior=*/{}));
   return run;
 }
 
 absl::Status RecordedSearch::Propose(int count) {
   if (result_.exhausted || found_) return absl::OkStatus();
   const double begin = ThreadCpuMs();
-  HONE_ASSIGN_OR_RETURN(task::ProposeEvent event, search_->Propose(count));
+  HONE_ASSIGN_OR_RETURN(job::ProposeEvent event, search_->Propose(count));
   const double spent = ThreadCpuMs() - begin;
   result_.propose_ms += spent;
   brain_ms_ += spent;
   int accepted = 0;
-  for (task::Proposal& proposal : event.proposals) {
+  for (job::Proposal& proposal : event.proposals) {
     const int measurement = bench_.Find(proposal.candidate);
     if (measurement < 0) {
       ++result_.outside;

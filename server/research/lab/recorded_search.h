@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/record/record.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/search/task_search.h"
 #include "server/research/lab/run.h"
-#include "server/task/task_environment.h"
-#include "server/task/task_search.h"
 
 namespace hone::lab {
 
@@ -20,7 +20,7 @@ namespace hone::lab {
 class RecordedSearch {
  public:
   // Uses the strategy, the model, the seed, the related set and stop_at_best of the options. The
-  // benches must outlive the search. Errors as for task::TaskSearch::Create.
+  // benches must outlive the search. Errors as for job::TaskSearch::Create.
   static absl::StatusOr<std::unique_ptr<RecordedSearch>> Create(const Bench& bench,
                                                                 const RunOptions& options);
 
@@ -51,8 +51,8 @@ class RecordedSearch {
 
   const Bench& bench_;
   const bool stop_at_best_;
-  std::unique_ptr<task::TaskEnvironment> environment_;
-  std::unique_ptr<task::TaskSearch> search_;
+  std::unique_ptr<job::TaskEnvironment> environment_;
+  std::unique_ptr<job::TaskSearch> search_;
   std::deque<Waiting> waiting_;
   absl::flat_hash_set<int> programs_;
   int64_t proposed_ = 0;

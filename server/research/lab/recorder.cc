@@ -15,12 +15,12 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
+#include "server/job/search/task_search.h"
 #include "server/research/lab/enumerate.h"
 #include "server/research/lab/statistics.h"
 #include "server/research/lab/store_results.h"
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
-#include "server/task/task_search.h"
 #include "server/tuner/space/design_space.h"
 
 namespace hone::lab {
@@ -77,7 +77,7 @@ class Recorder {
             programs.emplace(each.program, static_cast<int>(programs.size()));
         own.insert(program->second);
         set_.candidates.push_back({number, each.decisions, program->second});
-        index_[task::CandidateDigest({space->digest(), each.decisions})] = program->second;
+        index_[job::CandidateDigest({space->digest(), each.decisions})] = program->second;
       }
       HONE_RETURN_IF_ERROR(CheckDraws(*space));
       set_.spaces.push_back(space->text());
@@ -95,7 +95,7 @@ class Recorder {
     for (int i = 0; i < kDraws; ++i) {
       const absl::StatusOr<std::vector<int64_t>> drawn = space.Sample(rng);
       if (!drawn.ok() || !space.Replay(*drawn).ok()) continue;
-      if (!index_.contains(task::CandidateDigest({space.digest(), *drawn}))) {
+      if (!index_.contains(job::CandidateDigest({space.digest(), *drawn}))) {
         return absl::InvalidArgumentError(absl::StrCat(
             space.name(), ": a legal candidate was not enumerated; a tile has too many values"));
       }
@@ -187,7 +187,7 @@ class Recorder {
         return absl::AbortedError(
             absl::StrCat("a record of another target, ", result.record.target, ", in ", path));
       }
-      const auto program = index_.find(task::CandidateDigest(result.record.candidate));
+      const auto program = index_.find(job::CandidateDigest(result.record.candidate));
       if (program == index_.end() || !wanted.contains(program->second) ||
           Measured(program->second) >= round) {
         continue;

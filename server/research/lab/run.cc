@@ -7,8 +7,8 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
+#include "server/job/actor/compiler_environment.h"
 #include "server/research/lab/recorded_search.h"
-#include "server/task/compiler_environment.h"
 
 namespace hone::lab {
 namespace {
@@ -22,11 +22,11 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Open(RecordedSet set) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(set.target));
   bench->builders_ = std::max(1, static_cast<int>(target.cores));
   HONE_ASSIGN_OR_RETURN(bench->spaces_,
-                        task::OpenCompilerSpaces(set.spaces, set.target, /*threads=*/1));
+                        job::OpenCompilerSpaces(set.spaces, set.target, /*threads=*/1));
   for (const std::string& text : set.spaces) bench->digests_.push_back(DigestOf(text).ToHex());
   for (const RecordedCandidate& candidate : set.candidates) {
     bench->measurements_.emplace(
-        task::CandidateDigest({bench->digests_[candidate.space], candidate.decisions}),
+        job::CandidateDigest({bench->digests_[candidate.space], candidate.decisions}),
         candidate.measurement);
   }
   bench->best_latency_ns_ = BestLatencyNs(set);
@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Open(RecordedSet set) {
 }
 
 int Bench::Find(const record::Candidate& candidate) const {
-  const auto found = measurements_.find(task::CandidateDigest(candidate));
+  const auto found = measurements_.find(job::CandidateDigest(candidate));
   return found == measurements_.end() ? -1 : found->second;
 }
 
@@ -64,12 +64,11 @@ std::vector<search::Measured> DrawResults(std::vector<search::Measured> results,
   return results;
 }
 
-task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces,
-                               uint64_t seed) {
-  const task::RelatedWorkload workload{.results =
-                                           DrawResults(related.Results(), kRelatedResults, seed)};
-  return task::TransferFrom({workload}, spaces,
-                            [&](const std::string& digest) { return related.SpaceText(digest); });
+job::Transfer TransferFromSet(const Bench& related, const job::TaskSpaces& spaces, uint64_t seed) {
+  const job::RelatedWorkload workload{.results =
+                                          DrawResults(related.Results(), kRelatedResults, seed)};
+  return job::TransferFrom({workload}, spaces,
+                           [&](const std::string& digest) { return related.SpaceText(digest); });
 }
 
 absl::StatusOr<RunResult> RunSearch(const Bench& bench, const RunOptions& options) {

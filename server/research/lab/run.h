@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "common/base/digest.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/search/transfer.h"
 #include "server/research/lab/recorded_set.h"
-#include "server/task/task_environment.h"
-#include "server/task/transfer.h"
 #include "server/tuner/search/search_strategy.h"
 
 namespace hone::lab {
@@ -25,7 +25,7 @@ class Bench {
   static absl::StatusOr<std::unique_ptr<Bench>> Open(RecordedSet set);
 
   const RecordedSet& set() const { return set_; }
-  const task::TaskSpaces& spaces() const { return *spaces_; }
+  const job::TaskSpaces& spaces() const { return *spaces_; }
   double best_latency_ns() const { return best_latency_ns_; }
   // Number of builders of the device, which work in parallel.
   int builders() const { return builders_; }
@@ -40,7 +40,7 @@ class Bench {
   Bench() = default;
 
   RecordedSet set_;
-  std::unique_ptr<task::TaskSpaces> spaces_;
+  std::unique_ptr<job::TaskSpaces> spaces_;
   std::vector<std::string> digests_;  // of the spaces, in the set's order
   absl::flat_hash_map<Digest, int> measurements_;
   double best_latency_ns_ = 0;
@@ -96,10 +96,10 @@ std::vector<search::Measured> DrawResults(std::vector<search::Measured> results,
                                           uint64_t seed);
 
 // Returns what a task with these spaces would transfer from a store with kRelatedResults randomly
-// drawn results of another recorded set (task::TransferFrom).
-task::Transfer TransferFromSet(const Bench& related, const task::TaskSpaces& spaces, uint64_t seed);
+// drawn results of another recorded set (job::TransferFrom).
+job::Transfer TransferFromSet(const Bench& related, const job::TaskSpaces& spaces, uint64_t seed);
 
-// Searches a recorded set as a job does (server/task): with the same batches, with the same amount
+// Searches a recorded set as a job does (server/job): with the same batches, with the same amount
 // of work in progress while the next batch is proposed, and training after the same numbers of
 // results. Results arrive in the order of the proposals, and trained models are available at once.
 // Deterministic. NotFound: unknown strategy, model or feature set; the message lists the names.

@@ -14,10 +14,10 @@
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
 #include "common/schedule/trace.h"
+#include "server/job/actor/executor.h"
+#include "server/job/scheduler/task_scheduler.h"
 #include "server/research/lab/recorded_search.h"
 #include "server/research/lab/statistics.h"
-#include "server/task/executor.h"
-#include "server/task/scheduler/task_scheduler.h"
 
 namespace hone::lab {
 namespace {
@@ -34,8 +34,8 @@ class NetworkSearch {
 
   absl::StatusOr<NetworkRun> ToEnd(const std::string& scheduler_name) {
     HONE_ASSIGN_OR_RETURN(
-        const std::unique_ptr<task::TaskScheduler> scheduler,
-        task::CreateTaskScheduler(scheduler_name, {.batch = comparison_.batch, .seed = seed_}));
+        const std::unique_ptr<job::TaskScheduler> scheduler,
+        job::CreateTaskScheduler(scheduler_name, {.batch = comparison_.batch, .seed = seed_}));
     HONE_RETURN_IF_ERROR(Open());
     int64_t granted = 0;
     while (true) {
@@ -48,7 +48,7 @@ class NetworkSearch {
       }
       if (in_flight_.size() > 1 || !next.has_value()) HONE_RETURN_IF_ERROR(Measure());
     }
-    for (const task::TaskProgress& task : tasks_) run_.task_trials.push_back(task.trials);
+    for (const job::TaskProgress& task : tasks_) run_.task_trials.push_back(task.trials);
     return std::move(run_);
   }
 
@@ -95,7 +95,7 @@ class NetworkSearch {
   absl::Status Measure() {
     const auto [i, count] = in_flight_.front();
     in_flight_.pop_front();
-    task::TaskProgress& task = tasks_[i];
+    job::TaskProgress& task = tasks_[i];
     RecordedSearch& search = *searches_[i];
     const int builders = benches_.at(comparison_.sets[i])->builders();
     for (int each = 0; each < count; ++each) {
@@ -117,7 +117,7 @@ class NetworkSearch {
 
   double Latency() const {
     double sum = 0;
-    for (const task::TaskProgress& task : tasks_) {
+    for (const job::TaskProgress& task : tasks_) {
       if (task.latency_ns == 0) return 0;
       sum += task.weights[0] * task.latency_ns;
     }
@@ -127,7 +127,7 @@ class NetworkSearch {
   const SchedulerComparison& comparison_;
   const Benches& benches_;
   const uint64_t seed_;
-  std::vector<task::TaskProgress> tasks_;
+  std::vector<job::TaskProgress> tasks_;
   std::vector<std::unique_ptr<RecordedSearch>> searches_;
   std::deque<Batch> in_flight_;
   double seconds_ = 0;
@@ -184,7 +184,7 @@ absl::StatusOr<SchedulerResults> CompareSchedulers(const SchedulerComparison& co
   std::vector<std::vector<absl::StatusOr<NetworkRun>>> runs(
       comparison.schedulers.size(), std::vector<absl::StatusOr<NetworkRun>>(comparison.seeds));
   {
-    task::ThreadPool pool(std::max(1, threads));
+    job::ThreadPool pool(std::max(1, threads));
     for (size_t s = 0; s < runs.size(); ++s) {
       for (int seed = 0; seed < comparison.seeds; ++seed) {
         pool.Schedule([&, s, seed] {

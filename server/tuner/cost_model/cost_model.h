@@ -43,7 +43,7 @@ struct Prediction {
 // Predicts how good candidates are. One instance per task. No other call may run during Update or
 // Load. Predict and Save do not change the model and may run in several threads at once. To train
 // in the background, the owner updates a second instance and then replaces the first (see
-// server/task).
+// server/job).
 //
 // Deterministic: predictions depend only on the options, the last Update and the argument.
 class CostModel {

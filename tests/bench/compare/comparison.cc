@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/format.h"
-#include "client/cli/table.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/table.h"
 #include "common/base/status_macros.h"
 #include "common/ir/flop_count.h"
 #include "tests/bench/compare/operator_match.h"

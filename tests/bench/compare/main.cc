@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/other_work.h"
+#include "client/cli/network/other_work.h"
 #include "common/base/clock.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"

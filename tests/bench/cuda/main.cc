@@ -22,8 +22,8 @@
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
 #include "common/target/nvidia_gpus.h"
-#include "server/task/compiler_environment.h"
-#include "server/task/draft_work.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/feature/gpu_terms.h"
 #include "tests/bench/cuda/memory_counts.h"
 #include "tests/fakes/manual_executor.h"
@@ -76,10 +76,10 @@ struct Flags {
 
 // Returns the schedule of the first trial of a job with default settings.
 absl::StatusOr<std::string> DraftFor(const std::string& workload, const target::Target& target,
-                                     task::TaskEnvironment& environment) {
-  task::ManualExecutor executor;
-  const task::JobServices services{.environment = &environment, .executor = &executor};
-  task::DraftWork work(services, {});
+                                     job::TaskEnvironment& environment) {
+  job::ManualExecutor executor;
+  const job::JobServices services{.environment = &environment, .executor = &executor};
+  job::DraftWork work(services, {});
   absl::StatusOr<std::string> trace = absl::InternalError("no answer");
   work.Draft({.workload = workload,
               .target = target.ToText(),
@@ -109,7 +109,7 @@ std::string Share(const AccessCount& count) {
 
 // Prints a row of the table for each kernel of a workload that is timed.
 absl::Status PrintRows(const std::string& operation, const std::string& target_name,
-                       task::TaskEnvironment& environment, const Flags& flags) {
+                       job::TaskEnvironment& environment, const Flags& flags) {
   const std::vector<std::string> words = absl::StrSplit(operation, ' ');
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload,
                         op::BuildWorkload(words[0], absl::MakeConstSpan(words).subspan(1)));
@@ -174,7 +174,7 @@ absl::Status PrintRows(const std::string& operation, const std::string& target_n
 
 absl::Status PrintTable(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(const builder::Nvrtc* const nvrtc, builder::Nvrtc::Loaded());
-  const auto environment = task::MakeCompilerEnvironment(/*threads=*/1);
+  const auto environment = job::MakeCompilerEnvironment(/*threads=*/1);
   absl::PrintF("NVRTC %s; loads and stores are counted in %s.\n\n", nvrtc->Version(),
                flags.nvdisasm.empty() ? "PTX" : "SASS");
   absl::PrintF(

@@ -19,10 +19,10 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/target/target.h"
-#include "server/task/compiler_environment.h"
-#include "tests/server/task/random_workload.h"
+#include "server/job/actor/compiler_environment.h"
+#include "tests/server/job/search/random_workload.h"
 
-namespace hone::task {
+namespace hone::job {
 namespace {
 
 struct Options {
@@ -93,10 +93,10 @@ int Run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace hone::task
+}  // namespace hone::job
 
 int main(int argc, char** argv) {
-  hone::task::Options options;
+  hone::job::Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name == "--print") {
@@ -114,5 +114,5 @@ int main(int argc, char** argv) {
     if (name == "--file") options.file = value;
     if (name == "--trace") options.trace = value;
   }
-  return options.trace.empty() ? hone::task::Run(options) : hone::task::Estimate(options);
+  return options.trace.empty() ? hone::job::Run(options) : hone::job::Estimate(options);
 }

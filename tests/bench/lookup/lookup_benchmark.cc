@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/kernel_folder.h"
 #include "client/lookup/hone_lookup.h"
+#include "client/network/export/kernel_folder.h"
 #include "common/base/file.h"
 #include "common/operator/operator.h"
 #include "tests/integration/process.h"

@@ -22,9 +22,9 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/target/target.h"
+#include "server/job/actor/compiler_environment.h"
 #include "server/store/record_columns.h"
 #include "server/store/sqlite/connection.h"
-#include "server/task/compiler_environment.h"
 #include "tests/bench/store/known_workloads.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
@@ -67,7 +67,7 @@ record::Record TrialOf(const Known& workload, const std::string& target, int64_t
 }
 
 // Returns the known workloads; in a new store, publishes their default schedules.
-std::vector<Known> PutBests(store::Store& store, const task::TaskEnvironment& environment,
+std::vector<Known> PutBests(store::Store& store, const job::TaskEnvironment& environment,
                             const target::Target& target, bool fresh) {
   std::vector<Known> all;
   Check(store::PutArtifact(store, store::kArtifact, std::string(20000, 'a')));
@@ -79,7 +79,7 @@ std::vector<Known> PutBests(store::Store& store, const task::TaskEnvironment& en
     all.push_back(known);
     if (!fresh) continue;
     Check(store::PutText(store, known.digest, workload.ToText()));
-    for (const task::SpaceInfo& space : spaces->spaces()) {
+    for (const job::SpaceInfo& space : spaces->spaces()) {
       if (space.digest == digest) Check(store::PutText(store, digest, space.text));
     }
     record::Record best = TrialOf(known, target.Key(), 0);
@@ -177,7 +177,7 @@ void Measure(const char* what, store::Store& store, const std::vector<Known>& wo
 int Main(const std::string& place, int64_t records, int seconds) {
   const bool is_file = !absl::StartsWith(place, "postgres");
   std::unique_ptr<store::Store> store = Check(store::OpenStore(place));
-  const auto environment = task::MakeCompilerEnvironment(2);
+  const auto environment = job::MakeCompilerEnvironment(2);
   const target::Target target = target::DetectHost();
   const bool fresh = Newest(*store) == 0;
   const std::vector<Known> workloads = PutBests(*store, *environment, target, fresh);

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/format.h"
+#include "client/cli/output/format.h"
 
 namespace hone::bench {
 namespace {

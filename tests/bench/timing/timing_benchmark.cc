@@ -23,7 +23,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
-#include "server/task/confirmation.h"
+#include "server/confirm/confirmation.h"
 #include "worker/agent/runner_client.h"
 
 namespace hone {
@@ -67,7 +67,7 @@ class Bench {
   // fast.
   absl::Status Judge(const std::string& first, const std::string& second, bool slower,
                      uint64_t seed, Tally& tally) {
-    task::Confirmation confirmation(2, /*incumbent=*/-1, seed);
+    job::Confirmation confirmation(2, /*incumbent=*/-1, seed);
     // Swaps half of the pairs, so that the listed order has no effect.
     const bool swapped = Rng(seed)() % 2 == 1;
     const std::string paths[2] = {swapped ? second : first, swapped ? first : second};

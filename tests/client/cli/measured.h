@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "client/lib/api.h"
+#include "client/connection/api.h"
 
 // Jobs that have ended, and a design space, for the tests of reports.
 namespace hone::cli {

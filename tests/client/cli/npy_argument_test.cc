@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "client/cli/exit_code.h"
-#include "client/lib/npy.h"
+#include "client/cli/npy.h"
 #include "common/base/file.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/given_inputs.h"

@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/globals.h"
-#include "client/cli/run_job.h"
+#include "client/cli/tune/run_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 
 #include "client/network/graph/graph.h"
 #include "client/network/graph/partition.h"
-#include "client/network/network_kernel.h"
+#include "client/network/plan/network_kernel.h"
 #include "common/ir/interpreter.h"
 #include "common/target/target.h"
 #include "tests/worker/compile/run_trace.h"

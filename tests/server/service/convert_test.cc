@@ -11,7 +11,7 @@ TEST(ConvertTest, DefaultsAreFilledIn) {
   request.set_workload("fake op 12");
   request.set_target("native");
   request.set_max_time_ms(1500);
-  absl::StatusOr<task::JobSpec> spec = ToSpec(request, task::FakeTaskEnvironment());
+  absl::StatusOr<job::JobSpec> spec = ToSpec(request, job::FakeTaskEnvironment());
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->strategy, "picky");
   EXPECT_EQ(spec->cost_model, "nearest");
@@ -19,8 +19,8 @@ TEST(ConvertTest, DefaultsAreFilledIn) {
 }
 
 TEST(ConvertTest, EveryStateHasItsOwnValue) {
-  using task::JobState;
-  task::JobSnapshot snapshot;
+  using job::JobState;
+  job::JobSnapshot snapshot;
   const std::pair<JobState, v1::JobState> states[] = {
       {JobState::kPending, v1::JOB_STATE_PENDING},
       {JobState::kRunning, v1::JOB_STATE_RUNNING},

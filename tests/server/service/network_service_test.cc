@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "client/lib/connection.h"
+#include "client/connection/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/service/field_error.h"

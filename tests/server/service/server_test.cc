@@ -233,7 +233,7 @@ TEST_F(ServerTest, PrivateServerCancelsUnwatchedJobs) {
 
 TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
   absl::Notification proposing, may_end;
-  auto environment = std::make_unique<task::FakeTaskEnvironment>();
+  auto environment = std::make_unique<job::FakeTaskEnvironment>();
   environment->WatchSteps([&](absl::string_view step, absl::string_view) {
     if (step != "propose" || proposing.HasBeenNotified()) return;
     proposing.Notify();

@@ -113,7 +113,7 @@ void RemoteWorker::Run() {
       result.set_outcome(v1::OUTCOME_OK);
       // No two latencies are equal, so that an import never takes one measurement for another.
       const double deviation = 1e-6 * ++measured;
-      result.set_latency_ns(task::FakeLatency(decisions) + deviation);
+      result.set_latency_ns(job::FakeLatency(decisions) + deviation);
       result.add_samples_ns(result.latency_ns());
       result.add_samples_ns(result.latency_ns() - deviation);
       result.add_samples_ns(result.latency_ns() + deviation);
@@ -144,8 +144,8 @@ absl::Status ServiceHarness::Start(ServerOptions options) {
 }
 
 absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, ServerOptions options,
-                                       std::unique_ptr<task::TaskEnvironment> environment) {
-  if (environment == nullptr) environment = std::make_unique<task::FakeTaskEnvironment>();
+                                       std::unique_ptr<job::TaskEnvironment> environment) {
+  if (environment == nullptr) environment = std::make_unique<job::FakeTaskEnvironment>();
   options.listen = {address};
   options.job.respect_timing_lock = false;
   auto started = Server::Start(std::move(options), std::move(store), std::move(environment));

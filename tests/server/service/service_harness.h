@@ -63,7 +63,7 @@ class ServiceHarness {
   absl::Status Start(ServerOptions options = {});
   // `environment`: null for one without watched steps.
   absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {},
-                         std::unique_ptr<task::TaskEnvironment> environment = nullptr);
+                         std::unique_ptr<job::TaskEnvironment> environment = nullptr);
   // Stops the server; the store remains.
   void Stop() { server.reset(); }
   std::shared_ptr<grpc::Channel> Connect();

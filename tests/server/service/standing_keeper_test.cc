@@ -51,7 +51,7 @@ struct Replica {
   }
 
   fleet::ArtifactCache artifacts;
-  task::ManualExecutor executor;
+  job::ManualExecutor executor;
   fleet::SynchronizeReply reply;
   fleet::Fleet fleet;
   StandingKeeper keeper;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/connection.h"
+#include "client/connection/connection.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

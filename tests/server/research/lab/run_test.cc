@@ -89,7 +89,7 @@ TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
 
 TEST(RelatedSetTest, ModelOnlyTransferHasNoSeeds) {
   const auto bench = Open(SmallSet());
-  const task::Transfer transfer = TransferFromSet(*bench, bench->spaces(), 1);
+  const job::Transfer transfer = TransferFromSet(*bench, bench->spaces(), 1);
   ASSERT_FALSE(transfer.seeds.empty());
   EXPECT_EQ(transfer.workloads, 1);
   EXPECT_EQ(transfer.results, 144);

@@ -1,0 +1,22 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_NETWORK_BEST_H_
+#define HONE_CLIENT_CLI_NETWORK_NETWORK_BEST_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+#include "client/cli/network/network_argument.h"
+
+namespace hone::cli {
+
+// Prints what the store knows of a network: the best of each task, or the job that measured it
+// without confirming a schedule; the share of the network's FLOPs in tasks with a best; and the sum
+// of their latencies. Prints nothing but the error if it knows nothing. `report`: an HTML file to
+// write; "": none. NothingKnownError: a task is not known. Other errors as for ReadNetwork and
+// WriteReport.
+absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
+                             const std::string& report);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_NETWORK_BEST_H_

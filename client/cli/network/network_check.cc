@@ -1,0 +1,295 @@
+#include "client/cli/network/network_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/fleet/quiet_check.h"
+#include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_timing.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/progress.h"
+#include "client/cli/output/table.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/session.h"
+#include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr int kAttempts = 3;
+// The pause before the second measurement, in durations of a measurement, and the longest pause.
+// The pause before the third is twice as long.
+constexpr int kPause = 2;
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
+constexpr size_t kPrintedSteps = 10;
+
+// A step with its time in the baseline, or 0 if the baseline does not have the step.
+struct ComparedStep {
+  StepSpeed step;
+  double baseline_ns = 0;
+
+  double difference_ns() const { return baseline_ns > 0 ? step.latency_ns - baseline_ns : 0; }
+};
+
+std::vector<ComparedStep> CompareSteps(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
+  std::map<std::string, double> known;
+  for (const StepSpeed& step : baseline.steps) known[step.name] = step.latency_ns;
+  std::vector<ComparedStep> compared;
+  for (const StepSpeed& step : speed.steps) compared.push_back({step, known[step.name]});
+  return compared;
+}
+
+double RegressionOf(double now, double before) { return before > 0 ? now / before - 1 : 0; }
+
+std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
+
+// A network that is timed, at most kAttempts times.
+class TimedNetwork {
+ public:
+  TimedNetwork(const NetworkArgument& network, std::vector<network::NetworkKernel> kernels,
+               std::string gpu, absl::Duration time)
+      : network_(network),
+        kernels_(std::move(kernels)),
+        gpu_(std::move(gpu)),
+        time_(time),
+        kernels_ns_(SumOfKernels(network, kernels_)),
+        timing_(TimingOf(network, kernels_)) {}
+
+  // Waits before it repeats a measurement, because a machine may be slow for seconds at a time.
+  absl::Status Measure() {
+    const absl::Duration pause = std::min(kPause * attempts_ * time_, kLongestPause);
+    progress_.Show(absl::StrFormat("timing the %s, %d of at most %d times", timing_.what,
+                                   ++attempts_, kAttempts),
+                   /*important=*/true);
+    absl::SleepFor(pause);
+    const absl::Status measured =
+        MeasureNetwork(network_, kernels_, {.device = gpu_}, time_, timing_);
+    progress_.Clear();
+    return measured;
+  }
+  const std::string& name() const { return network_.path; }
+  bool MayRepeat() const { return attempts_ < kAttempts; }
+
+  const NetworkTiming& timing() const { return timing_; }
+  const NetworkSpeed& speed() const { return timing_.speed; }
+  // Says how other work disturbed the measurements; "" if it did not.
+  std::string Disturbance() const { return WhyDisturbed(timing_, kernels_ns_); }
+
+ private:
+  const NetworkArgument& network_;
+  const std::vector<network::NetworkKernel> kernels_;
+  const std::string gpu_;
+  const absl::Duration time_;
+  const double kernels_ns_;
+  NetworkTiming timing_;
+  int attempts_ = 0;
+  ProgressLine progress_;
+};
+
+// The time of a network beside its baseline.
+struct Comparison {
+  const NetworkTiming& timing;
+  const NetworkSpeed& baseline;
+  double max_regression = 0;
+  std::string disturbance;
+
+  double Regression() const { return RegressionOf(timing.speed.latency_ns, baseline.latency_ns); }
+  bool Passes() const { return Regression() <= max_regression; }
+};
+
+Json ToJson(const Comparison& comparison, const std::string& path) {
+  const NetworkSpeed& baseline = comparison.baseline;
+  Json json = TimingJson(comparison.timing, comparison.disturbance);
+  json["baseline"] = path;
+  json["baseline_latency_ns"] = baseline.latency_ns;
+  json["baseline_unix_ms"] = baseline.measured_unix_ms;
+  json["baseline_disturbance"] = baseline.disturbance;
+  json["regression"] = comparison.Regression();
+  json["max_regression"] = comparison.max_regression;
+  json["passed"] = comparison.Passes();
+  Json steps = Json::array();
+  for (const ComparedStep& each : CompareSteps(comparison.timing.speed, baseline)) {
+    steps.push_back(
+        {{"step", each.step.name},
+         {"kernel", each.step.kernel},
+         {"latency_ns", each.step.latency_ns},
+         {"baseline_latency_ns", each.baseline_ns > 0 ? Json(each.baseline_ns) : Json(nullptr)}});
+  }
+  json["steps"] = std::move(steps);
+  return json;
+}
+
+void PrintSteps(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
+  std::vector<ComparedStep> steps = CompareSteps(speed, baseline);
+  std::stable_sort(steps.begin(), steps.end(), [](const ComparedStep& a, const ComparedStep& b) {
+    return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
+  });
+  const size_t others = steps.size() - std::min(steps.size(), kPrintedSteps);
+  steps.resize(steps.size() - others);
+  Table table({Left("step"), Right("baseline"), Right("now"), Right("change"), Left("kernel")});
+  for (const ComparedStep& each : steps) {
+    table.AddRow({each.step.name, each.baseline_ns > 0 ? FormatLatency(each.baseline_ns) : "-",
+                  FormatLatency(each.step.latency_ns),
+                  each.baseline_ns > 0
+                      ? PercentText(RegressionOf(each.step.latency_ns, each.baseline_ns))
+                      : "new",
+                  each.step.kernel});
+  }
+  absl::PrintF("\n");
+  table.Print();
+  if (others > 0) absl::PrintF("%d other steps changed less\n", others);
+}
+
+void Print(const Comparison& comparison) {
+  const NetworkSpeed& speed = comparison.timing.speed;
+  const NetworkSpeed& baseline = comparison.baseline;
+  PrintWrapped(DescribeMeasured(speed));
+  const bool is_network = comparison.timing.what == "network";
+  if (is_network) PrintSteps(speed, baseline);
+  PrintWrapped(absl::StrFormat(
+      "\n%s  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
+      is_network ? "whole network" : "operator",
+      MarkUnconfirmed(FormatLatency(speed.latency_ns), comparison.disturbance.empty()),
+      PercentText(comparison.Regression()), FormatLatency(baseline.latency_ns),
+      FormatTime(baseline.measured_unix_ms), 100 * comparison.max_regression));
+  if (!comparison.disturbance.empty())
+    PrintWrapped(DisturbanceText(comparison.disturbance, comparison.timing.what));
+  if (!baseline.disturbance.empty()) {
+    PrintWrapped(absl::StrCat(
+        "other work disturbed the measurement of the baseline, which may hide a slowdown of the ",
+        comparison.timing.what, ": ", baseline.disturbance));
+  }
+}
+
+// Saves the baseline. `disturbance` says how other work disturbed its measurement; "" if it did
+// not. A disturbed baseline is only saved with --even-if-disturbed, and is marked as such in the
+// file.
+absl::Status Save(const Globals& globals, const NetworkCheckOptions& options,
+                  std::vector<NetworkSpeed> baselines, const NetworkTiming& timing,
+                  const std::string& disturbance) {
+  NetworkSpeed speed = timing.speed;
+  speed.disturbance = disturbance;
+  absl::Status result;
+  std::optional<NetworkSpeed> replaced;
+  if (disturbance.empty() || options.even_if_disturbed) {
+    replaced = AddBaseline(speed, baselines);
+    HONE_RETURN_IF_ERROR(WriteBaselines(options.baseline, baselines));
+  } else {
+    result = InconclusiveError(absl::StrCat(
+        "no baseline was saved, because other work disturbed all ", kAttempts,
+        " measurements: ", disturbance,
+        ". A baseline that is too slow would hide a later slowdown. Save it when the machine is "
+        "idle, or measure for longer (--time). If this machine is never idle, "
+        "--even-if-disturbed saves the baseline, and each comparison with it reports the "
+        "disturbance"));
+  }
+  if (globals.json) {
+    Json json = TimingJson(timing, disturbance);
+    json["baseline"] = options.baseline;
+    json["saved"] = result.ok();
+    return PrintJson(std::move(json), result);
+  }
+  if (!result.ok()) return result;
+  PrintWrapped(absl::StrCat(DescribeMeasured(speed), ": ",
+                            MarkUnconfirmed(FormatLatency(speed.latency_ns), disturbance.empty()),
+                            ", saved as the baseline in ", options.baseline));
+  if (replaced.has_value()) {
+    PrintWrapped(absl::StrCat("it replaces the baseline of ",
+                              FormatTime(replaced->measured_unix_ms), ", ",
+                              FormatLatency(replaced->latency_ns)));
+  }
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance, timing.what));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureAndSave(const Globals& globals, const NetworkCheckOptions& options,
+                            std::vector<NetworkSpeed> baselines, TimedNetwork& timed) {
+  do {
+    HONE_RETURN_IF_ERROR(timed.Measure());
+  } while (timed.MayRepeat() && !timed.Disturbance().empty());
+  return Save(globals, options, std::move(baselines), timed.timing(), timed.Disturbance());
+}
+
+// NothingKnown: no baseline. FailedPrecondition: the network is too slow.
+absl::Status MeasureAndCompare(const Globals& globals, const NetworkCheckOptions& options,
+                               const std::vector<NetworkSpeed>& baselines, TimedNetwork& timed) {
+  HONE_RETURN_IF_ERROR(timed.Measure());
+  const auto baseline =
+      std::find_if(baselines.begin(), baselines.end(),
+                   [&](const NetworkSpeed& each) { return MeasureTheSame(each, timed.speed()); });
+  if (baseline == baselines.end()) {
+    return WithExitCode(
+        absl::NotFoundError(absl::StrCat(options.baseline, " has no baseline for ",
+                                         DescribeMeasured(timed.speed()), "; --save adds it")),
+        kExitNothingKnown);
+  }
+  Comparison comparison{
+      .timing = timed.timing(), .baseline = *baseline, .max_regression = options.max_regression};
+  while (timed.MayRepeat() && !comparison.Passes()) HONE_RETURN_IF_ERROR(timed.Measure());
+  comparison.disturbance = timed.Disturbance();
+  const absl::Status result = ResultOf(timed.name(), comparison.Regression(),
+                                       comparison.max_regression, comparison.disturbance);
+  if (globals.json) return PrintJson(ToJson(comparison, options.baseline), result);
+  Print(comparison);
+  return result;
+}
+
+}  // namespace
+
+absl::Status ResultOf(absl::string_view name, double regression, double max_regression,
+                      absl::string_view disturbance) {
+  if (regression <= max_regression) return absl::OkStatus();
+  const std::string slower =
+      absl::StrFormat("%s is %.1f %% slower than its baseline, and at most %g %% is allowed", name,
+                      100 * regression, 100 * max_regression);
+  if (disturbance.empty()) return absl::FailedPreconditionError(slower);
+  return InconclusiveError(
+      absl::StrCat(slower, "; other work disturbed the measurement, so check again"));
+}
+
+std::string TimingCommand(const NetworkWords& words, double tolerance) {
+  const std::string name = std::filesystem::path(words.path).stem().string();
+  return SuggestedCommandForTarget(absl::StrCat("check ", ToText(words), ToleranceOption(tolerance),
+                                                " --save --baseline ",
+                                                ShellWord(absl::StrCat(name, ".speed.json"))));
+}
+
+absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network,
+                        options.operator_words.empty()
+                            ? ReadNetwork(globals, options.words)
+                            : ReadOperatorAsNetwork(globals, options.operator_words));
+  absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
+  if (absl::IsNotFound(baselines.status())) {
+    if (!options.save) {
+      return absl::NotFoundError(absl::StrCat(baselines.status().message(), "; --save creates it"));
+    }
+    baselines = std::vector<NetworkSpeed>();
+  }
+  HONE_RETURN_IF_ERROR(baselines.status());
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));
+  if (const std::string noise = NoiseNow(); !noise.empty()) {
+    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
+  }
+  TimedNetwork timed(network, std::move(kernels), session->GpuName(), options.time);
+  return options.save ? MeasureAndSave(globals, options, *std::move(baselines), timed)
+                      : MeasureAndCompare(globals, options, *baselines, timed);
+}
+
+}  // namespace hone::cli

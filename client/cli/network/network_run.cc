@@ -1,0 +1,220 @@
+#include "client/cli/network/network_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/network/network_error.h"
+#include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_timing.h"
+#include "client/cli/network/other_work.h"
+#include "client/cli/network/repeated_runs.h"
+#include "client/cli/npy_argument.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/table.h"
+#include "client/cli/output/terminal.h"
+#include "client/network/onnx/tensor_file.h"
+#include "client/network/plan/runner.h"
+#include "common/base/clock.h"
+#include "common/base/counted.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+using graph::ValueId;
+
+ir::Shape ShapeOf(const graph::TensorType& type) {
+  return ir::Shape(type.shape.begin(), type.shape.end());
+}
+
+absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions& options) {
+  const graph::Graph& graph = network.graph;
+  const struct {
+    const char* option;
+    size_t given;
+    const std::vector<ValueId>& wanted;
+    bool may_be_none;
+  } lists[] = {{"--in", options.in.size(), graph.inputs, false},
+               {"--out", options.out.size(), graph.outputs, true},
+               {"--expect", options.expect.size(), graph.outputs, true}};
+  for (const auto& list : lists) {
+    if (list.given == list.wanted.size() || (list.may_be_none && list.given == 0)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        network.path, " needs ", Counted(static_cast<int64_t>(list.wanted.size()), "file"),
+        " with ", list.option, ": ", DescribeValues(graph, list.wanted), "; ", list.given,
+        list.given == 1 ? " is given" : " are given"));
+  }
+  return absl::OkStatus();
+}
+
+// Reads a tensor from a NumPy file or, if the name ends with ".pb", from an ONNX tensor file.
+absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Value& value,
+                                       absl::string_view kind) {
+  const std::string name = absl::StrCat(kind, " ", value.name);
+  if (!absl::EndsWith(path, ".pb")) {
+    return ReadNpyArgument(path, name, value.type.dtype, ShapeOf(value.type));
+  }
+  const absl::StatusOr<std::string> bytes = ReadFile(path);
+  if (!bytes.ok()) return absl::InvalidArgumentError(bytes.status().message());
+  const absl::StatusOr<onnx::NamedTensor> read = onnx::ParseTensorFile(*bytes);
+  if (!read.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", read.status().message()));
+  }
+  if (read->tensor.type == value.type) return std::string(read->tensor.data.bytes());
+  return absl::InvalidArgumentError(absl::StrCat(path, ", the ", name, ": it is ",
+                                                 read->tensor.type.ToText(), ", expected ",
+                                                 value.type.ToText()));
+}
+
+void PrintProfile(const std::vector<network::StepTime>& times) {
+  int64_t total = 0;
+  for (const network::StepTime& time : times) total += time.ns;
+  Table table({Left("step"), Right("latency"), Right("share"), Left("kernel")});
+  for (const network::StepTime& time : times) {
+    table.AddRow({time.name, FormatLatency(static_cast<double>(time.ns)),
+                  FormatShare(static_cast<double>(time.ns), static_cast<double>(total)),
+                  time.kernel});
+  }
+  table.Print();
+  absl::PrintF("\n");
+}
+
+Json StepsJson(const std::vector<network::StepTime>& times) {
+  Json list = Json::array();
+  for (const network::StepTime& time : times) {
+    list.push_back({{"step", time.name}, {"kernel", time.kernel}, {"latency_ns", time.ns}});
+  }
+  return list;
+}
+
+// What repeated runs of a network gave.
+struct Measured {
+  RepeatedRuns runs;
+  std::vector<std::string> outputs;  // of the last run
+  NetworkTiming timing;              // of all runs together, without steps
+};
+
+// Runs a network as often as the options say, after one run that does not count.
+absl::StatusOr<Measured> RunRepeatedly(const NetworkArgument& network, network::Runner& runner,
+                                       absl::Span<const network::NetworkKernel> kernels,
+                                       absl::Span<const absl::string_view> inputs,
+                                       const NetworkRunOptions& options) {
+  Measured measured{.timing = TimingOf(network, kernels)};
+  HONE_RETURN_IF_ERROR(RunTimed(runner, inputs, /*steps=*/false).status());
+  const SystemClock clock;
+  const OtherWork work(&clock);
+  for (int i = 0; i < options.repeat; ++i) {
+    HONE_ASSIGN_OR_RETURN(TimedRun run, RunTimed(runner, inputs, options.profile));
+    measured.runs.Add(run.ns, std::move(run.steps));
+    measured.outputs = std::move(run.outputs);
+  }
+  // The fastest run is left out: even on a quiet machine, the median of a few runs may be much
+  // longer.
+  NetworkTiming& timing = measured.timing;
+  timing.speed.threads = runner.threads();
+  timing.speed.latency_ns = measured.runs.At(0.5);
+  timing.windows = 1;
+  timing.interrupted =
+      WasInterrupted(work.Interruptions(), runner.threads(), measured.runs.SumNs()) ? 1 : 0;
+  timing.others_cores = work.Cores();
+  return measured;
+}
+
+Json TimesJson(const RepeatedRuns& runs) {
+  return {{"median", runs.At(0.5)}, {"p10", runs.At(0.1)}, {"p90", runs.At(0.9)}};
+}
+
+}  // namespace
+
+absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
+  HONE_RETURN_IF_ERROR(CheckCounts(network, options));
+  const graph::Graph& graph = network.graph;
+  const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
+                        absl::string_view kind) -> absl::StatusOr<std::vector<std::string>> {
+    std::vector<std::string> tensors;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      HONE_ASSIGN_OR_RETURN(tensors.emplace_back(),
+                            ReadTensor(paths[i], graph.value(ids[i]), kind));
+    }
+    return tensors;
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
+                        read(options.in, graph.inputs, "input"));
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> expected,
+                        read(options.expect, graph.outputs, "output"));
+  HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
+
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(*session, network, options.kernels));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
+                        MakeRunner(network, kernels, {.device = session->GpuName()}));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const Measured measured,
+                        RunRepeatedly(network, *runner, kernels, views, options));
+  const RepeatedRuns& runs = measured.runs;
+  const std::vector<std::string>& outputs = measured.outputs;
+  const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));
+
+  double error = 0;
+  std::vector<OutputComparison> comparisons;
+  Json files = Json::array();
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const graph::TensorType& type = graph.value(graph.outputs[o]).type;
+    if (!expected.empty()) {
+      comparisons.push_back(CompareOutput(graph.value(graph.outputs[o]).name, type, outputs[o],
+                                          expected[o], options.limits));
+      error = std::max(error, comparisons.back().max_error);
+    }
+    if (options.out.empty()) continue;
+    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
+    const std::string& name = graph.value(graph.outputs[o]).name;
+    files.push_back({{"path", options.out[o]},
+                     {"tensor", name},
+                     {"dtype", std::string(ir::DTypeName(type.dtype))},
+                     {"shape", type.shape}});
+    if (!globals.json) absl::PrintF("%s  %s: %s\n", options.out[o], name, type.ToText());
+  }
+  const absl::Status result = CheckComparisons(comparisons, options.limits);
+  if (globals.json) {
+    Json json = {{"network", network.path},
+                 {"latency_ns", TimesJson(runs)},
+                 {"repeat", options.repeat},
+                 {"is_disturbed", !disturbance.empty()},
+                 {"disturbance", disturbance}};
+    if (!files.empty()) json["outputs"] = std::move(files);
+    if (!expected.empty()) {
+      json["max_error"] = error;
+      json["comparisons"] = ComparisonsJson(comparisons);
+    }
+    if (options.profile) json["steps"] = StepsJson(runs.MedianSteps());
+    return PrintJson(std::move(json), result);
+  }
+  if (options.profile) PrintProfile(runs.MedianSteps());
+  absl::PrintF("latency   %s", MarkUnconfirmed(FormatLatency(runs.At(0.5)), disturbance.empty()));
+  if (options.repeat > 1) {
+    absl::PrintF(" (median of %d; p10 %s, p90 %s)", options.repeat, FormatLatency(runs.At(0.1)),
+                 FormatLatency(runs.At(0.9)));
+  } else {
+    absl::PrintF(" (one run; --repeat 100 gives the median of more)");
+  }
+  absl::PrintF("\n");
+  if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
+  if (!expected.empty()) {
+    absl::PrintF("error     %.3g of the largest expected magnitude\n", error);
+  }
+  for (const OutputComparison& comparison : comparisons) {
+    const std::string worst = WorstText(comparison, options.limits);
+    if (!worst.empty()) PrintWrapped(absl::StrCat("worst     ", worst));
+  }
+  return result;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,313 @@
+#include "client/cli/network/network_tune.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/network/network_check.h"
+#include "client/cli/network/network_error.h"
+#include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_report.h"
+#include "client/cli/network/network_timing.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/network_output.h"
+#include "client/cli/output/progress.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/records/known_best.h"
+#include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
+#include "client/cli/tune/run_job.h"
+#include "common/base/counted.h"
+#include "common/base/status_macros.h"
+#include "common/record/processes.h"
+
+namespace hone::cli {
+namespace {
+
+// The default number of trials per task, without --trials and --time.
+constexpr int64_t kTrialsPerTask = 32;
+// The least number of trials per task that a warning recommends.
+constexpr int64_t kFewTrialsPerTask = 8;
+// With less time than this for each task, some tasks usually get no trial, because a task begins
+// with several trials and the confirmation takes a quarter of the time.
+constexpr int64_t kFewSecondsPerTask = 4;
+constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
+// The part of a time limit that is kept for measuring the whole network, and the most of it.
+constexpr double kMeasuringShare = 0.1;
+constexpr absl::Duration kMostKept = absl::Seconds(2);
+
+client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
+  spec.name = std::filesystem::path(network.path).stem().string();
+  for (size_t t = 0; t < network.tasks.size(); ++t) {
+    spec.tasks.push_back(
+        {network.tasks[t].text, {static_cast<double>(network.partition.tasks[t].weight)}});
+  }
+  return spec;
+}
+
+// A measurement of the whole network.
+struct WholeNetwork {
+  NetworkTiming timing;
+  absl::StatusOr<double> algorithm_error = 0.0;  // of ErrorOfAlgorithms
+};
+
+// Measures the network with the best kernels, if this machine can run it. `algorithms`: those of
+// the tasks. `deadline`: of the time limit.
+absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& network,
+                                     double tolerance, absl::Span<const std::string> algorithms,
+                                     absl::Time deadline) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(session, network, {.tolerance = tolerance}));
+  ProgressLine progress;
+  progress.Show("timing the whole network");
+  WholeNetwork measured{.timing = TimingOf(network, kernels)};
+  const network::RunnerOptions runner{.device = session.GpuName()};
+  HONE_RETURN_IF_ERROR(
+      MeasureNetwork(network, kernels, runner, kMeasuringTime, measured.timing, deadline));
+  progress.Show("comparing its outputs with those of strict kernels");
+  // The time is worth something without the error, for which this machine needs a compiler.
+  measured.algorithm_error = ErrorOfAlgorithms(session, network, kernels, algorithms, deadline);
+  return measured;
+}
+
+// What shows that other work disturbed the measurement; "" if nothing does.
+std::string DisturbanceOf(const NetworkTiming& timing, const client::NetworkProgress& progress) {
+  return WhyDisturbed(timing, AllConfirmed(progress) ? progress.latency_ns : 0);
+}
+
+// The number of tasks that may get trials.
+absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& network,
+                                   const NetworkTuneOptions& options) {
+  if (!options.network.only_missing) return static_cast<int64_t>(network.tasks.size());
+  const auto ignore = [](const WorkloadArgument&, const std::optional<client::Best>&) {
+    return absl::OkStatus();
+  };
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
+                        VisitBests(session, network.tasks, options.common.tolerance,
+                                   /*nearest=*/false, ignore));
+  return static_cast<int64_t>(unknown.size());
+}
+
+// The best of each task; nullopt if none is known.
+using Bests = std::vector<std::optional<client::Best>>;
+
+absl::StatusOr<Bests> LookUpBests(Session& session, const NetworkArgument& network,
+                                  double tolerance) {
+  Bests bests;
+  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+    bests.push_back(best);
+    return absl::OkStatus();
+  };
+  HONE_RETURN_IF_ERROR(
+      VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add).status());
+  return bests;
+}
+
+// The algorithms of the tasks' bests (AlgorithmOf).
+std::vector<std::string> AlgorithmsOf(const Bests& bests) {
+  std::vector<std::string> algorithms;
+  for (const std::optional<client::Best>& best : bests) {
+    algorithms.push_back(best.has_value() ? AlgorithmOf(best->trace) : "");
+  }
+  return algorithms;
+}
+
+// What is known at the end of a job.
+struct Tuned {
+  client::Job job;
+  absl::StatusOr<WholeNetwork> measured;  // end to end
+  absl::StatusOr<Bests> bests;
+  std::vector<std::string> algorithms;  // of the tasks; empty without bests
+};
+
+void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
+  const client::Job& job = tuned.job;
+  const client::NetworkProgress& progress = *job.network;
+  PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
+                            " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
+  absl::PrintF("\n");
+  PrintTasks(progress, client::HasEnded(job.state));
+  if (const std::string text = tuned.bests.ok() ? LessCertainText(*tuned.bests) : "";
+      !text.empty()) {
+    PrintWrapped(text);
+  }
+  absl::PrintF("\n");
+  std::string note = NoteBesideErrors(job);
+  if (progress.latency_ns > 0) {
+    absl::PrintF("sum of kernels   %s", SumText(progress));
+    if (progress.default_latency_ns > 0) {
+      absl::PrintF(" (default schedules %s, speed-up %s)",
+                   FormatLatency(progress.default_latency_ns),
+                   FormatSpeedUp(progress.default_latency_ns, progress.latency_ns));
+    }
+    absl::PrintF("\n");
+  }
+  if (const auto& measured = tuned.measured; measured.ok()) {
+    const NetworkTiming& timing = measured->timing;
+    const std::string why = DisturbanceOf(timing, progress);
+    absl::PrintF("whole network    %s (fastest run %s)\n",
+                 MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), why.empty()),
+                 FormatLatency(timing.fastest_ns));
+    if (!why.empty()) {
+      PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
+                                TimingCommand(options.words, options.common.tolerance)));
+    }
+  } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
+    PrintWrapped("the whole network was not timed, because it needs a kernel for each task");
+    // The error at the end says how many tasks have none, and how to go on.
+    absl::string_view rest = note;
+    if (absl::ConsumePrefix(&rest, WithoutKernelText(progress))) {
+      absl::ConsumePrefix(&rest, "; ");
+      note = std::string(rest);
+    }
+  } else {
+    PrintWrapped(absl::StrCat("the whole network was not timed: ", measured.status().message()));
+  }
+  if (const std::string used = AlgorithmsText(tuned.algorithms); !used.empty()) {
+    PrintWrapped(
+        absl::StrCat("other algorithms: ", used,
+                     tuned.measured.ok() ? ErrorText(tuned.measured->algorithm_error) : ""));
+  }
+  if (job.disturbed > 0) PrintWrapped(DisturbedText(job));
+  if (!note.empty()) PrintWrapped(note);
+}
+
+Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
+  const client::Job& job = tuned.job;
+  Json progress = ToJson(*job.network);
+  for (size_t t = 0; t < progress["tasks"].size(); ++t) {
+    const std::optional<client::Best> best = tuned.bests.ok() ? (*tuned.bests)[t] : std::nullopt;
+    progress["tasks"][t]["processes"] =
+        best.has_value() ? Json(record::ProcessesOf(best->record.result)) : Json(nullptr);
+    if (!tuned.algorithms.empty()) progress["tasks"][t]["algorithm"] = tuned.algorithms[t];
+  }
+  Json json = {{"network", network.path},
+               {"target", job.target},
+               {"job", job.id},
+               {"state", std::string(client::JobStateName(job.state))},
+               {"trials", job.trials},
+               {"disturbed", job.disturbed},
+               {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+               {"latency_ns", nullptr},
+               {"estimated_latency_ns", progress.at("latency_ns")},
+               {"default_latency_ns", progress.at("default_latency_ns")},
+               {"tasks", progress.at("tasks")},
+               {"estimates", progress.at("estimates")}};
+  if (tuned.measured.ok()) {
+    const NetworkTiming& measured = tuned.measured->timing;
+    const Json timing = TimingJson(measured, DisturbanceOf(measured, *job.network));
+    for (const char* const field :
+         {"threads", "latency_ns", "fastest_run_ns", "is_disturbed", "disturbance"}) {
+      json[field] = timing.at(field);
+    }
+    const absl::StatusOr<double>& error = tuned.measured->algorithm_error;
+    json["algorithm_error"] = error.ok() ? Json(*error) : Json(nullptr);
+  }
+  return json;
+}
+
+absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followed,
+                      double tolerance) {
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  const client::Job& job = followed.job;
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
+  }
+  if (AllConfirmed(*job.network)) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(WithoutKernelText(*job.network), "; ",
+                                         TuneMissingCommand(network, tolerance), " tunes them"));
+}
+
+// Writes the report of a job that has ended.
+absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& options,
+                    const Tuned& tuned) {
+  HONE_RETURN_IF_ERROR(tuned.bests.status());
+  NetworkReport report = MakeReport(network, tuned.job.target, *tuned.bests, &tuned.job);
+  if (tuned.measured.ok()) {
+    report.measured = tuned.measured->timing;
+    report.disturbance = DisturbanceOf(*report.measured, *tuned.job.network);
+    report.algorithm_error = tuned.measured->algorithm_error.value_or(0);
+  }
+  return WriteReport(report, options.report);
+}
+
+}  // namespace
+
+std::string TooFewTrialsText(int64_t trials, int64_t tasks) {
+  if (trials == 0 || trials >= tasks) return "";
+  const int64_t without = tasks - trials;
+  return absl::StrCat("--trials ", trials, " is too few for the ", tasks,
+                      " tasks to tune: at least ", without, " of them ",
+                      without == 1 ? "gets" : "get",
+                      " no trial. A task without a trial has no kernel at the end, unless its best "
+                      "is already known. --trials ",
+                      kFewTrialsPerTask * tasks, " gives each task about ", kFewTrialsPerTask,
+                      " trials; without --trials and --time, each gets about ", kTrialsPerTask);
+}
+
+std::string TooLittleTimeText(int64_t time_ms, int64_t tasks) {
+  const int64_t enough_s = kFewSecondsPerTask * tasks;
+  if (time_ms == 0 || time_ms >= 1000 * enough_s) return "";
+  return absl::StrCat("--time is short for the ", Counted(tasks, "task"),
+                      " to tune: some of them may get no trial. A task without a trial has no "
+                      "kernel at the end, unless its best is already known. --time ",
+                      enough_s, "s gives each task about ", kFewSecondsPerTask, " s");
+}
+
+absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
+  HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  client::JobSpec common = options.common;
+  HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
+  HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
+  if (common.max_trials == 0 && common.max_time_ms == 0) {
+    common.max_trials = kTrialsPerTask * std::max<int64_t>(tasks, 1);
+  }
+  for (const std::string& warning :
+       {TooFewTrialsText(common.max_trials, tasks), TooLittleTimeText(common.max_time_ms, tasks)}) {
+    if (!warning.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", warning));
+  }
+  const client::NetworkSpec spec = SpecOf(network, options.network);
+  if (options.detach) {
+    HONE_ASSIGN_OR_RETURN(const client::Job job,
+                          session->connection().CreateNetworkJob(
+                              common, spec, ExplainCreation(session->connection(), common.target)));
+    if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
+    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; ",
+                              SuggestedCommand("jobs watch " + job.id), " follows it"));
+    return absl::OkStatus();
+  }
+  const absl::Duration limit = absl::Milliseconds(common.max_time_ms);
+  const absl::Time deadline =
+      common.max_time_ms > 0 ? globals.began + limit : absl::InfiniteFuture();
+  HONE_ASSIGN_OR_RETURN(const std::string key, session->TargetKey());
+  const absl::Duration kept =
+      session->IsHere(key) ? std::min(limit * kMeasuringShare, kMostKept) : absl::ZeroDuration();
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec, kept));
+  absl::Status result = ResultOf(network, followed, common.tolerance);
+  Tuned tuned{.job = followed.job,
+              .measured = absl::FailedPreconditionError("this machine is another target"),
+              .bests = LookUpBests(*session, network, common.tolerance)};
+  if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
+  if (session->IsHere(tuned.job.target)) {
+    tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms, deadline);
+  }
+  if (!options.report.empty()) result.Update(Report(network, options, tuned));
+  if (globals.json) return PrintJson(ReportJson(network, tuned), result);
+  Print(network, options, tuned);
+  return result;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,36 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_NETWORK_TUNE_H_
+#define HONE_CLIENT_CLI_NETWORK_NETWORK_TUNE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/globals.h"
+#include "client/cli/network/network_argument.h"
+#include "client/connection/api.h"
+
+namespace hone::cli {
+
+struct NetworkTuneOptions {
+  NetworkWords words;
+  client::JobSpec common;       // limits, strategy and so on, without workload and target
+  client::NetworkSpec network;  // scheduler, patience, only_missing
+  bool detach = false;
+  std::string report;  // an HTML file to write; "": none
+};
+
+// Tunes the tasks of a network in one job, and prints the tasks and the latency of the network:
+// estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
+// ReadNetwork, RunNetworkJob and WriteReport. Aborted: some tasks have no working schedule.
+absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
+
+// A warning if some of the tasks of a network get no trial; "" if there are enough trials.
+// `trials`: the limit; 0: none.
+std::string TooFewTrialsText(int64_t trials, int64_t tasks);
+// A warning if the time is so short that some tasks may get no trial; "" if it is not. `time_ms`:
+// the limit; 0: none.
+std::string TooLittleTimeText(int64_t time_ms, int64_t tasks);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_NETWORK_TUNE_H_

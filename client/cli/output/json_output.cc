@@ -1,0 +1,279 @@
+#include "client/cli/output/json_output.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/output/network_output.h"
+#include "client/cli/output/progress.h"
+#include "client/cli/output/signals.h"
+#include "common/record/processes.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
+
+Json EnvironmentJson(const record::Environment& environment) {
+  return {{"cpu", environment.cpu},
+          {"isa", environment.isa},
+          {"cores", environment.cores},
+          {"os", environment.os},
+          {"governor", environment.governor},
+          {"compiler", environment.compiler},
+          {"codegen_version", environment.codegen_version},
+          {"hone_version", environment.hone_version}};
+}
+
+}  // namespace
+
+Json PinnedJson(const client::Best& best) {
+  if (best.pinned_unix_ms == 0) return nullptr;
+  return {{"by", best.pinned_by}, {"unix_ms", best.pinned_unix_ms}};
+}
+
+Json ToJson(const record::Record& record) {
+  const record::MeasureResult& result = record.result;
+  return {
+      {"record", record.id},
+      {"operator", record.op},
+      {"workload_digest", record.workload_digest},
+      {"target", record.target},
+      {"tolerance", record.tolerance},
+      {"policy", record.policy.Key()},
+      {"inputs", result.inputs},
+      {"outcome", std::string(record::OutcomeName(result.outcome))},
+      {"detail", result.detail},
+      {"latency_ns", record::SteadyLatencyNs(result)},
+      {"raw_latency_ns", result.latency_ns},
+      {"processes", record::ProcessesOf(result)},
+      {"dispersion", result.dispersion},
+      {"samples_ns", result.samples_ns},
+      {"max_error", result.max_error},
+      {"compile_ms", result.facts.compile_ms},
+      {"space_digest", record.candidate.space_digest},
+      {"decisions", record.candidate.decisions},
+      {"artifact_digest", result.artifact_digest},
+      {"job", record.job_id},
+      {"trial", record.trial == record::kNoTrial ? Json(nullptr) : Json(record.trial)},
+      {"measured_unix_ms", record.created_unix_ms},
+      {"is_default", record.is_default},
+      {"quarantined", record.quarantined},
+      {"quarantine_reason", record.quarantine_reason},
+      {"machine",
+       {{"frequency_mhz", result.machine.frequency_mhz},
+        {"temperature_c", result.machine.temperature_c},
+        {"load", result.machine.load},
+        {"steal", result.machine.steal},
+        {"remeasured", result.machine.remeasured}}},
+      {"environment", EnvironmentJson(record.environment)},
+  };
+}
+
+Json ToJson(const client::Worker& worker) {
+  return {
+      {"worker", worker.id},
+      {"host", worker.host},
+      {"target", worker.target},
+      {"connected", worker.connected},
+      {"can_build", worker.can_build},
+      {"can_run", worker.can_run},
+      {"leases", worker.leases},
+      {"peak_gflops", worker.peak_gflops},
+      {"peak_gflops_one_core", worker.peak_gflops_one_core},
+      {"read_gbps", worker.read_gbps},
+      {"last_seen_unix_ms", worker.last_seen_unix_ms},
+      {"last_error", worker.last_error},
+      {"draining", worker.draining},
+      {"stopping", worker.stopping},
+      {"silent", worker.silent},
+      {"flagged", worker.flagged},
+      {"memory_bytes", worker.memory_bytes},
+      {"accelerator", worker.accelerator},
+      {"environment", EnvironmentJson(worker.facts)},
+  };
+}
+
+Json ToJson(const client::StoredModel& model) {
+  Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+  if (metrics.is_discarded()) metrics = nullptr;
+  return {{"stored_model", model.id},
+          {"model", model.name},
+          {"feature_set", model.feature_set},
+          {"target", model.target},
+          {"operator", model.op},
+          {"version", model.version},
+          {"record_count", model.records},
+          {"workload_count", model.workloads},
+          {"created_unix_ms", model.created_unix_ms},
+          {"bytes", model.size_bytes},
+          {"metrics", std::move(metrics)}};
+}
+
+Json LatencyJson(const std::optional<client::Best>& best) {
+  if (!best.has_value() || !(client::LatencyNs(*best) > 0)) return nullptr;
+  return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
+}
+
+Json JobBestJson(const client::Job& job) {
+  Json best = LatencyJson(job.best);
+  if (best.is_null()) return best;
+  best["confirmed"] = client::LatencyIsConfirmed(*job.best);
+  if (client::BestIsWithdrawn(job)) {
+    best["quarantine_reason"] = job.best->record.quarantine_reason;
+  }
+  best["job"] = job.best->record.job_id;
+  best["measured_unix_ms"] = job.best->record.created_unix_ms;
+  // The best of a running job is the leader of its search, which has no stored record. The number
+  // of its processes is not final before the job ends.
+  if (job.best->record.id > 0) best["processes"] = record::ProcessesOf(job.best->record.result);
+  return best;
+}
+
+Json DefaultJson(const client::Job& job) {
+  Json json = LatencyJson(job.default_schedule);
+  if (!json.is_null()) json["confirmed"] = client::DefaultIsConfirmed(job);
+  return json;
+}
+
+namespace {
+
+// The best of a job's own candidates; null if it is not known.
+Json OwnBestJson(const client::Job& job) {
+  Json own_best = LatencyJson(job.own_best);
+  if (own_best.is_null()) return own_best;
+  const int64_t id = job.own_best->record.id;  // 0: not stored
+  own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
+  own_best["confirmed"] = client::LatencyIsConfirmed(*job.own_best);
+  own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
+  if (job.own_best->record.quarantined) {
+    own_best["quarantine_reason"] = job.own_best->record.quarantine_reason;
+  }
+  return own_best;
+}
+
+}  // namespace
+
+Json ToJson(const client::Job& job) {
+  const JobProgress progress = ProgressOf(job);
+  Json json = {
+      {"job", job.id},
+      {"state", std::string(client::JobStateName(job.state))},
+      {"owner", job.owner},
+      {"priority", job.spec.priority},
+      {"error", job.error},
+      {"workload", job.workload},
+      {"workload_digest", job.workload_digest},
+      {"target", job.target},
+      {"trials", job.trials},
+      {"max_trials", job.spec.max_trials},
+      {"max_time_ms", job.spec.max_time_ms},
+      {"outcomes", job.outcomes},
+      {"dropped", job.dropped},
+      {"queued", job.queued},
+      {"disturbed", job.disturbed},
+      {"phase", job.phase},
+      {"wait_reason", job.wait_reason},
+      {"left_s",
+       job.left < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(job.left)) : Json(nullptr)},
+      {"progress", progress.share.has_value() ? Json(*progress.share) : Json(nullptr)},
+      {"estimated_left_s", progress.left < absl::InfiniteDuration()
+                               ? Json(absl::ToDoubleSeconds(progress.left))
+                               : Json(nullptr)},
+      {"note", job.note},
+      {"created_unix_ms", job.created_unix_ms},
+      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"best", JobBestJson(job)},
+      {"own_best", OwnBestJson(job)},
+      {"default", DefaultJson(job)},
+  };
+  if (job.network.has_value()) json["network"] = ToJson(*job.network);
+  return json;
+}
+
+Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second) {
+  Json best = JobBestJson(job);
+  if (!best.is_null()) {
+    best["trace"] = job.best->trace;
+    best["record"] = job.best->record.id;
+    best["pinned"] = PinnedJson(*job.best);
+  }
+  return {
+      {"workload", job.workload},
+      {"target", job.target},
+      {"trials", job.trials},
+      {"outcomes", job.outcomes},
+      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"trials_per_min", 60 * trials_per_second},
+      {"best", std::move(best)},
+      {"own_best", OwnBestJson(job)},
+      {"default", DefaultJson(job)},
+      {"disturbed", job.disturbed},
+      {"peak_gflops", peak_gflops},
+      {"job", job.id},
+      {"state", std::string(client::JobStateName(job.state))},
+      {"note", job.note},
+  };
+}
+
+Json BestJson(const client::Best& best) {
+  Json whole = {{"workload", best.workload}, {"target", best.record.target}};
+  if (best.nearest.has_value()) {
+    // "best" is null, so that an adapted schedule is not mistaken for a measured one.
+    const client::Nearest& nearest = *best.nearest;
+    whole["best"] = nullptr;
+    whole["adapted"] = {{"trace", best.trace}};
+    whole["nearest"] = {{"workload", nearest.workload},
+                        {"distance", nearest.distance},
+                        {"latency_ns", record::SteadyLatencyNs(nearest.record.result)},
+                        {"gflops", nearest.gflops},
+                        {"record", nearest.record.id}};
+    return whole;
+  }
+  Json json = LatencyJson(best);
+  json["confirmed"] = client::LatencyIsConfirmed(best);
+  json["trace"] = best.trace;
+  json["peak_gflops"] = best.peak_gflops;
+  json["policy"] = best.record.policy.Key();
+  json["inputs"] = best.record.result.inputs;
+  json["processes"] = record::ProcessesOf(best.record.result);
+  json["record"] = best.record.id;
+  json["artifact_digest"] = best.record.result.artifact_digest;
+  json["measured_unix_ms"] = best.record.created_unix_ms;
+  json["pinned"] = PinnedJson(best);
+  whole["best"] = std::move(json);
+  return whole;
+}
+
+Json PinJson(const client::Best& best) {
+  Json json = LatencyJson(best);
+  json["record"] = best.record.id;
+  json["operator"] = best.record.op;
+  json["workload"] = best.workload;
+  json["target"] = best.record.target;
+  json["tolerance"] = best.record.tolerance;
+  json["pinned"] = PinnedJson(best);
+  return json;
+}
+
+void PrintJsonLine(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  absl::PrintF("%s\n", text);
+  std::fflush(stdout);
+}
+
+absl::Status PrintJson(Json json, absl::Status result) {
+  if (!result.ok()) {
+    json["error"] = std::string(result.message());
+    result.SetPayload(kPrinted, absl::Cord());
+  }
+  PrintJsonLine(json);
+  SetJsonIsPrinted();
+  return result;
+}
+
+bool IsPrintedAsJson(const absl::Status& error) { return error.GetPayload(kPrinted).has_value(); }
+
+}  // namespace hone::cli

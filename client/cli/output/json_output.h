@@ -1,0 +1,68 @@
+#ifndef HONE_CLIENT_CLI_OUTPUT_JSON_OUTPUT_H_
+#define HONE_CLIENT_CLI_OUTPUT_JSON_OUTPUT_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/connection/api.h"
+#include "nlohmann/json.hpp"
+
+// The JSON that --json prints. Its keys are part of the interface: they may be added, but are never
+// renamed.
+namespace hone::cli {
+
+// The keys are the same in all commands. job, record, worker and model are names or numbers as
+// commands take them on the command line; the keys of lists are their plurals. Keys of counts end
+// in _count (record_count), and those of times in _unix_ms (measured_unix_ms).
+using Json = nlohmann::ordered_json;
+
+// "latency_ns" is corrected for the speed of the machine, as everywhere (client::LatencyNs).
+// "raw_latency_ns" and "samples_ns" are as measured.
+Json ToJson(const record::Record& record);
+Json ToJson(const client::Worker& worker);
+// What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
+// best of the job's own candidates; see TuneJson.
+Json ToJson(const client::Job& job);
+Json ToJson(const client::StoredModel& model);
+// Who pinned a best, and when; null if it is not pinned.
+Json PinnedJson(const client::Best& best);
+// latency_ns and gflops; null if there is no best.
+Json LatencyJson(const std::optional<client::Best>& best);
+// The best of a job, and whether it was confirmed, so that LookupBest can return it. It has the key
+// quarantine_reason if it is known to be quarantined since.
+Json JobBestJson(const client::Job& job);
+// The default schedule of a job, and whether it was measured in as many processes as the best.
+Json DefaultJson(const client::Job& job);
+
+// The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
+// best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
+// its measurement, because a best of an earlier job stays published unless this job's is faster;
+// its "pinned" is null, or says who pinned it and when.
+Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second);
+// The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
+// "nearest" describe it.
+Json BestJson(const client::Best& best);
+
+// A pinned best: what `hone pin --json` prints, and an element of its list.
+Json PinJson(const client::Best& best);
+
+template <typename T>
+Json ListJson(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(ToJson(item));
+  return list;
+}
+
+// Prints one object of a stream on one line to standard output.
+void PrintJsonLine(const Json& json);
+// Prints one object on one line to standard output, and returns `result`, the status of the
+// command. The message of an error is the value of "error". Invalid UTF-8 is replaced. main checks
+// whether the output could be written.
+absl::Status PrintJson(Json json, absl::Status result = absl::OkStatus());
+// Whether PrintJson has printed this error, so that main need not print it as JSON again.
+bool IsPrintedAsJson(const absl::Status& error);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_OUTPUT_JSON_OUTPUT_H_

@@ -1,0 +1,57 @@
+#ifndef HONE_CLIENT_CLI_OUTPUT_PROGRESS_H_
+#define HONE_CLIENT_CLI_OUTPUT_PROGRESS_H_
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/cli/tune/pace.h"
+#include "client/connection/api.h"
+
+namespace hone::cli {
+
+// The progress of a job in one line: trials, best, invalid share, speed, time left, phase. The best
+// is that of the job's own candidates; if only that of another job is known, the line names it, and
+// if none is known, the line says why. If it does not fit into `columns`, parts are left out in
+// this order: the share of the peak, the speed, the invalid share, words that are redundant, the
+// phase, the state unless it is "confirming", the best, and the time left. What a job waits for
+// stays, without its details, and so does its time left, if that fits. `pace`: that of the job.
+std::string ProgressText(const client::Job& job, const Pace& pace,
+                         int columns = std::numeric_limits<int>::max());
+
+// How far a job is, for commands that look at it once.
+struct JobProgress {
+  // Of its trials or of its time, whichever ends it first: 0 to 1. nullopt: it has no limit.
+  std::optional<double> share;
+  absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: unknown
+};
+JobProgress ProgressOf(const client::Job& job);
+// "120 of 500 trials (24 %), about 3:10 left"; of a job that has ended, "120 trials".
+std::string TrialsText(const client::Job& job);
+
+// Shows the progress of a command on standard error. On a terminal, one line is overwritten.
+// Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by
+// one thread.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+
+  // The longest text that is shown in full.
+  int columns() const;
+  // Shows a text. `important` lines are printed without waiting for the interval; a terminal shows
+  // every text anyway.
+  void Show(const std::string& text, bool important = false);
+  // Removes the line, so that other output can follow.
+  void Clear();
+
+ private:
+  const bool terminal_;
+  std::string shown_;
+  absl::Time shown_at_ = absl::InfinitePast();
+};
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_OUTPUT_PROGRESS_H_

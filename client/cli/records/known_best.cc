@@ -1,0 +1,250 @@
+#include "client/cli/records/known_best.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/output/format.h"
+#include "client/cli/shell_word.h"
+#include "client/cli/suggested_command.h"
+#include "client/cli/tune/running_job.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+// The number of look-ups that are in memory at a time.
+constexpr size_t kBatch = 1024;
+// The number of records among which NewestOf looks for those with the right tolerance.
+constexpr int kNewest = 20;
+// The number of workloads of a list for which UnconfirmedJobs asks the server.
+constexpr int kMostLookedUp = 100;
+
+// Returns the newest successful measurements of a workload, the newest first. None if the server
+// does not answer.
+std::vector<record::Record> NewestOf(Session& session, const std::string& target, double tolerance,
+                                     const WorkloadArgument& argument) {
+  client::RecordFilter filter;
+  filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+  filter.target = target;
+  filter.outcome = "ok";
+  filter.newest_first = true;
+  absl::StatusOr<std::vector<record::Record>> measured =
+      session.connection().ListRecords(filter, kNewest);
+  if (!measured.ok()) return {};
+  std::erase_if(*measured,
+                [&](const record::Record& record) { return record.tolerance != tolerance; });
+  return *std::move(measured);
+}
+
+// Whether another store's job made a measurement that was imported.
+bool IsImported(absl::string_view job) { return absl::StrContains(job, '/'); }
+
+// Returns UnconfirmedJobIn, or "" if that job was made by hone run, which confirms nothing.
+std::string TuningJobIn(Session& session, absl::Span<const record::Record> newest) {
+  const std::string id = UnconfirmedJobIn(newest);
+  if (id.empty()) return "";
+  const absl::StatusOr<client::Job> job = session.connection().GetJob(id);
+  return job.ok() && job->spec.unpublished ? "" : id;
+}
+
+// Returns a hint to append to the message that nothing is known of a workload: what the store has
+// of it nevertheless. "" if it has nothing.
+std::string HintOf(Session& session, const std::string& target, double tolerance,
+                   const WorkloadArgument& argument) {
+  const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
+  const std::string job = TuningJobIn(session, newest);
+  if (IsImported(job)) return "; the candidates that were imported are not confirmed";
+  if (!job.empty()) {
+    return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
+  }
+  const auto forgotten = std::find_if(newest.begin(), newest.end(), IsForgotten);
+  if (forgotten == newest.end()) return "";
+  return absl::StrCat("; what was known was ", forgotten->quarantine_reason);
+}
+
+}  // namespace
+
+std::string HowToFind(Session& session, const std::string& target, double tolerance,
+                      const WorkloadArgument& argument) {
+  const std::optional<RunningJob> running =
+      FindRunningJob(session, {argument.workload.StructuralDigest().ToHex()}, target, tolerance);
+  if (running.has_value()) return absl::StrCat("; ", RunningJobText(*running, 1));
+  std::string imported = ImportedHint(session, target, &argument);
+  if (!imported.empty()) return imported;
+  return absl::StrCat(
+      HintOf(session, target, tolerance, argument), "; find one with: ",
+      SuggestedMeasurement(absl::StrCat("tune ", argument.words, ToleranceOption(tolerance))));
+}
+
+void AddBestWords(Command& command, BestWords& words, bool required, Names names) {
+  AddWorkloadWords(command, words.words, required, names);
+  command.Add("--tolerance", words.tolerance,
+              "Tolerance that the operator was tuned with; 0 (default) is strict",
+              {Range(0.0, 0.5)});
+}
+
+std::string NamedTask::Title() const {
+  return absl::StrCat(argument.title, " on ", task.target,
+                      task.tolerance == 0 ? "" : absl::StrCat(" with tolerance ", task.tolerance));
+}
+
+absl::StatusOr<NamedTask> OpenTask(const Globals& globals, const BestWords& words) {
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words.words));
+  NamedTask named{.argument = std::move(argument)};
+  HONE_ASSIGN_OR_RETURN(named.session, Session::Open(globals));
+  named.task = {.workload_digest = named.argument.workload.StructuralDigest().ToHex(),
+                .tolerance = words.tolerance};
+  HONE_ASSIGN_OR_RETURN(named.task.target, named.session->TargetKey());
+  return named;
+}
+
+absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& words,
+                                     const LookUpOptions& options) {
+  HONE_ASSIGN_OR_RETURN(WorkloadArgument argument, ReadWorkloadArgument(words.words));
+  return LookUpBest(globals, std::move(argument), words.tolerance, options);
+}
+
+std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
+  if (looked_up_++ >= kMostLookedUp) return "";
+  return TuningJobIn(session_, NewestOf(session_, target_, tolerance_, argument));
+}
+
+bool IsForgotten(const record::Record& record) {
+  return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
+}
+
+std::string UnconfirmedJobIn(absl::Span<const record::Record> newest) {
+  if (newest.empty()) return "";
+  const std::string& job = newest.front().job_id;
+  const bool forgotten = std::any_of(
+      newest.begin(), newest.end(),
+      [&](const record::Record& record) { return record.job_id == job && IsForgotten(record); });
+  return forgotten ? "" : job;
+}
+
+std::string UnknownText(const std::string& unconfirmed_job) {
+  if (unconfirmed_job.empty()) return "nothing known";
+  if (IsImported(unconfirmed_job)) return "imported, not confirmed";
+  return absl::StrCat("job ", unconfirmed_job, ", not confirmed");
+}
+
+Json UnknownJson(const std::string& unconfirmed_job) {
+  return unconfirmed_job.empty() || IsImported(unconfirmed_job) ? Json(nullptr)
+                                                                : Json(unconfirmed_job);
+}
+
+absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
+                                     double tolerance, const LookUpOptions& options) {
+  KnownBest known{.argument = std::move(argument)};
+  HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, known.session->TargetKey());
+  absl::StatusOr<client::Best> best = known.session->connection().LookupBest(
+      known.argument.text, target, tolerance, options.nearest);
+  if (absl::IsNotFound(best.status())) {
+    return NothingKnownError(absl::StrCat(
+        "no schedule is known for ", known.argument.title,
+        options.nearest ? absl::StrCat(", or for another ", known.argument.workload.name, ",") : "",
+        " on ", target, options.hint,
+        HowToFind(*known.session, target, tolerance, known.argument)));
+  }
+  HONE_RETURN_IF_ERROR(best.status());
+  known.best = *std::move(best);
+  return known;
+}
+
+std::string ImportedHint(Session& session, const std::string& target,
+                         const WorkloadArgument* argument) {
+  if (session.private_server() != nullptr && !session.IsHere(target)) return "";
+  client::RecordFilter filter;
+  filter.target = target;
+  filter.unpublished_best = true;
+  if (argument != nullptr) {
+    filter.workload_digest = argument->workload.StructuralDigest().ToHex();
+  }
+  const absl::StatusOr<std::vector<record::Record>> imported =
+      session.connection().ListRecords(filter, /*limit=*/1);
+  if (!imported.ok() || imported->empty()) return "";
+  return absl::StrCat(
+      "; the store has imported records that this machine has not confirmed: "
+      "\"",
+      SuggestedCommandForTarget(absl::StrCat(
+          "revalidate", argument == nullptr ? "" : absl::StrCat(" ", argument->words))),
+      "\" measures them and publishes the best");
+}
+
+std::string PinText(const client::Best& best) {
+  return absl::StrCat("pinned ",
+                      best.pinned_by.empty() ? "" : absl::StrCat("by ", best.pinned_by, " "), "on ",
+                      FormatTime(best.pinned_unix_ms));
+}
+
+absl::StatusOr<std::vector<std::string>> VisitBests(
+    Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
+    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
+        visit) {
+  HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
+  std::vector<std::string> unknown;
+  for (size_t begin = 0; begin < list.size(); begin += kBatch) {
+    const auto batch = absl::MakeConstSpan(list).subspan(begin, kBatch);
+    std::vector<client::BestQuery> queries;
+    for (const WorkloadArgument& argument : batch) {
+      queries.push_back({argument.text, target, tolerance, nearest});
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+                          session.connection().LookupBests(queries));
+    for (size_t i = 0; i < bests.size(); ++i) {
+      if (!bests[i].has_value()) unknown.push_back(batch[i].workload.StructuralDigest().ToHex());
+      HONE_RETURN_IF_ERROR(visit(batch[i], bests[i]));
+    }
+  }
+  return unknown;
+}
+
+absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unknown,
+                           size_t workloads, const std::string& file, const std::string& target,
+                           double tolerance, const std::string& words) {
+  if (unknown.empty()) return absl::OkStatus();
+  std::string what = absl::StrCat("no confirmed schedule is known for ", unknown.size(), " of the ",
+                                  workloads, " workloads of ",
+                                  file == "-"    ? "standard input"
+                                  : file.empty() ? "the command line"
+                                                 : file,
+                                  " on ", target);
+  const std::optional<RunningJob> running = FindRunningJob(session, unknown, target, tolerance);
+  if (running.has_value()) {
+    absl::StrAppend(&what, "; ", RunningJobText(*running, unknown.size()));
+    if (running->tuned == unknown.size()) return NothingKnownError(what);
+  }
+  const std::string imported = ImportedHint(session, target, nullptr);
+  return NothingKnownError(absl::StrCat(
+      what, imported,
+      file == "-"
+          ? absl::StrCat("; ",
+                         SuggestedMeasurement("tune --file FILE" + ToleranceOption(tolerance)),
+                         " finds those of a file")
+          : absl::StrCat("; find ", running.has_value() || !imported.empty() ? "the rest" : "them",
+                         " with: ",
+                         SuggestedMeasurement(absl::StrCat(
+                             "tune ", file.empty() ? words : "--file " + ShellWord(file),
+                             ToleranceOption(tolerance))))));
+}
+
+absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
+  const absl::StatusOr<std::string> bytes =
+      session.connection().Artifact(best.record.result.artifact_digest);
+  if (absl::IsNotFound(bytes.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
+                     SuggestedCommandForTarget("revalidate --all"), " builds it again"));
+  }
+  HONE_RETURN_IF_ERROR(bytes.status());
+  return record::DecodeArtifact(*bytes);
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,75 @@
+#include "client/cli/records/record_selection.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "client/cli/command.h"
+#include "client/cli/output/format.h"
+#include "client/cli/workload_argument.h"
+#include "common/base/status_macros.h"
+#include "common/record/record.h"
+
+namespace hone::cli {
+namespace {
+
+// The time `age` ago, such as "30d".
+absl::StatusOr<int64_t> Ago(const std::string& age) {
+  HONE_ASSIGN_OR_RETURN(const absl::Duration duration, ParseDuration(age));
+  return absl::ToUnixMillis(absl::Now() - duration);
+}
+
+}  // namespace
+
+void AddSelection(Command& command, RecordSelection& selection) {
+  AddWorkloadWords(command, selection.words, /*required=*/false);
+  command.Add("--op", selection.op, "Only records of workloads with this name", {NotEmpty()});
+  command.Add("--job", selection.job, "Only records of this job", {NotEmpty()});
+  command.Add("--since", selection.since,
+              "Only records from the last 2h, 30d, …; a number alone means seconds", {NotEmpty()});
+  command.Add("--until", selection.until,
+              "Only records older than 2h, 30d, …; a number alone means seconds", {NotEmpty()});
+  command.Add("--outcome", selection.outcome, "Only records with this outcome: ok, crash, …",
+              {NotEmpty()});
+  command.AddFlag("--best", selection.best, "Only the published bests");
+  command.AddFlag("--quarantined", selection.quarantined, "Only quarantined records");
+  command.AddFlag("--not-quarantined", selection.not_quarantined, "No quarantined records",
+                  {Excludes("--quarantined")});
+}
+
+absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection) {
+  client::RecordFilter filter;
+  filter.op = selection.op;
+  filter.job = selection.job;
+  filter.best_only = selection.best;
+  if (!selection.outcome.empty()) {
+    if (const auto known = record::OutcomeFromName(selection.outcome); !known.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--outcome: ", known.status().message(), "; the outcomes are ",
+          absl::StrJoin(record::AllOutcomes(), ", ", [](std::string* out, record::Outcome each) {
+            absl::StrAppend(out, record::OutcomeName(each));
+          })));
+    }
+    filter.outcome = selection.outcome;
+  }
+  if (selection.quarantined) filter.quarantined = client::Quarantined::kOnly;
+  if (selection.not_quarantined) filter.quarantined = client::Quarantined::kNone;
+  if (!selection.words.empty()) {
+    HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(selection.words));
+    filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+  }
+  if (!selection.since.empty()) {
+    HONE_ASSIGN_OR_RETURN(filter.since_unix_ms, Ago(selection.since));
+  }
+  if (!selection.until.empty()) {
+    HONE_ASSIGN_OR_RETURN(filter.until_unix_ms, Ago(selection.until));
+  }
+  return filter;
+}
+
+absl::Status CompleteSelection(Session& session, client::RecordFilter& filter) {
+  HONE_ASSIGN_OR_RETURN(filter.target, session.GivenTargetKey());
+  if (filter.job.empty()) return absl::OkStatus();
+  return session.connection().GetJob(filter.job).status();  // NotFound if it does not exist
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,35 @@
+#ifndef HONE_CLIENT_CLI_RECORDS_RECORD_SELECTION_H_
+#define HONE_CLIENT_CLI_RECORDS_RECORD_SELECTION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/session.h"
+#include "client/connection/api.h"
+
+namespace hone::cli {
+
+// The options that select records, as typed.
+struct RecordSelection {
+  std::vector<std::string> words;  // a workload
+  std::string op;
+  std::string job;
+  std::string since;
+  std::string until;
+  std::string outcome;
+  bool best = false;
+  bool quarantined = false;
+  bool not_quarantined = false;
+};
+
+void AddSelection(Command& command, RecordSelection& selection);
+// Converts the options. InvalidArgument: a workload, an age or an outcome is malformed.
+absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection);
+// Adds the target, and checks that the job exists. NotFound: there is no such job.
+absl::Status CompleteSelection(Session& session, client::RecordFilter& filter);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_RECORDS_RECORD_SELECTION_H_

@@ -1,0 +1,106 @@
+// hone records backup, hone records compact.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/session.h"
+#include "common/base/counted.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+struct CompactOptions {
+  std::string keep;
+  int keep_best = 0;
+  bool dry_run = false;
+};
+
+absl::Status BackupStore(const Globals& globals, std::string path) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  // A private server runs on this machine, but with another working directory.
+  if (session->private_server() != nullptr) path = std::filesystem::absolute(path).string();
+  const absl::StatusOr<client::StoreBackup> made = session->connection().BackupStore(path);
+  // A file that cannot be written is a failure in every command.
+  if (absl::IsNotFound(made.status())) return WithExitCode(made.status(), kExitFailed);
+  HONE_RETURN_IF_ERROR(made.status());
+  const client::StoreBackup& backup = *made;
+  if (globals.json) {
+    return PrintJson(
+        {{"path", path}, {"bytes", backup.size_bytes}, {"record_count", backup.records}});
+  }
+  PrintWrapped(absl::StrCat(Counted(backup.records, "record"), " in ", path, ", ",
+                            FormatBytes(backup.size_bytes), "; checked"));
+  return absl::OkStatus();
+}
+
+absl::Status CompactStore(const Globals& globals, const CompactOptions& options) {
+  client::Retention retention{.keep_best = options.keep_best, .dry_run = options.dry_run};
+  if (!options.keep.empty()) {
+    HONE_ASSIGN_OR_RETURN(const absl::Duration age, ParseDuration(options.keep));
+    retention.keep_unix_ms = absl::ToUnixMillis(absl::Now() - age);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Compaction done,
+                        session->connection().CompactStore(retention));
+  if (globals.json) {
+    return PrintJson({{"dry_run", options.dry_run},
+                      {"records_removed", done.records_removed},
+                      {"jobs_removed", done.jobs_removed},
+                      {"texts_removed", done.texts_removed},
+                      {"artifacts_removed", done.artifacts_removed},
+                      {"bytes_before", done.bytes_before},
+                      {"bytes_after", done.bytes_after}});
+  }
+  PrintWrapped(absl::StrCat(
+      options.dry_run ? "would remove " : "removed ", Counted(done.records_removed, "record"), ", ",
+      Counted(done.jobs_removed, "job"), ", ", Counted(done.texts_removed, "text"), " and ",
+      Counted(done.artifacts_removed, "artifact"), "; the store ",
+      options.dry_run ? absl::StrCat("has ", FormatBytes(done.bytes_before))
+                      : absl::StrCat("had ", FormatBytes(done.bytes_before), ", and now has ",
+                                     FormatBytes(done.bytes_after))));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRecordStore(Command& records, Globals& globals) {
+  Command& backup = records.AddCommand(
+      "backup", "Copy the server's store to a new file while it is in use, and check the copy");
+  auto path = std::make_shared<std::string>();
+  backup.Add("file", *path, "Absolute path of a new file on the server's machine", {Required()});
+  CompleteWithoutTarget(
+      backup, globals,
+      "Examples:\n"
+      "  hone records backup /backups/hone-2026-11-21.db\n"
+      "To restore it, while the server is stopped:\n"
+      "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone-2026-11-21.db",
+      [&globals, path] { return BackupStore(globals, *path); });
+
+  Command& compact =
+      records.AddCommand("compact", "Remove old records, and free the unused space of the store");
+  auto options = std::make_shared<CompactOptions>();
+  compact.Add("--keep", options->keep,
+              "Keep records that are younger than 90d, 1000h, …; without it nothing is removed");
+  compact.Add("--keep-best", options->keep_best,
+              "Keep this many of the best records of each workload and target, regardless of their "
+              "age (default 32)",
+              {Range(1, 1'000'000)});
+  compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
+  CompleteWithoutTarget(compact, globals,
+                        "The published bests and the records of running jobs are always kept.\n"
+                        "Examples:\n"
+                        "  hone records compact --keep 90d --dry-run\n"
+                        "  hone records compact --keep 90d --keep-best 100",
+                        [&globals, options] { return CompactStore(globals, *options); });
+}
+
+}  // namespace hone::cli

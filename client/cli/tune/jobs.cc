@@ -1,0 +1,395 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/network/network_report.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/network_output.h"
+#include "client/cli/output/progress.h"
+#include "client/cli/output/table.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/records/known_best.h"
+#include "client/cli/session.h"
+#include "client/cli/suggested_command.h"
+#include "client/cli/tune/job_remark.h"
+#include "client/cli/tune/run_job.h"
+#include "client/cli/tune/schedule_report.h"
+#include "client/cli/tune/tune_report.h"
+#include "common/base/counted.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr char kUnfinished[] = "unfinished";  // for --state
+
+// What kind of schedule a best is, and in how many processes it was confirmed, if it was.
+std::string Details(const client::Best& best) {
+  const absl::string_view kind = best.record.is_default ? ", the untiled default" : "";
+  if (!record::IsConfirmed(best.record)) return std::string(kind);
+  const int processes = record::ProcessesOf(best.record.result);
+  return absl::StrCat(kind, ", measured in ", processes,
+                      processes == 1 ? " process" : " processes");
+}
+
+// What a line says about a best whose latency is not confirmed, after its name.
+absl::string_view Doubt(const client::Best& best) {
+  if (client::LatencyIsConfirmed(best)) return "";
+  return record::IsConfirmed(best.record) ? ", disturbed" : ", not confirmed";
+}
+
+struct ListOptions {
+  int limit = 20;
+  std::vector<std::string> states;
+  std::string owner;
+  std::string matching;  // a part of the workload as the list shows it
+  bool Selects(const client::Job& job) const {
+    const auto is_its = [&](const std::string& state) {
+      return state == client::JobStateName(job.state) ||
+             (state == kUnfinished && !HasEnded(job.state));
+    };
+    return (states.empty() || std::any_of(states.begin(), states.end(), is_its)) &&
+           (owner.empty() || job.owner == owner) &&
+           (matching.empty() || absl::StrContains(DescribeJobAndKind(job), matching));
+  }
+  bool SelectsAll() const { return states.empty() && owner.empty() && matching.empty(); }
+};
+
+// "24 %, 3:10 left"; "" if the job has ended.
+std::string ProgressCell(const client::Job& job) {
+  if (HasEnded(job.state)) return "";
+  const JobProgress progress = ProgressOf(job);
+  std::vector<std::string> parts;
+  if (progress.share.has_value()) {
+    parts.push_back(absl::StrFormat("%.0f %%", 100 * *progress.share));
+  }
+  if (progress.left < absl::InfiniteDuration()) {
+    parts.push_back(absl::StrCat(FormatClock(progress.left), " left"));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+absl::Status ListJobs(const Globals& globals, const ListOptions& options) {
+  const int limit = options.limit;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
+  // The server does not select jobs. Without a filter, one more job than is printed shows whether
+  // there are more.
+  const bool filters = !target.empty() || !options.SelectsAll();
+  const int asked = limit == 0 || filters ? 0 : limit + 1;
+  HONE_ASSIGN_OR_RETURN(std::vector<client::Job> jobs, session->connection().ListJobs(asked));
+  std::erase_if(jobs, [&](const client::Job& job) {
+    return (!target.empty() && job.target != target) || !options.Selects(job);
+  });
+  const bool more = limit != 0 && jobs.size() > static_cast<size_t>(limit);
+  if (more) jobs.resize(static_cast<size_t>(limit));
+  if (globals.json) return PrintJson({{"jobs", ListJson(jobs)}, {"more", more}});
+  Table table({Left("job"), Left("state"), Right("trials"), Left("progress"), Right("best GFLOP/s"),
+               Right("best latency"), Right("took"), Left("workload"), Left("target"),
+               Left("created"), Left("")});
+  for (const client::Job& job : jobs) {
+    const double latency = job.network.has_value() ? job.network->latency_ns
+                           : job.best.has_value()  ? client::LatencyNs(*job.best)
+                                                   : 0;
+    const bool confirmed = job.network.has_value()
+                               ? client::LatencyIsConfirmed(*job.network).value_or(false)
+                               : job.best.has_value() && client::LatencyIsConfirmed(*job.best);
+    table.AddRow(
+        {job.id, std::string(client::JobStateName(job.state)),
+         HasEnded(job.state) || job.spec.max_trials == 0
+             ? absl::StrCat(job.trials)
+             : absl::StrCat(job.trials, "/", job.spec.max_trials),
+         ProgressCell(job),
+         MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
+         MarkUnconfirmed(FormatLatency(latency), confirmed),
+         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
+         FormatTime(job.created_unix_ms), RemarkOn(job)});
+  }
+  table.Print(
+      FromServer(absl::StrCat("no jobs", target.empty() ? "" : absl::StrCat(" of target ", target),
+                              options.SelectsAll() ? "" : " that these filters select")));
+  if (more) PrintWrapped(MoreText(limit, "job"));
+  return absl::OkStatus();
+}
+
+struct ResumeOptions {
+  std::string id;
+  int64_t trials = 0;
+  std::string time;
+};
+
+void PrintNetwork(const client::NetworkProgress& network, bool ended) {
+  if (network.latency_ns > 0) {
+    absl::PrintF("sum of the tasks: %s", SumText(network));
+    if (network.default_latency_ns > 0) {
+      absl::PrintF(", with a speed-up of %s over the default schedules",
+                   FormatSpeedUp(network.default_latency_ns, network.latency_ns));
+    }
+    absl::PrintF("\n");
+  }
+  PrintTasks(network, ended);
+}
+
+// Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
+// state; "" if the caller prints it.
+absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
+  if (globals.json) return PrintJson(ToJson(job));
+  PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
+                            TrialsText(job), why.empty() ? "" : ": ", why));
+  PrintWrapped(JobFacts(job));
+  if (job.best.has_value()) {
+    const std::string origin = OriginOfBest(job);
+    const bool confirmed = client::LatencyIsConfirmed(*job.best);
+    const absl::string_view withdrawal = Withdrawal(job);
+    PrintWrapped(
+        absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
+                     Doubt(*job.best), withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal),
+                     ": ", FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
+                     Details(*job.best)));
+    if (!withdrawal.empty()) {
+      PrintWrapped(
+          absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
+    }
+    if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
+      const bool own_confirmed = client::LatencyIsConfirmed(*job.own_best);
+      PrintWrapped(absl::StrCat(
+          "best of this job", Doubt(*job.own_best), ": ",
+          FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
+          Details(*job.own_best), WhyOwnIsNotBest(job)));
+    }
+  }
+  const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
+  if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
+  if (job.network.has_value()) PrintNetwork(*job.network, client::HasEnded(job.state));
+  return absl::OkStatus();
+}
+
+absl::Status PrintJob(const Globals& globals, const client::Job& job) {
+  return PrintJob(globals, job,
+                  job.error.empty() ? NoteBesideErrors(job) : WithRepeatedOptions(job.error));
+}
+
+// Writes a page about a job of a network, as hone tune --report does.
+absl::Status WriteJobReport(Session& session, const client::Job& job, const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  if (!job.network.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--report: job ", job.id, " tunes an operator; reports are for jobs of networks"));
+  }
+  HONE_RETURN_IF_ERROR(CheckReportPath(path));
+  std::vector<client::BestQuery> queries;
+  for (const client::NetworkTaskProgress& task : job.network->tasks) {
+    queries.push_back({task.workload, job.target, job.spec.tolerance});
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+                        session.connection().LookupBests(queries));
+  HONE_ASSIGN_OR_RETURN(const NetworkReport report, MakeReport(job, bests));
+  return WriteReport(report, path);
+}
+
+absl::Status ShowJob(const Globals& globals, const std::string& id, const std::string& report) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_RETURN_IF_ERROR(WriteJobReport(*session, job, report));
+  if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
+  return PrintJob(
+      globals, job,
+      job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + WithRepeatedOptions(job.wait_reason));
+}
+
+absl::Status ResultOf(const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+  if (job.state == client::JobState::kFailed) {
+    return absl::AbortedError(
+        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
+  }
+  if (!job.network.has_value() || AllConfirmed(*job.network)) return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat(WithoutKernelText(*job.network), "; hone tune with --only-missing tunes them"));
+}
+
+// Reports the end of a followed job. The search of an operator gets the report of hone tune.
+absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
+  const client::Job& job = followed.job;
+  const absl::Status result = ResultOf(followed);
+  if (globals.json) return PrintJson(ToJson(job), result);
+  const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;
+  if (is_search) {
+    PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
+  } else {
+    // The result has the error of a failed job.
+    const bool failed = job.state == client::JobState::kFailed;
+    HONE_RETURN_IF_ERROR(PrintJob(globals, job, failed ? "" : NoteBesideErrors(job)));
+  }
+  return result;
+}
+
+absl::Status WatchJob(const Globals& globals, const std::string& id, const std::string& report) {
+  HONE_RETURN_IF_ERROR(CheckReportPath(report));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  // With --json, a line for each state until the last one, which Conclude prints.
+  JobObserver stream;
+  if (globals.json) {
+    stream = [](const client::Job& now) {
+      if (!HasEnded(now.state)) PrintJsonLine(ToJson(now));
+    };
+  }
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
+                        FollowJob(*session, job, OnInterrupt::kLeave, stream));
+  HONE_RETURN_IF_ERROR(WriteJobReport(*session, followed.job, report));
+  return Conclude(globals, followed);
+}
+
+absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const client::Job before, session->connection().GetJob(id));
+  if (HasEnded(before.state)) {
+    if (!globals.json)
+      PrintWrapped(stderr, "there is nothing to cancel: the job has already ended");
+    return PrintJob(globals, before);
+  }
+  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
+  if (const std::string text = now ? "" : CancellingText(job); !text.empty()) {
+    PrintWrapped(stderr, text);
+  }
+  HONE_ASSIGN_OR_RETURN(const FollowedJob ended,
+                        FollowJob(*session, job, OnInterrupt::kLeaveCancelled));
+  return PrintJob(globals, ended.job);
+}
+
+absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
+  int64_t time_ms = 0;
+  if (!options.time.empty()) {
+    HONE_ASSIGN_OR_RETURN(const absl::Duration time, ParseDuration(options.time));
+    time_ms = absl::ToInt64Milliseconds(time);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  // A private server stops when we exit, and cancels its jobs. Follow the job to its end.
+  if (session->private_server() != nullptr) {
+    HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
+                          ResumeAndFollow(*session, options.id, options.trials, time_ms));
+    return Conclude(globals, followed);
+  }
+  HONE_ASSIGN_OR_RETURN(const client::Job job,
+                        session->connection().ResumeJob(options.id, options.trials, time_ms));
+  HONE_RETURN_IF_ERROR(PrintJob(globals, job));
+  PrintWrapped(stderr, absl::StrCat("the job continues; ", SuggestedCommand("jobs watch " + job.id),
+                                    " follows it"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddJobs(Command& app, Globals& globals) {
+  Command& jobs = app.AddCommand("jobs", "List, show, watch, cancel and resume tuning jobs");
+  jobs.RequireCommand(1, 1);
+  jobs.Footer(
+      "Examples:\n"
+      "  hone jobs list --server hone.internal:7070\n"
+      "  hone jobs watch 4711 --server hone.internal:7070\n"
+      "  hone jobs resume 4711 --trials 2000");
+
+  Command& list = jobs.AddCommand("list", "List the jobs of the server, newest first");
+  auto filters = std::make_shared<ListOptions>();
+  list.Add("--limit", filters->limit, "List at most this many; 0 for all (default 20)",
+           {Range(0, 1'000'000'000)});
+  list.Add("--state", filters->states,
+           "Only jobs in this state; may be repeated: unfinished (the first three), pending, "
+           "running, confirming, done, cancelled or failed",
+           {OneWordPerUse(), OneOf({kUnfinished, "pending", "running", "confirming", "done",
+                                    "cancelled", "failed"})});
+  list.Add("--owner", filters->owner, "Only jobs of this caller, by the name of its token",
+           {NotEmpty()});
+  list.Add("--matching", filters->matching,
+           "Only jobs whose workload, as the list shows it, contains this text", {NotEmpty()});
+  Complete(list, globals,
+           "With --target, only the jobs of that target are listed. A figure marked with ~ is not "
+           "confirmed and may change.\n\n"
+           "Examples:\n"
+           "  hone jobs list\n"
+           "  hone jobs list --state unfinished\n"
+           "  hone jobs list --matching matmul --state failed --limit 0 --json",
+           [&globals, filters] { return ListJobs(globals, *filters); });
+
+  const auto add_id = [](Command& command, std::string& id) {
+    command.Add("JOB", id, "The job's number, as hone jobs list prints it", {Required()});
+  };
+  auto id = std::make_shared<std::string>();
+  Command& show =
+      jobs.AddCommand("show", "Print the state of a job, and of each task of a network");
+  add_id(show, *id);
+  auto report = std::make_shared<std::string>();
+  const auto add_report = [report](Command& command) {
+    command.Add("--report", *report, "FILE.html to write about the tasks of a network",
+                {NotEmpty()});
+  };
+  add_report(show);
+  CompleteWithoutTarget(
+      show, globals,
+      "The tasks of a network have jobs of their own: 4711.3 tunes task 3 of job 4711.\n\n"
+      "Examples:\n"
+      "  hone jobs show 4711 --server hone.internal:7070\n"
+      "  hone jobs show 4711 --report resnet50.html\n"
+      "  hone jobs show 4711.3 --json",
+      [&globals, id, report] { return ShowJob(globals, *id, *report); });
+
+  Command& watch =
+      jobs.AddCommand("watch", "Follow a job to its end; Ctrl-C stops watching, not the job");
+  add_id(watch, *id);
+  add_report(watch);
+  CompleteWithoutTarget(watch, globals,
+                        "With --json, it prints an object on one line for each change, at most a "
+                        "few per second; the last one is that of the end.\n\n"
+                        "Examples:\n"
+                        "  hone jobs watch 4711 --server hone.internal:7070\n"
+                        "  hone jobs watch 4711 --json | jq --unbuffered .progress",
+                        [&globals, id, report] { return WatchJob(globals, *id, *report); });
+
+  Command& cancel = jobs.AddCommand(
+      "cancel", "Cancel a job and wait until it has ended; its measurements are kept");
+  auto now = std::make_shared<bool>(false);
+  add_id(cancel, *id);
+  cancel.AddFlag(
+      "--now", *now,
+      "End the job without confirming its best candidates, as soon as its server has time");
+  CompleteWithoutTarget(
+      cancel, globals,
+      "The job first confirms its best candidates, which takes up to about 30 s, and the command "
+      "waits for that. --now skips this, also for a job that is already being cancelled. "
+      "Ctrl-C ends only the wait: the job still ends.\n\n"
+      "Examples:\n"
+      "  hone jobs cancel 4711 --server hone.internal:7070\n"
+      "  hone jobs cancel 4711 --now",
+      [&globals, id, now] { return CancelJob(globals, *id, *now); });
+
+  Command& resume =
+      jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");
+  auto options = std::make_shared<ResumeOptions>();
+  add_id(resume, options->id);
+  resume.Add("--trials", options->trials, "New limit of all trials, with those already made",
+             {Range(1, 100'000'000)});
+  resume.Add("--time", options->time,
+             "New limit of the time, with that spent before it was cancelled or failed: 60s, 10m, "
+             "1h30m; a number alone means seconds",
+             {NotEmpty()});
+  CompleteWithoutTarget(
+      resume, globals,
+      "With --server the command does not wait for the job: hone jobs watch follows it. "
+      "Without --server, it follows the job to its end, and ends with the report of hone "
+      "tune.\n\n"
+      "Examples:\n  hone jobs resume 4711 --trials 2000 --server hone.internal:7070",
+      [&globals, options] { return ResumeJob(globals, *options); });
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,72 @@
+#include "client/cli/tune/running_job.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/suggested_command.h"
+#include "client/cli/tune/schedule_report.h"
+#include "client/connection/connection.h"
+
+namespace hone::cli {
+namespace {
+
+// The number of jobs among which FindRunningJob looks.
+constexpr int kNewestJobs = 100;
+
+bool HasWorker(client::Connection& connection, absl::string_view target) {
+  const absl::StatusOr<std::vector<client::Worker>> workers = connection.ListWorkers();
+  return workers.ok() &&
+         std::any_of(workers->begin(), workers->end(), [&](const client::Worker& worker) {
+           return worker.connected && worker.target == target;
+         });
+}
+
+}  // namespace
+
+size_t CountTuned(const client::Job& job, absl::Span<const std::string> workloads,
+                  absl::string_view target, double tolerance) {
+  const bool searches = !client::HasEnded(job.state) && job.spec.revalidate == 0 &&
+                        !job.spec.unpublished && !IsCheck(job.spec);
+  if (!searches || job.target != target || job.spec.tolerance != tolerance) return 0;
+  const auto is_tuned = [&](const std::string& digest) {
+    if (!job.network.has_value()) return job.workload_digest == digest;
+    const std::vector<client::NetworkTaskProgress>& tasks = job.network->tasks;
+    return std::any_of(tasks.begin(), tasks.end(), [&](const client::NetworkTaskProgress& task) {
+      return task.error.empty() && task.workload_digest == digest;
+    });
+  };
+  return static_cast<size_t>(std::count_if(workloads.begin(), workloads.end(), is_tuned));
+}
+
+std::optional<RunningJob> FindRunningJob(Session& session, absl::Span<const std::string> workloads,
+                                         absl::string_view target, double tolerance) {
+  if (workloads.empty()) return std::nullopt;
+  client::Connection& connection = session.connection();
+  if (session.private_server() != nullptr && !HasWorker(connection, target)) return std::nullopt;
+  const absl::StatusOr<std::vector<client::Job>> jobs = connection.ListJobs(kNewestJobs);
+  if (!jobs.ok()) return std::nullopt;
+  RunningJob found;
+  for (const client::Job& job : *jobs) {
+    if (client::HasEnded(job.state)) continue;
+    // A list does not contain the tasks of networks.
+    const absl::StatusOr<client::Job> whole =
+        job.network.has_value() ? connection.GetJob(job.id) : job;
+    if (!whole.ok()) continue;
+    const size_t tuned = CountTuned(*whole, workloads, target, tolerance);
+    if (tuned > found.tuned) found = {job.id, !whole->wait_reason.empty(), tuned};
+  }
+  return found.tuned > 0 ? std::make_optional(found) : std::nullopt;
+}
+
+std::string RunningJobText(const RunningJob& job, size_t workloads) {
+  const absl::string_view what = workloads == 1           ? "it"
+                                 : job.tuned == workloads ? "them"
+                                 : job.tuned == 1         ? "one of them"
+                                                          : "some of them";
+  return absl::StrCat("job ", job.id, job.waits ? " waits for a worker to tune " : " is tuning ",
+                      what, "; ", SuggestedCommand("jobs watch " + job.id), " follows the job");
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,29 @@
+#ifndef HONE_CLIENT_CLI_TUNE_SCHEDULE_REPORT_H_
+#define HONE_CLIENT_CLI_TUNE_SCHEDULE_REPORT_H_
+
+#include "client/cli/output/json_output.h"
+#include "client/connection/api.h"
+
+// Reports the check of a handwritten schedule: a job whose space contains only this candidate.
+namespace hone::cli {
+
+// Whether a job checks a schedule: its space is a trace without open decisions.
+bool IsCheck(const client::JobSpec& spec);
+
+// Whether the schedule gave a correct output and a latency.
+bool PassedCheck(const client::Job& job);
+
+// Whether the latency of the schedule comes from a confirmation, and not only from the search.
+bool CheckIsConfirmed(const client::Job& job);
+
+// Prints the result. A latency that is not confirmed is marked. REQUIRES: PassedCheck.
+void PrintCheck(const client::Job& job);
+
+// Adds the result to the output of `hone schedule --check --json`: target, latency_ns, gflops,
+// peak_gflops, share_of_peak, checked, confirmed, outcome, detail, max_error, compile_ms, policy,
+// default, best, job, state, note. Without a result, those from outcome to policy are missing.
+void AddCheckJson(const client::Job& job, Json& json);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_TUNE_SCHEDULE_REPORT_H_

@@ -1,0 +1,207 @@
+#include "client/connection/api_convert.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+
+namespace hone::client {
+namespace {
+
+JobSpec ToJobSpec(const v1::CreateJobRequest& request) {
+  JobSpec spec;
+  spec.workload = request.workload();
+  spec.target = request.target();
+  spec.max_trials = request.max_trials();
+  spec.max_time_ms = request.max_time_ms();
+  spec.seed = request.seed();
+  spec.strategy = request.strategy();
+  spec.cost_model = request.cost_model();
+  spec.tolerance = request.tolerance();
+  spec.space = request.space();
+  spec.feature_set = request.feature_set();
+  spec.transfer = request.transfer();
+  spec.revalidate = request.revalidate();
+  spec.priority = request.priority();
+  spec.unpublished = request.unpublished();
+  spec.inputs_digest = request.inputs_digest();
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<JobState> FromProto(v1::JobState state) {
+  if (state < v1::JOB_STATE_PENDING || state > v1::JOB_STATE_FAILED) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job.state: ", static_cast<int>(state),
+                     " is unknown; is the server newer than this program?"));
+  }
+  return static_cast<JobState>(state);
+}
+
+absl::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kPending:
+      return "pending";
+    case JobState::kRunning:
+      return "running";
+    case JobState::kConfirming:
+      return "confirming";
+    case JobState::kDone:
+      return "done";
+    case JobState::kCancelled:
+      return "cancelled";
+    case JobState::kFailed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id) {
+  v1::CreateJobRequest request;
+  request.set_request_id(request_id);
+  request.set_workload(spec.workload);
+  request.set_workload_digest(spec.workload_digest);
+  request.set_target(spec.target);
+  request.set_max_trials(spec.max_trials);
+  request.set_max_time_ms(spec.max_time_ms);
+  request.set_seed(spec.seed);
+  request.set_strategy(spec.strategy);
+  request.set_cost_model(spec.cost_model);
+  request.set_tolerance(spec.tolerance);
+  request.set_space(spec.space);
+  request.set_feature_set(spec.feature_set);
+  request.set_transfer(spec.transfer);
+  request.set_revalidate(spec.revalidate);
+  request.set_priority(spec.priority);
+  request.set_unpublished(spec.unpublished);
+  request.set_inputs_digest(spec.inputs_digest);
+  return request;
+}
+
+v1::LookupBestRequest ToProto(const BestQuery& query) {
+  v1::LookupBestRequest request;
+  request.set_workload(query.workload);
+  request.set_target(query.target);
+  request.set_tolerance(query.tolerance);
+  request.set_nearest(query.nearest);
+  return request;
+}
+
+v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
+  v1::ListRecordsRequest request;
+  request.set_workload_digest(filter.workload_digest);
+  request.set_target(filter.target);
+  request.set_operator_(filter.op);
+  request.set_best_only(filter.best_only);
+  request.set_unpublished_best(filter.unpublished_best);
+  request.set_since_unix_ms(filter.since_unix_ms);
+  request.set_until_unix_ms(filter.until_unix_ms);
+  request.set_job_id(filter.job);
+  request.set_outcome(filter.outcome);
+  request.set_quarantine(static_cast<v1::Quarantine>(filter.quarantined));
+  request.set_newest_first(filter.newest_first);
+  return request;
+}
+
+absl::StatusOr<Best> FromProto(const v1::Best& message) {
+  Best best;
+  HONE_ASSIGN_OR_RETURN(best.record, record::FromProto(message.record()));
+  best.workload = message.workload();
+  best.trace = message.trace();
+  best.gflops = message.gflops();
+  best.peak_gflops = message.peak_gflops();
+  best.read_gbps = message.read_gbps();
+  best.pinned_unix_ms = message.pinned_unix_ms();
+  best.pinned_by = message.pinned_by();
+  if (message.has_nearest()) {
+    const v1::Nearest& from = message.nearest();
+    Nearest& nearest = best.nearest.emplace();
+    nearest.workload = from.workload();
+    nearest.distance = from.distance();
+    HONE_ASSIGN_OR_RETURN(nearest.record, record::FromProto(from.record()));
+    nearest.gflops = from.gflops();
+  }
+  return best;
+}
+
+absl::StatusOr<Job> FromProto(const v1::Job& message) {
+  Job job;
+  job.id = message.id();
+  HONE_ASSIGN_OR_RETURN(job.state, FromProto(message.state()));
+  job.error = message.error();
+  job.workload = message.workload();
+  job.workload_digest = message.workload_digest();
+  job.target = message.target();
+  job.spec = ToJobSpec(message.request());
+  job.trials = message.trials();
+  for (const auto& [name, count] : message.outcomes()) job.outcomes[name] = count;
+  job.dropped = message.dropped();
+  job.quarantined = message.quarantined();
+  job.created_unix_ms = message.created_unix_ms();
+  job.wall_ms = message.wall_ms();
+  job.after_cancel_ms = message.after_cancel_ms();
+  if (message.has_best()) {
+    HONE_ASSIGN_OR_RETURN(job.best, FromProto(message.best()));
+  }
+  if (message.has_default_schedule()) {
+    HONE_ASSIGN_OR_RETURN(job.default_schedule, FromProto(message.default_schedule()));
+  }
+  if (message.has_given()) {
+    HONE_ASSIGN_OR_RETURN(job.given, FromProto(message.given()));
+  }
+  if (message.has_own_best()) {
+    HONE_ASSIGN_OR_RETURN(job.own_best, FromProto(message.own_best()));
+  }
+  job.disturbed = message.disturbed();
+  job.disturbance = message.disturbance();
+  if (message.has_left_ms()) job.left = absl::Milliseconds(message.left_ms());
+  job.wait_reason = message.wait_reason();
+  job.queued = message.queued();
+  job.phase = message.phase();
+  job.note = message.note();
+  job.owner = message.owner();
+  if (message.has_network()) {
+    HONE_ASSIGN_OR_RETURN(job.network, FromProto(message.network()));
+  }
+  return job;
+}
+
+FeatureTable FromProto(const v1::FeatureTable& message) {
+  FeatureTable table{.feature_set = message.feature_set(), .target = message.target()};
+  table.columns.assign(message.columns().begin(), message.columns().end());
+  for (const v1::FeatureRow& row : message.rows()) {
+    table.rows.emplace_back(row.values().begin(), row.values().end());
+    table.rows.back().resize(table.columns.size());
+  }
+  return table;
+}
+
+DraftedSchedule FromProto(const v1::DraftedSchedule& message) {
+  return {.trace = message.trace(), .target = message.target()};
+}
+
+absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
+  Worker worker;
+  worker.id = message.id();
+  worker.host = message.host();
+  worker.target = message.target();
+  worker.peak_gflops = message.peak_gflops();
+  worker.peak_gflops_one_core = message.peak_gflops_one_core();
+  worker.connected = message.connected();
+  worker.last_seen_unix_ms = message.last_seen_unix_ms();
+  worker.leases = message.leases();
+  worker.last_error = message.last_error();
+  worker.can_build = message.can_build();
+  worker.can_run = message.can_run();
+  HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
+  worker.read_gbps = message.read_gbps();
+  worker.draining = message.draining();
+  worker.stopping = message.stopping();
+  worker.silent = message.silent();
+  worker.flagged = message.flagged();
+  worker.memory_bytes = message.memory_bytes();
+  worker.accelerator = message.accelerator();
+  return worker;
+}
+
+}  // namespace hone::client

@@ -1,0 +1,601 @@
+#include "client/connection/connection.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <type_traits>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/connection/api_convert.h"
+#include "client/connection/best_lookups.h"
+#include "client/connection/job_watch.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
+#include "common/rpc/call_error.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/status.h"
+#include "grpcpp/grpcpp.h"
+#include "hone/v1/admin.grpc.pb.h"
+#include "hone/v1/tuning.grpc.pb.h"
+
+namespace hone::client {
+namespace {
+
+constexpr int kPageSize = 200;
+// For calls that read or write the whole store.
+constexpr absl::Duration kLongTimeout = absl::Hours(2);
+// Generating design spaces and first candidates takes long on a busy machine.
+constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
+constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
+constexpr absl::Duration kWatchTimeout =
+    absl::Minutes(10);  // after this time the stream is opened again
+// How long WatchJob tries to find a server again.
+constexpr absl::Duration kWatchPatience = absl::Minutes(1);
+constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
+constexpr absl::Duration kProbeLimit = absl::Seconds(5);
+// In every answer: the time, and the state of the store unless it is in order.
+constexpr char kServerTimeHeader[] = "hone-unix-ms";
+constexpr char kStoreHeader[] = "hone-store-bin";
+constexpr absl::string_view kStoreIsChecked = "checking";
+
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// An id for all attempts of a call. The first attempt that arrives creates the job.
+std::string NewRequestId() { return absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16)); }
+
+// The items on a page of a list.
+const auto& Items(const v1::ListJobsResponse& page) { return page.jobs(); }
+const auto& Items(const v1::ListRecordsResponse& page) { return page.records(); }
+const auto& Items(const v1::ListWorkersResponse& page) { return page.workers(); }
+
+class GrpcConnection final : public Connection {
+ public:
+  GrpcConnection(std::string address, std::shared_ptr<grpc::Channel> channel,
+                 const ConnectionOptions& options)
+      : address_(std::move(address)),
+        options_(options),
+        channel_(channel),
+        stub_(v1::TuningService::NewStub(channel)),
+        admin_stub_(v1::AdminService::NewStub(channel)) {}
+
+  const std::string& address() const override { return address_; }
+
+  bool IsConnected() override {
+    return channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
+  }
+
+  absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) override {
+    return Create(ToProto(spec, NewRequestId()), waiting);
+  }
+
+  absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network,
+                                       const KeepWaiting& waiting) override {
+    v1::CreateJobRequest request = ToProto(common, NewRequestId());
+    *request.mutable_network() = ToProto(network);
+    return Create(request, waiting);
+  }
+
+  absl::Status CheckJob(const JobSpec& spec) override {
+    v1::CreateJobRequest request = ToProto(spec, /*request_id=*/"");
+    request.set_validate_only(true);
+    return Call(&Stub::CreateJob, request).status();
+  }
+
+  absl::StatusOr<Job> GetJob(const std::string& id) override {
+    v1::GetJobRequest request;
+    request.set_id(id);
+    return Ask<Job>(&Stub::GetJob, request);
+  }
+
+  absl::StatusOr<Job> WatchJob(
+      const std::string& id,
+      const std::function<bool(const Job& job, JobNews news)>& report) override {
+    HONE_ASSIGN_OR_RETURN(Job job, GetJob(id));
+    Backoff backoff(options_.retry);
+    JobNews quiet = JobNews::kNone;  // what to report while no state arrives
+    absl::Time broken_at = absl::InfiniteFuture();
+    while (true) {
+      JobWatch watch(*stub_, id, kWatchTimeout);
+      while (!watch.Ended()) {
+        if (std::optional<v1::Job> message = watch.Next(kTick)) {
+          HONE_ASSIGN_OR_RETURN(job, FromProto(*message));
+          broken_at = absl::InfiniteFuture();
+          quiet = JobNews::kNone;
+          backoff = Backoff(options_.retry);
+          if (!report(job, JobNews::kChanged)) return absl::CancelledError("no longer watched");
+        } else if (!report(job, quiet)) {
+          return absl::CancelledError("no longer watched");
+        }
+      }
+      if (HasEnded(job.state)) return job;
+      const absl::Status status = watch.status();
+      const bool comes_back =
+          status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+      broken_at = std::min(broken_at, absl::Now());
+      if (!comes_back || absl::Now() - broken_at > kWatchPatience) return Explain(status);
+      if (absl::IsUnavailable(status)) quiet = JobNews::kNoServer;
+      const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
+      while (absl::Now() < again) {
+        absl::SleepFor(std::min(kTick, again - absl::Now()));
+        if (!report(job, quiet)) return absl::CancelledError("no longer watched");
+      }
+    }
+  }
+
+  absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) override {
+    v1::CancelJobRequest request;
+    request.set_id(id);
+    request.set_confirm_finalists(confirm_finalists);
+    return Ask<Job>(&Stub::CancelJob, request);
+  }
+
+  absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
+                                int64_t max_time_ms) override {
+    v1::ResumeJobRequest request;
+    request.set_id(id);
+    request.set_max_trials(max_trials);
+    request.set_max_time_ms(max_time_ms);
+    return Ask<Job>(&Stub::ResumeJob, request);
+  }
+
+  absl::StatusOr<absl::Duration> ClockSkew() override {
+    v1::ListWorkersRequest request;
+    request.set_page_size(1);
+    v1::ListWorkersResponse response;
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, options_.call_timeout);
+    const absl::Time begin = absl::Now();
+    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(stub_->ListWorkers(&context, request, &response))));
+    const absl::Time middle = begin + (absl::Now() - begin) / 2;
+    const auto& headers = context.GetServerInitialMetadata();
+    const auto header = headers.find(kServerTimeHeader);
+    int64_t unix_ms = 0;
+    if (header == headers.end() ||
+        !absl::SimpleAtoi(absl::string_view(header->second.data(), header->second.size()),
+                          &unix_ms)) {
+      return absl::FailedPreconditionError("the server does not report its time");
+    }
+    return absl::FromUnixMillis(unix_ms) - middle;
+  }
+
+  StoreReport LastStoreReport() override {
+    absl::MutexLock lock(&mutex_);
+    return store_;
+  }
+
+  absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
+    return List<Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
+  }
+
+  absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
+                                  double tolerance, bool nearest) override {
+    return Ask<Best>(&Stub::LookupBest, ToProto(BestQuery{workload, target, tolerance, nearest}));
+  }
+
+  absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
+      absl::Span<const BestQuery> queries) override {
+    std::vector<v1::LookupBestRequest> requests;
+    for (const BestQuery& query : queries) requests.push_back(ToProto(query));
+    std::vector<std::optional<v1::Best>> answers;
+    HONE_RETURN_IF_ERROR(Retry([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(answers, BestLookups(*stub_, requests, options_.call_timeout).Run());
+      return absl::OkStatus();
+    }));
+    std::vector<std::optional<Best>> bests(answers.size());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (!answers[i].has_value()) continue;
+      HONE_ASSIGN_OR_RETURN(bests[i], FromProto(*answers[i]));
+    }
+    return bests;
+  }
+
+  absl::StatusOr<std::vector<Best>> ListPins() override {
+    HONE_ASSIGN_OR_RETURN(const v1::ListPinsResponse response,
+                          Call(&Stub::ListPins, v1::ListPinsRequest()));
+    std::vector<Best> bests;
+    HONE_RETURN_IF_ERROR(Append(response.bests(), bests));
+    return bests;
+  }
+
+  absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
+                                                          int limit) override {
+    return List<record::Record>(&Stub::ListRecords, ToProto(filter), limit);
+  }
+
+  absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter, int page_size,
+                                                         std::string& page_token) override {
+    v1::ListRecordsRequest request = ToProto(filter);
+    request.set_page_size(page_size);
+    request.set_page_token(page_token);
+    HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page, Call(&Stub::ListRecords, request));
+    page_token = page.next_page_token();
+    std::vector<record::Record> records;
+    HONE_RETURN_IF_ERROR(Append(page.records(), records));
+    return records;
+  }
+
+  absl::Status ExportRecords(const RecordFilter& filter,
+                             const std::function<absl::Status(absl::string_view)>& write) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kLongTimeout);
+    auto reader = stub_->ExportRecords(&context, ToProto(filter));
+    v1::TextChunk chunk;
+    while (reader->Read(&chunk)) {
+      if (absl::Status written = write(chunk.data()); !written.ok()) {
+        context.TryCancel();
+        reader->Finish();
+        return written;
+      }
+    }
+    return Explain(rpc::FromGrpc(reader->Finish()));
+  }
+
+  absl::StatusOr<ImportCounts> ImportRecords(
+      const std::function<absl::StatusOr<std::string>()>& read) override {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kLongTimeout);
+    v1::ImportRecordsResponse response;
+    auto writer = admin_stub_->ImportRecords(&context, &response);
+    v1::TextChunk chunk;
+    while (true) {
+      absl::StatusOr<std::string> piece = read();
+      if (!piece.ok()) {
+        context.TryCancel();
+        writer->Finish();
+        return piece.status();
+      }
+      if (piece->empty()) break;
+      chunk.set_data(*std::move(piece));
+      if (!writer->Write(chunk)) break;  // the server has refused: Finish says why
+    }
+    writer->WritesDone();
+    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(writer->Finish())));
+    return ImportCounts{.added = response.added(), .known = response.known()};
+  }
+
+  absl::StatusOr<Forgotten> ForgetRecords(const Task& task) override {
+    HONE_ASSIGN_OR_RETURN(
+        const v1::ForgetRecordsResponse response,
+        CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task)));
+    Forgotten forgotten{.records = response.records()};
+    HONE_RETURN_IF_ERROR(Append(response.bests(), forgotten.bests));
+    return forgotten;
+  }
+
+  absl::StatusOr<Best> PinBest(const Task& task, int64_t record) override {
+    auto request = About<v1::PinBestRequest>(task);
+    request.set_record(record);
+    return Ask<Best>(&AdminStub::PinBest, request);
+  }
+
+  absl::Status UnpinBest(const Task& task) override {
+    return CallOnce(&AdminStub::UnpinBest, About<v1::UnpinBestRequest>(task)).status();
+  }
+
+  absl::StatusOr<StoreBackup> BackupStore(const std::string& path) override {
+    v1::BackupStoreRequest request;
+    request.set_path(path);
+    HONE_ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
+                          Call(&AdminStub::BackupStore, request, kLongTimeout));
+    return StoreBackup{.size_bytes = response.size_bytes(), .records = response.records()};
+  }
+
+  absl::StatusOr<Compaction> CompactStore(const Retention& retention) override {
+    v1::CompactStoreRequest request;
+    request.set_keep_unix_ms(retention.keep_unix_ms);
+    request.set_keep_best(retention.keep_best);
+    request.set_dry_run(retention.dry_run);
+    HONE_ASSIGN_OR_RETURN(const v1::CompactStoreResponse response,
+                          Call(&AdminStub::CompactStore, request, kLongTimeout));
+    return Compaction{.records_removed = response.records_removed(),
+                      .jobs_removed = response.jobs_removed(),
+                      .texts_removed = response.texts_removed(),
+                      .artifacts_removed = response.artifacts_removed(),
+                      .bytes_before = response.bytes_before(),
+                      .bytes_after = response.bytes_after()};
+  }
+
+  absl::StatusOr<std::vector<Worker>> ListWorkers() override {
+    return List<Worker>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
+  }
+
+  absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
+                                                const std::string& feature_set) override {
+    v1::DescribeFeaturesRequest request;
+    request.set_trace(trace);
+    request.set_target(target);
+    request.set_feature_set(feature_set);
+    return Ask<FeatureTable>(&Stub::DescribeFeatures, request);
+  }
+
+  absl::StatusOr<DraftedSchedule> DraftSchedule(const std::string& workload,
+                                                const std::string& target,
+                                                double tolerance) override {
+    v1::DraftScheduleRequest request;
+    request.set_workload(workload);
+    request.set_target(target);
+    request.set_tolerance(tolerance);
+    return Ask<DraftedSchedule>(&Stub::DraftSchedule, request, kDraftTimeout);
+  }
+
+  absl::StatusOr<std::string> Artifact(const std::string& digest) override {
+    std::string bytes;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      bytes.clear();
+      return DownloadArtifact(digest, bytes);
+    }));
+    return bytes;
+  }
+
+  absl::StatusOr<std::string> UploadInputs(const std::string& bytes) override {
+    constexpr size_t kMostInputBytes = 64 << 20;  // as for artifacts
+    if (bytes.size() > kMostInputBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the data to measure on have ", bytes.size() >> 20,
+          " MiB; at most 64 MiB can be sent. Give only the inputs whose values matter, "
+          "as NAME=FILE; the others are seeded"));
+    }
+    const std::string digest = DigestOf(bytes).ToHex();
+    const absl::Status sent = Retry([&] { return SendInputs(digest, bytes); });
+    if (absl::IsUnimplemented(sent)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the server at ", address_,
+                       " is of an earlier release, which cannot measure on given data; update it"));
+    }
+    HONE_RETURN_IF_ERROR(sent);
+    return digest;
+  }
+
+  absl::StatusOr<ModelList> ListModels(const std::string& target) override {
+    v1::ListModelsRequest request;
+    request.set_target(target);
+    return Ask<ModelList>(&Stub::ListModels, request);
+  }
+
+  absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
+                                         absl::Duration limit) override {
+    return Ask<StoredModel>(&Stub::TrainModel, ToProto(request), limit);
+  }
+
+  absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
+                                                 absl::Duration limit) override {
+    return Ask<ModelEvaluation>(&Stub::EvaluateModels, ToProto(request), limit);
+  }
+
+  absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) override {
+    v1::DrainWorkerRequest request;
+    request.set_id(id);
+    request.set_resume(resume);
+    return Ask<Worker>(&AdminStub::DrainWorker, request);
+  }
+
+  absl::StatusOr<int> RemoveWorker(const std::string& id) override {
+    v1::RemoveWorkerRequest request;
+    request.set_id(id);
+    HONE_ASSIGN_OR_RETURN(const v1::RemoveWorkerResponse response,
+                          Call(&AdminStub::RemoveWorker, request));
+    return response.requeued();
+  }
+
+ private:
+  using Stub = v1::TuningService::Stub;
+  using AdminStub = v1::AdminService::Stub;
+
+  template <typename S, typename Request, typename Response>
+  using Method = grpc::Status (S::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // A request about a task.
+  template <typename Request>
+  static Request About(const Task& task) {
+    Request request;
+    request.set_workload_digest(task.workload_digest);
+    request.set_target(task.target);
+    request.set_tolerance(task.tolerance);
+    return request;
+  }
+
+  // Makes a unary call, and repeats it while the server is unavailable. `timeout` applies to each
+  // attempt; 0: ConnectionOptions::call_timeout.
+  template <typename S, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<S, Request, Response> method, const Request& request,
+                                absl::Duration timeout = absl::ZeroDuration()) {
+    if (timeout == absl::ZeroDuration()) timeout = options_.call_timeout;
+    Response response;
+    HONE_RETURN_IF_ERROR(Retry([&] { return Attempt(method, request, timeout, response); }));
+    return response;
+  }
+
+  // The same for calls that must not be repeated, because a second attempt would find nothing to
+  // do: waits until the server answers another call, and then makes the call once.
+  template <typename S, typename Request, typename Response>
+  absl::StatusOr<Response> CallOnce(Method<S, Request, Response> method, const Request& request) {
+    HONE_RETURN_IF_ERROR(Call(&Stub::ListPins, v1::ListPinsRequest()).status());
+    Response response;
+    HONE_RETURN_IF_ERROR(Explain(Attempt(method, request, options_.call_timeout, response)));
+    return response;
+  }
+
+  template <typename S, typename Request, typename Response>
+  absl::Status Attempt(Method<S, Request, Response> method, const Request& request,
+                       absl::Duration timeout, Response& response) {
+    response.Clear();
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, timeout);
+    absl::Status status;
+    if constexpr (std::is_same_v<S, AdminStub>) {
+      status = rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+    } else {
+      status = rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
+    }
+    if (status.ok()) NoteStore(context);
+    return status;
+  }
+
+  void NoteStore(const grpc::ClientContext& context) {
+    const auto& headers = context.GetServerInitialMetadata();
+    const auto header = headers.find(kStoreHeader);
+    const std::string text =
+        header == headers.end() ? "" : std::string(header->second.data(), header->second.size());
+    absl::MutexLock lock(&mutex_);
+    store_.is_being_checked = text == kStoreIsChecked;
+    store_.damage = store_.is_being_checked ? "" : text;
+  }
+
+  // The same, with the answer as a struct of api.h.
+  template <typename Result, typename S, typename Request, typename Response>
+  absl::StatusOr<Result> Ask(Method<S, Request, Response> method, const Request& request,
+                             absl::Duration timeout = absl::ZeroDuration()) {
+    HONE_ASSIGN_OR_RETURN(const Response response, Call(method, request, timeout));
+    return FromProto(response);
+  }
+
+  template <typename Item, typename Messages>
+  static absl::Status Append(const Messages& messages, std::vector<Item>& items) {
+    using client::FromProto;
+    using record::FromProto;
+    for (const auto& message : messages) {
+      HONE_ASSIGN_OR_RETURN(items.emplace_back(), FromProto(message));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Job> Create(const v1::CreateJobRequest& request, const KeepWaiting& waiting) {
+    v1::Job response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      absl::Status status = CreateOnce(request, waiting, response);
+      const bool again = absl::IsUnavailable(status);
+      return again && waiting != nullptr && !waiting() ? NotAwaited() : status;
+    }));
+    return FromProto(response);
+  }
+
+  // One attempt. A job that was created before the call could be cancelled is returned.
+  absl::Status CreateOnce(const v1::CreateJobRequest& request, const KeepWaiting& waiting,
+                          v1::Job& response) {
+    response.Clear();
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, options_.call_timeout);
+    grpc::Status status;
+    absl::Notification done;
+    stub_->async()->CreateJob(&context, &request, &response, [&](grpc::Status result) {
+      status = std::move(result);
+      done.Notify();
+    });
+    while (!done.WaitForNotificationWithTimeout(kTick)) {
+      if (waiting == nullptr || waiting()) continue;
+      context.TryCancel();
+      done.WaitForNotification();
+      return status.ok() ? absl::OkStatus() : NotAwaited();
+    }
+    return rpc::FromGrpc(status);
+  }
+
+  static absl::Status NotAwaited() { return absl::CancelledError("no longer waited for"); }
+
+  // All items of a list that comes in pages, `limit` at most (0: all).
+  template <typename Item, typename Request, typename Page>
+  absl::StatusOr<std::vector<Item>> List(Method<Stub, Request, Page> method, Request request,
+                                         int limit) {
+    std::vector<Item> all;
+    const auto left = [&] { return limit == 0 ? kPageSize : limit - static_cast<int>(all.size()); };
+    do {
+      request.set_page_size(std::min(kPageSize, left()));
+      HONE_ASSIGN_OR_RETURN(const Page page, Call(method, request));
+      HONE_RETURN_IF_ERROR(Append(Items(page), all));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && left() > 0);
+    return all;
+  }
+
+  absl::Status Retry(const std::function<absl::Status()>& attempt) const {
+    RetryOptions retry = options_.retry;
+    retry.seed = RandomSeed();
+    const auto checked = [&] {
+      absl::Status status = attempt();
+      if (absl::IsUnavailable(status) && options_.check != nullptr) {
+        if (absl::Status known = options_.check(); !known.ok()) return known;
+      }
+      return status;
+    };
+    return Explain(RetryUnavailable(retry, checked, [] { return absl::Now(); }, absl::SleepFor));
+  }
+
+  absl::Status Explain(const absl::Status& status) const {
+    return rpc::ExplainCallError(status, address_, options_.security, kProbeLimit);
+  }
+
+  absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {
+    v1::GetArtifactRequest request;
+    request.set_digest(digest);
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kArtifactTimeout);
+    auto reader = stub_->GetArtifact(&context, request);
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) {
+      bytes.append(chunk.data());
+      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
+        context.TryCancel();
+        reader->Finish();
+        return absl::DataLossError(
+            absl::StrCat("artifact ", digest, " exceeds the size limit of artifacts"));
+      }
+    }
+    HONE_RETURN_IF_ERROR(rpc::FromGrpc(reader->Finish()));
+    if (DigestOf(bytes).ToHex() != digest) {
+      return absl::DataLossError(absl::StrCat(
+          "artifact ", digest, " does not match its digest; the store may be damaged"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status SendInputs(const std::string& digest, const std::string& bytes) {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, kArtifactTimeout);
+    v1::UploadInputsResponse response;
+    auto writer = stub_->UploadInputs(&context, &response);
+    v1::ArtifactChunk chunk;
+    chunk.set_digest(digest);
+    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
+    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
+      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
+      if (!writer->Write(chunk)) break;
+      chunk.Clear();
+    }
+    writer->WritesDone();
+    return rpc::FromGrpc(writer->Finish());
+  }
+
+  const std::string address_;
+  const ConnectionOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<Stub> stub_;
+  const std::unique_ptr<AdminStub> admin_stub_;
+  absl::Mutex mutex_;
+  StoreReport store_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& address,
+                                                             const ConnectionOptions& options) {
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      rpc::CreateChannel(address, options.security);
+  // Nothing was sent, so a forbidden address is reported like a malformed one.
+  if (absl::IsPermissionDenied(channel.status())) {
+    return absl::InvalidArgumentError(channel.status().message());
+  }
+  HONE_RETURN_IF_ERROR(channel.status());
+  return std::make_unique<GrpcConnection>(address, *std::move(channel), options);
+}
+
+}  // namespace hone::client

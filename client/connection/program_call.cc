@@ -1,0 +1,48 @@
+#include "client/connection/program_call.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/command_line.h"
+#include "common/base/program.h"
+#include "common/base/status_macros.h"
+
+namespace hone::client {
+
+absl::StatusOr<std::string> CallProgram(const ProgramCall& call) {
+  const std::string program =
+      absl::StrCat(call.program_dir.empty() ? ProgramDir() : call.program_dir, "/", call.program);
+  if (access(program.c_str(), X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(program, " is missing, and it ", call.purpose,
+                                                      "; install it in the folder of hone"));
+  }
+  ProgramRun run{.words = {program}, .input = call.input};
+  run.words.insert(run.words.end(), call.words.begin(), call.words.end());
+  HONE_ASSIGN_OR_RETURN(const ProgramResult result, RunProgram(run));
+  if (result.ok()) return result.output;
+  const int status = result.wait_status;
+  absl::string_view why = absl::StripAsciiWhitespace(result.errors);
+  absl::ConsumePrefix(&why, absl::StrCat(call.program, ": "));
+  if (WIFSIGNALED(status)) {
+    return absl::AbortedError(absl::StrCat(call.program, " ended with signal ", WTERMSIG(status),
+                                           " (", strsignal(WTERMSIG(status)), ")",
+                                           why.empty() ? "" : ": ", why));
+  }
+  return WEXITSTATUS(status) == kUsageExitCode ? absl::InvalidArgumentError(why)
+                                               : absl::AbortedError(why);
+}
+
+absl::StatusOr<std::string> RunBuilder(const std::vector<std::string>& words,
+                                       const std::string& input, const std::string& program_dir) {
+  return CallProgram({.program = "hone-builder",
+                      .purpose = "generates the code",
+                      .words = words,
+                      .input = input,
+                      .program_dir = program_dir});
+}
+
+}  // namespace hone::client

@@ -1,0 +1,56 @@
+#ifndef HONE_CLIENT_NETWORK_EXPORT_EXPORT_H_
+#define HONE_CLIENT_NETWORK_EXPORT_EXPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/network/export/export_folder.h"
+#include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
+#include "client/network/plan/network_kernel.h"
+
+namespace hone::network {
+
+struct ExportOptions {
+  std::string folder;            // created if it does not exist
+  std::string name = "network";  // a C identifier; names the files and prefixes the functions
+  std::string program_dir;       // the folder of Hone's programs; "": that of this program
+  // What is exported, to be compared with what the folder has. ExportNetwork sets the name, the
+  // kind and the numbers of kernels.
+  client::ExportFacts facts = {};
+  bool overwrite = false;  // see client::ExportFolder
+};
+
+using client::ExportedFile;
+
+// The facts of an export of these kernels.
+client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels);
+// The files of an export whose names do not depend on the kernels.
+std::vector<std::string> FilesOfNetwork(const std::string& name, bool is_gpu);
+
+// Writes a network for a CPU: libNAME.so with all kernels, the runtime and the plan; NAME.weights
+// with the constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces
+// for C, C++ and Python.
+//
+// Writes a network for a GPU: NAME_kernels/ with the code of the kernels; NAME.weights with the
+// constants; NAME.json and NAME.h, which describe buffers and launches; NAME_host.c, a program that
+// runs them, and which packs constants itself, so that an export needs no GPU.
+//
+// Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
+// `kernels` has one kernel for each task, all for one target; those of a CPU with their object
+// files. InvalidArgument: an object file is missing, the linker refuses one, the name is not a C
+// identifier, or the folder has files that client::ExportFolder does not replace.
+// FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
+// PermissionDenied: the files cannot be written. Other errors are those of MakePlan and
+// WriteWeights.
+absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
+                                                        const graph::Partition& partition,
+                                                        absl::Span<const NetworkKernel> kernels,
+                                                        const ExportOptions& options);
+
+}  // namespace hone::network
+
+#endif  // HONE_CLIENT_NETWORK_EXPORT_EXPORT_H_

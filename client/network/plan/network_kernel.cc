@@ -1,0 +1,60 @@
+#include "client/network/plan/network_kernel.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/export/kernel_header.h"
+#include "common/base/status_macros.h"
+#include "common/ir/program.h"
+#include "common/ir/program_parser.h"
+#include "common/ir/workload_parser.h"
+#include "common/target/kernel_abi.h"
+#include "common/target/target.h"
+
+namespace hone::network {
+namespace {
+
+absl::Status LoadForCpu(const record::Artifact& artifact, NetworkKernel& kernel) {
+  HONE_RETURN_IF_ERROR(target::CheckRunsOn(kernel.target, target::DetectHost()));
+  HONE_ASSIGN_OR_RETURN(kernel.loaded,
+                        target::LoadedKernel::LoadSharedObject(artifact.shared_object));
+  if (kernel.loaded->library().abi() != target::kKernelAbiVersion) {
+    return absl::FailedPreconditionError(
+        "the kernel was built by an older version and has another interface; hone revalidate "
+        "builds it again");
+  }
+  kernel.packed_bytes = kernel.loaded->library().packed_bytes();
+  return absl::OkStatus();
+}
+
+absl::Status ReadForGpu(const record::Artifact& artifact, const ir::Workload& workload,
+                        NetworkKernel& kernel) {
+  HONE_ASSIGN_OR_RETURN(target::GpuModule module,
+                        target::GpuModule::Decode(artifact.shared_object));
+  const size_t buffers = workload.Inputs().size() + workload.Outputs().size();
+  if (module.kind != kernel.target.kind || module.arguments != static_cast<int>(buffers)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the artifact of ", workload.name, " has kernels of another kind"));
+  }
+  kernel.packed_bytes = module.packed_bytes;
+  kernel.module = std::make_shared<const target::GpuModule>(std::move(module));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NetworkKernel> LoadKernel(const record::Artifact& artifact) {
+  NetworkKernel kernel{.object = artifact.object};
+  HONE_ASSIGN_OR_RETURN(kernel.target, target::Target::FromText(artifact.target));
+  HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(artifact.workload));
+  const auto shared = std::make_shared<const ir::Workload>(std::move(workload));
+  HONE_RETURN_IF_ERROR(kernel.target.kind == target::Kind::kCpu
+                           ? LoadForCpu(artifact, kernel)
+                           : ReadForGpu(artifact, *shared, kernel));
+  HONE_ASSIGN_OR_RETURN(const ir::Program program, ir::ParseProgram(shared, artifact.program));
+  kernel.reads = kernel.packed_bytes > 0 ? client::InputsThatRunReads(program)
+                                         : std::vector<bool>(shared->Inputs().size(), true);
+  return kernel;
+}
+
+}  // namespace hone::network

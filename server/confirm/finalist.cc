@@ -1,0 +1,220 @@
+#include "server/confirm/finalist.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/job/actor/unmeasured.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::job {
+namespace {
+
+// The default schedule competes if it is at most this many times slower than the best. A slower one
+// is only measured for the speed-up.
+constexpr double kDefaultWithin = 2.0;
+// How often a slow default schedule still has to run to measure a speed-up, and the share of the
+// remaining time that these runs may take.
+constexpr double kRunsOfSlowDefault = 8;
+constexpr double kTimeOfSlowDefault = 0.5;
+// With a time limit there are only as many finalists as can be measured a few times each.
+constexpr absl::Duration kFinalistTime = absl::Seconds(1);
+
+// Chooses the finalists of one search.
+class Chooser {
+ public:
+  Chooser(JobActor& job, const JobTask& task, Found found)
+      : job_(job),
+        task_(task),
+        screened_(std::move(found.screened)),
+        untiled_(std::move(found.untiled)),
+        leader_(std::move(found.leader)) {}
+
+  Finalists Choose() {
+    std::sort(screened_.begin(), screened_.end(),
+              [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+    AddLeader();
+    AddFastest();
+    AddDefault();
+    FindIncumbent(job_, task_, chosen_);
+    return std::move(chosen_);
+  }
+
+ private:
+  double Best() const { return screened_[0].latency_ns; }
+  bool IsLeader(const record::Record& record) const {
+    return leader_.has_value() && leader_->candidate == record.candidate;
+  }
+
+  // Adds the leader first, because single measurements may make it look slower than many others.
+  void AddLeader() {
+    for (const Screened& screened : screened_) {
+      if (!IsLeader(screened.record)) continue;
+      const std::string& program = screened.record.result.facts.program_digest;
+      if (!program.empty()) programs_.emplace(program, 0);
+      Add(screened);
+      return;
+    }
+  }
+
+  void AddFastest() {
+    const ConfirmationOptions& options = job_.options().confirmation;
+    // One lucky measurement must not exclude the others. A decided space has only one candidate and
+    // the default schedule; the latter need not be timed for minutes if it is much slower.
+    const auto in_time = static_cast<int>(
+        std::clamp<int64_t>(job_.TimeLeft() / kFinalistTime, 1, options.finalists));
+    const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
+    // Besides the leader, the fastest is always a finalist.
+    const int most = std::max(in_time, static_cast<int>(chosen_.list.size()) + 1);
+    for (const Screened& screened : screened_) {
+      const record::Record& record = screened.record;
+      const int count = static_cast<int>(chosen_.list.size());
+      const bool slow = screened.latency_ns > Best() * options.within;
+      if (count >= most || (count >= min_finalists && slow)) break;
+      if (IsLeader(record)) continue;
+      const std::string& program = record.result.facts.program_digest;
+      if (!program.empty() && !programs_.emplace(program, count).second) continue;
+      Add(screened);
+    }
+  }
+
+  // Adds the default schedule, because a speed-up is measured in the same rounds as the best.
+  void AddDefault() {
+    if (!untiled_) return;
+    const record::Record& record = untiled_->record;
+    const auto same = programs_.find(record.result.facts.program_digest);
+    if (same != programs_.end()) {
+      chosen_.list[same->second].is_default = true;
+      chosen_.untiled = same->second;
+      return;
+    }
+    const auto known = std::find_if(
+        chosen_.list.begin(), chosen_.list.end(),
+        [&](const Finalist& finalist) { return finalist.candidate == record.candidate; });
+    chosen_.untiled = static_cast<int>(known - chosen_.list.begin());
+    if (known != chosen_.list.end()) return;
+    const bool slow = untiled_->latency_ns > Best() * kDefaultWithin;
+    const absl::Duration needed = kRunsOfSlowDefault * absl::Nanoseconds(record.result.latency_ns);
+    if (slow && needed > job_.TimeLeft() * kTimeOfSlowDefault) {
+      chosen_.untiled = -1;
+      return;
+    }
+    Add(*untiled_);
+    chosen_.list.back().is_slow_default = slow;
+    if (slow) chosen_.list.back().is_own = false;
+  }
+
+  void Add(const Screened& screened) {
+    const record::Record& record = screened.record;
+    chosen_.list.push_back({.candidate = record.candidate,
+                            .space = task_.SpaceText(record.candidate.space_digest),
+                            .trial = record.trial,
+                            .is_untiled = record.is_default,
+                            .screened_ns = screened.latency_ns,
+                            .is_default = record.is_default,
+                            .is_own = true,
+                            .artifact_digest = record.result.artifact_digest,
+                            .worker_id = screened.worker_id,
+                            .builder = fleet::BuilderOf(record.environment)});
+    if (screened.again.empty()) return;
+    // These may be published even if every further process is disturbed.
+    chosen_.list.back().last = screened.again.back();
+    for (const record::Record& process : screened.again) {
+      chosen_.list.back().earlier.push_back(process.result);
+    }
+  }
+
+  JobActor& job_;
+  const JobTask& task_;
+  std::vector<Screened> screened_;  // in order
+  const std::optional<Screened> untiled_;
+  const std::optional<record::Record> leader_;
+  std::map<std::string, int> programs_;  // finalists by program; equal programs count once
+  Finalists chosen_;
+};
+
+}  // namespace
+
+absl::Status NothingRan(const JobActor& job) {
+  const JobSnapshot& state = job.state();
+  std::map<record::Outcome, int64_t> outcomes = state.outcomes;
+  // The default schedule is not a trial, but it may have been the only one that was measured.
+  if (outcomes.empty() && state.default_schedule) {
+    ++outcomes[state.default_schedule->record.result.outcome];
+  }
+  if (outcomes.empty()) return absl::FailedPreconditionError(WhyUnmeasured(job));
+  return absl::AbortedError(
+      absl::StrCat("no candidate ran successfully: ",
+                   absl::StrJoin(outcomes, ", ",
+                                 [](std::string* text, const auto& outcome) {
+                                   absl::StrAppend(text, record::OutcomeName(outcome.first), " ",
+                                                   outcome.second);
+                                 }),
+                   "; the records of the job say why each of them failed"));
+}
+
+bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
+  const bool only_a = task.IsOnly(a.record.candidate), only_b = task.IsOnly(b.record.candidate);
+  if (only_a != only_b) return only_a;
+  return a.latency_ns < b.latency_ns;
+}
+
+record::Record MakeRecord(const JobTask& task, const Finalist& finalist) {
+  record::Record record = task.MakeRecord(finalist.candidate, finalist.trial);
+  record.is_default = finalist.is_untiled;
+  return record;
+}
+
+std::string NameOf(const Finalist& finalist) {
+  return finalist.trial == record::kNoTrial ? "a candidate of another job"
+                                            : absl::StrCat("trial ", finalist.trial);
+}
+
+Screened ScreenedOf(record::Record record, std::string worker_id) {
+  const double latency_ns = record::SteadyLatencyNs(record.result);
+  return {std::move(record), std::move(worker_id), latency_ns};
+}
+
+void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
+  const JobServices& services = job.services();
+  finalists.incumbent = -1;
+  finalists.incumbent_record.reset();
+  finalists.pin = store::Pin();
+  const absl::StatusOr<store::BestRow> row = task.PublishedBest();
+  if (absl::IsNotFound(row.status())) return AddUnpublishedBest(job, task, finalists);
+  if (!row.ok()) {
+    spdlog::warn("job {}: the published best cannot be read: {}", job.id(),
+                 row.status().ToString());
+    return;
+  }
+  finalists.incumbent_record = row->record;
+  finalists.pin = row->pin;
+  const auto known = std::find_if(
+      finalists.list.begin(), finalists.list.end(),
+      [&](const Finalist& finalist) { return finalist.candidate == row->record.candidate; });
+  finalists.incumbent = static_cast<int>(known - finalists.list.begin());
+  if (known != finalists.list.end()) return;
+  // This job may have measured the best of another one before it was resumed.
+  const bool is_own = row->record.job_id == job.id() && row->record.trial != record::kNoTrial;
+  Finalist finalist{.candidate = row->record.candidate,
+                    .space = row->space,
+                    .trial = is_own ? row->record.trial : record::kNoTrial,
+                    .is_untiled = row->record.is_default,
+                    .is_own = is_own,
+                    .artifact_digest = row->record.result.artifact_digest,
+                    .builder = fleet::BuilderOf(row->record.environment)};
+  // The published artifact itself is measured, wherever it was built.
+  absl::StatusOr<std::string> bytes = services.store->GetArtifact(finalist.artifact_digest);
+  if (!bytes.ok() || !services.artifacts->Put(finalist.artifact_digest, *std::move(bytes)).ok()) {
+    finalist.artifact_digest.clear();
+  }
+  finalists.list.push_back(std::move(finalist));
+}
+
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found) {
+  return Chooser(job, task, std::move(found)).Choose();
+}
+
+}  // namespace hone::job

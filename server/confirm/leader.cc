@@ -1,0 +1,93 @@
+#include "server/confirm/leader.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/record/processes.h"
+
+namespace hone::job {
+namespace {
+
+constexpr size_t kMostWaiting = 16;
+// Candidates that look only a little faster are left to the confirmation at the end.
+constexpr double kWorthwhile = 0.98;
+// The number of processes for challengers: a fixed number, plus one for this many trials.
+constexpr int64_t kFirstProcesses = 12;
+constexpr int64_t kTrialsPerProcess = 4;
+// A challenger with this many disturbed processes is given up; the confirmation measures it again.
+constexpr int kMostDisturbed = 4;
+
+}  // namespace
+
+double Leader::LatencyNs() const {
+  return leader_ ? record::SteadyLatencyNs(leader_->result)
+                 : std::numeric_limits<double>::infinity();
+}
+
+void Leader::Add(Screened screened, int64_t trials) {
+  allowed_ = kFirstProcesses + trials / kTrialsPerProcess;
+  if (screened.latency_ns >= kWorthwhile * LatencyNs()) return;
+  const std::string& program = screened.record.result.facts.program_digest;
+  if (leader_ && !program.empty() && program == leader_->result.facts.program_digest) return;
+  const auto place = std::find_if(waiting_.begin(), waiting_.end(), [&](const Screened& other) {
+    return other.latency_ns <= screened.latency_ns;
+  });
+  waiting_.insert(place, std::move(screened));
+  if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+}
+
+const Screened* Leader::NextChallenger() {
+  if (challenger_ || waiting_.empty() || used_ >= allowed_) return nullptr;
+  challenger_ = Challenge{.screened = std::move(waiting_.back())};
+  waiting_.pop_back();
+  return &challenger_->screened;
+}
+
+bool Leader::Report(const record::Record& record) {
+  ++used_;
+  if (record.result.outcome != record::Outcome::kOk) {
+    Withdraw();
+    return false;
+  }
+  Challenge& challenge = *challenger_;
+  if (record.quarantined) {
+    if (++challenge.disturbed >= kMostDisturbed) Withdraw();
+    return false;
+  }
+  challenge.rounds.push_back(record);
+  // The build's facts are not in the result of an artifact that was built before.
+  challenge.rounds.back().result.facts = challenge.screened.record.result.facts;
+  const bool faster = record::SteadyLatencyNs(record.result) < LatencyNs();
+  if (faster && challenge.rounds.size() < record::kProcesses) return false;
+  if (faster) Lead(challenge.rounds);
+  challenger_.reset();
+  return faster;
+}
+
+void Leader::Restore(const std::vector<record::Record>& rounds) {
+  if (rounds.size() >= record::kProcesses) Lead(rounds);
+}
+
+void Leader::Lead(const std::vector<record::Record>& rounds) {
+  std::vector<record::MeasureResult> results;
+  double slowest = 0;
+  for (const record::Record& round : rounds) {
+    results.push_back(round.result);
+    slowest = std::max(slowest, record::SteadyLatencyNs(round.result));
+  }
+  if (slowest >= LatencyNs()) return;
+  leader_ = rounds.back();
+  leader_->id = 0;  // this combined record is not stored
+  leader_->quarantined = false;
+  leader_->quarantine_reason.clear();
+  leader_->result = record::MedianOfProcesses(results);
+  leader_->result.detail = absl::StrCat("the slowest of ", rounds.size(), " processes");
+  leader_->result.latency_ns = slowest;
+  leader_->result.reference_drift = 1;
+  std::erase_if(waiting_,
+                [&](const Screened& other) { return other.latency_ns >= kWorthwhile * slowest; });
+}
+
+}  // namespace hone::job

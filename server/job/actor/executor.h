@@ -1,0 +1,66 @@
+#ifndef HONE_SERVER_JOB_ACTOR_EXECUTOR_H_
+#define HONE_SERVER_JOB_ACTOR_EXECUTOR_H_
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace hone::job {
+
+// Runs functions later, in any thread. Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void Schedule(absl::AnyInvocable<void() &&> work) = 0;
+};
+
+// A fixed number of threads.
+class ThreadPool final : public Executor {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool() override;
+  void Schedule(absl::AnyInvocable<void() &&> work) override;
+  // Runs the queued functions, and those that they schedule, and ends the threads, as the
+  // destructor does. Functions that are scheduled after that never run. Returns false if some
+  // threads still run after `limit`.
+  bool Stop(absl::Duration limit = absl::InfiniteDuration());
+
+ private:
+  void Work();
+
+  absl::Mutex mutex_;
+  std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
+  std::vector<std::thread> threads_;
+};
+
+// Runs messages one at a time and in order on an executor, so the state of an actor needs no lock.
+// Thread-safe. The strand may be destroyed before its messages have run, so messages must keep
+// alive what they use. A message must not throw: the strand would run no other message.
+class Strand {
+ public:
+  explicit Strand(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
+  void Post(absl::AnyInvocable<void() &&> message);
+
+ private:
+  struct State {
+    absl::Mutex mutex;
+    std::deque<absl::AnyInvocable<void() &&>> queue ABSL_GUARDED_BY(mutex);
+    bool running ABSL_GUARDED_BY(mutex) = false;
+  };
+  static void RunOne(Executor* executor, const std::shared_ptr<State>& state);
+
+  Executor* const executor_;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_ACTOR_EXECUTOR_H_

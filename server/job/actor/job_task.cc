@@ -1,0 +1,190 @@
+#include "server/job/actor/job_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/record/given_inputs.h"
+#include "server/job/actor/record_policy.h"
+
+namespace hone::job {
+
+absl::Status JobTask::Open(StopCheck check) {
+  const JobSpec& spec = job_.spec();
+  const TaskEnvironment& environment = *job_.services().environment;
+  HONE_ASSIGN_OR_RETURN(workload_, environment.Describe(spec.workload));
+  HONE_ASSIGN_OR_RETURN(spaces_, environment.Open(spec.workload, spec.target, spec.space,
+                                                  spec.tolerance, std::move(check)));
+  only_ = spaces_->only_candidate();
+  JobSnapshot& state = job_.state();
+  state.workload_digest = workload_.digest;
+  for (const std::optional<Best>* known : {&state.best, &state.default_schedule, &state.given}) {
+    if (known->has_value()) RaisePeaks((*known)->peak_gflops, (*known)->read_gbps);
+  }
+  Keep(workload_.digest, workload_.text);
+  for (const SpaceInfo& space : spaces_->spaces()) {
+    space_texts_[space.digest] = space.text;
+    Keep(space.digest, space.text);
+  }
+  return absl::OkStatus();
+}
+
+void JobTask::Keep(const std::string& digest, const std::string& text) {
+  job_.services().store->PutText(
+      digest, text, [&job = job_, self = job_.shared_from_this()](absl::Status status) {
+        if (status.ok()) return;
+        self->Post([&job, status] { job.End(JobState::kFailed, status); });
+      });
+}
+
+std::string JobTask::SpaceText(const std::string& digest) const {
+  const auto found = space_texts_.find(digest);
+  return found == space_texts_.end() ? "" : found->second;
+}
+
+void JobTask::RaisePeaks(double gflops, double read_gbps) {
+  peak_gflops_ = std::max(peak_gflops_, gflops);
+  read_gbps_ = std::max(read_gbps_, read_gbps);
+}
+
+bool JobTask::HasSameInputs(const record::Record& record) const {
+  const std::string& given = job_.spec().inputs_digest;
+  return record.result.inputs == (given.empty() ? record::kSeededInputs : given);
+}
+
+void JobTask::LowerBestLatency(double latency_ns) {
+  const double best = best_latency_->load();
+  if (best == 0 || latency_ns < best) best_latency_->store(latency_ns);
+}
+
+fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
+                                  const std::string& space) const {
+  const JobSpec& spec = job_.spec();
+  return {.job_id = job_.id(),
+          .owner = spec.owner,
+          .priority = PriorityOf(spec.priority),
+          .workload = workload_.text,
+          .workload_digest = workload_.digest,
+          .space = space,
+          .space_digest = candidate.space_digest,
+          .decisions = candidate.decisions,
+          .target = spec.target,
+          .target_key = spec.target_key,
+          .tolerance = spec.tolerance,
+          .inputs_digest = spec.inputs_digest,
+          .best_latency_ns = best_latency_,
+          // With a tolerance, a kernel may need fewer operations, as Winograd kernels do.
+          .fixed_flops = spec.tolerance > 0 ? 0 : workload_.fixed_flops};
+}
+
+record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t trial) const {
+  return {.workload_digest = workload_.digest,
+          .op = workload_.op,
+          .target = job_.spec().target_key,
+          .tolerance = job_.spec().tolerance,
+          .candidate = candidate,
+          .job_id = job_.id(),
+          .trial = trial,
+          .is_default = trial == 0};
+}
+
+absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {
+  return job_.services().store->LookupBest({.workload_digest = workload_.digest,
+                                            .target = job_.spec().target_key,
+                                            .tolerance = job_.spec().tolerance});
+}
+
+Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) const {
+  const bool has_peak = workload_.has_fma_peak && peak_gflops_ > 0;
+  Best best = BestOf(record, workload_.flops,
+                     has_peak ? std::max(peak_gflops_, LeastPeakOf(workload_, record)) : 0);
+  best.read_gbps = read_gbps_;
+  best.pinned_by = pin.by;
+  best.pinned_unix_ms = pin.unix_ms;
+  best.workload = workload_.text;
+  best.record.result.samples_ns.clear();  // clients that need them list the records
+  std::string space = SpaceText(record.candidate.space_digest);
+  if (space.empty()) {
+    absl::StatusOr<std::string> stored =
+        job_.services().store->GetText(record.candidate.space_digest);
+    if (stored.ok()) space = *std::move(stored);
+  }
+  absl::StatusOr<std::string> trace =
+      job_.services().environment->TraceText(space, record.candidate.decisions);
+  if (trace.ok()) best.trace = *std::move(trace);
+  return best;
+}
+
+void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event, double earlier_ns,
+                      OnRecord on_record, OnError on_error) {
+  record.policy = item.policy;
+  job_.services().fleet->Submit(
+      std::move(item),
+      [this, self = job_.shared_from_this(), event, earlier_ns, record = std::move(record),
+       on_record = std::move(on_record), on_error = std::move(on_error)](
+          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
+        if (!result.ok()) {
+          self->Post([status = result.status(), on_error = std::move(on_error)]() mutable {
+            std::move(on_error)(status);
+          });
+          return;
+        }
+        Commit(std::move(record), event, earlier_ns, *std::move(result), std::move(acknowledge),
+               std::move(on_record));
+      });
+}
+
+// Runs in any thread.
+void JobTask::Commit(record::Record record, int64_t event, double earlier_ns,
+                     fleet::WorkResult result, fleet::Acknowledge acknowledge, OnRecord on_record) {
+  record.result = std::move(result.result);
+  record.environment = std::move(result.environment);
+  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
+  if (record.result.outcome == record::Outcome::kOk && !(record.result.latency_ns > 0)) {
+    record.result.outcome = record::Outcome::kCrash;
+    record.result.detail = "the worker reported no latency";
+  }
+  const std::string& given = job_.spec().inputs_digest;
+  if (!given.empty() && record.result.outcome == record::Outcome::kOk &&
+      record.result.inputs != given) {
+    record.result.outcome = record::Outcome::kDeviceLost;
+    record.result.detail =
+        absl::StrCat("worker ", result.worker_id,
+                     " is of an earlier release, which cannot measure on given data; update it");
+  }
+  record.quarantine_reason = WhyOutOfPolicy(record, earlier_ns);
+  record.quarantined = !record.quarantine_reason.empty();
+  job_.services().store->Append(
+      std::move(record), job_.Fence(event),
+      [this, self = job_.shared_from_this(), acknowledge = std::move(acknowledge),
+       on_record = std::move(on_record), worker = std::move(result.worker_id),
+       peak = result.peak_gflops,
+       read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {
+        if (stored.ok()) std::move(acknowledge)();
+        self->Post([this, stored = std::move(stored), on_record = std::move(on_record),
+                    worker = std::move(worker), peak, read]() mutable {
+          if (!stored.ok()) return job_.OnNotStored(stored.status());
+          if (stored->quarantined) {
+            ++job_.state().disturbed;
+            job_.state().disturbance =
+                absl::StrCat("on worker ", worker, ", ", stored->quarantine_reason);
+          }
+          RaisePeaks(peak, read);
+          std::move(on_record)(*stored, worker);
+        });
+      });
+}
+
+void JobTask::Quarantine(const record::Candidate& candidate, int64_t last_record,
+                         const std::string& why) {
+  ++job_.state().quarantined;
+  job_.services().store->Quarantine(workload_.digest, job_.spec().target_key, candidate,
+                                    last_record, why, job_.Fence(),
+                                    [this, self = job_.shared_from_this()](absl::Status status) {
+                                      if (status.ok()) return;
+                                      self->Post([this, status] { job_.OnNotStored(status); });
+                                    });
+}
+
+}  // namespace hone::job

@@ -1,0 +1,220 @@
+#include "server/job/job.h"
+
+#include <algorithm>
+
+#include "server/job/actor/unmeasured.h"
+#include "server/job/search/first_work.h"
+#include "server/job/search/search_options.h"
+
+namespace hone::job {
+namespace {
+
+// The limit for a revalidation, including the builds of its finalists, if the request has none.
+constexpr absl::Duration kRevalidation = absl::Minutes(2);
+
+// The measurements that have begun when a job is cancelled or told to finish may take this part of
+// the time that is left. The rest is for the confirmation.
+constexpr double kDrainShare = 0.5;
+
+}  // namespace
+
+void Job::Allow(int64_t candidates) {
+  Post([this, candidates] { OnAllowed(candidates); });
+}
+
+void Job::Finish(absl::Duration limit, bool cancelled) {
+  Post([this, limit, cancelled] {
+    parent_cancelled_ = parent_cancelled_ || cancelled;
+    OnFinish(limit);
+  });
+}
+
+bool Job::IsOrphan() const {
+  if (spec().parent.empty()) return false;
+  const absl::StatusOr<store::JobRow> parent = services().store->GetJob(spec().parent);
+  if (!parent.ok()) return absl::IsNotFound(parent.status());
+  const absl::StatusOr<JobState> state = JobStateFromName(parent->state);
+  return state.ok() && job::HasEnded(*state);
+}
+
+void Job::Initialize() {
+  if (HasEnded()) return;  // cancelled while it waited for its turn
+  if (IsOrphan()) return End(JobState::kCancelled);
+  if (const absl::Status crashes = CheckCrashes(); !crashes.ok()) {
+    return End(JobState::kFailed, crashes);
+  }
+  state().state = JobState::kRunning;
+  SetPhase(kMakingSpaces);
+  ShowState();
+  Save();
+  if (services().preflight == nullptr) return OnChecked(absl::OkStatus());
+  services().preflight->Check(spec(),
+                              [this, self = shared_from_this()](const absl::Status& checked) {
+                                self->Post([this, checked] { OnChecked(checked); });
+                              });
+}
+
+void Job::OnChecked(const absl::Status& checked) {
+  if (HasEnded()) return;
+  if (absl::IsCancelled(checked)) return;  // this server is ending; the next one continues
+  if (!checked.ok()) return End(JobState::kFailed, checked);
+  EnterStep(kMakingSpaces, [this] { Begin(); });
+}
+
+void Job::Begin() {
+  SetDoing(kMakingSpaces);
+  if (absl::Status status = task_.Open([this] { return CheckStop(); }); !status.ok()) {
+    if (absl::IsCancelled(status)) return OnCancel(/*confirm=*/false);
+    return End(JobState::kFailed, status);
+  }
+  if (spec().revalidate > 0) {
+    LeaveStep();
+    SetBegun();
+    LimitConfirmation(kRevalidation);
+    return confirm_.BeginRevalidation();
+  }
+  SetDoing("resuming the search");
+  if (absl::Status status = search_.Restore(); !status.ok()) {
+    return End(JobState::kFailed, status);
+  }
+  LeaveStep();
+  ShowState();  // the parent reads the state of a child once the child has begun
+  SetBegun();
+  if (!state().cancelled && !finishing_ && !search_.IsStopping()) return search_.Begin();
+  // The job was cancelled, told to finish or out of time before it began here. The results of an
+  // earlier server are confirmed.
+  StopSearch(Steady());
+  search_.Pump();
+}
+
+absl::Status Job::CheckStop() const {
+  // What a job has measured under an earlier server is still confirmed.
+  if (!HasBegun() && state().trials > 0) return absl::OkStatus();
+  if (MustStop()) return absl::CancelledError("the job is being cancelled");
+  const bool proposes_first = HasBegun() && !search_.HasProposed();
+  if (proposes_first || TimeLeft() > absl::ZeroDuration()) return absl::OkStatus();
+  return TimeWasOver(spec().max_time, kMakingSpaces);
+}
+
+void Job::OnSearched() {
+  Found found = search_.TakeFound();
+  const bool measured = state().trials > 0 || state().default_schedule.has_value();
+  if (parent_cancelled_ && !measured) return End(JobState::kCancelled);
+  if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
+  LimitConfirmation(ConfirmationLimit(Wall(), state().cancelled));
+  confirm_.Begin(std::move(found));
+}
+
+void Job::LimitConfirmation(absl::Duration limit) {
+  // A user who cancels a job does not want to wait for the rest of its time.
+  const bool is_limited = TimeLeft() < absl::InfiniteDuration() && !state().cancelled;
+  if (!is_limited) SetDeadline(Steady() + limit);
+}
+
+void Job::BeforeSave() {
+  search_.LogTells();
+  if (HasEnded()) search_.ShowUnconfirmed();
+}
+
+void Job::StopSearch(absl::Time deadline) {
+  search_.Stop();
+  drain_deadline_ = deadline;
+}
+
+void Job::OnAllowed(int64_t candidates) {
+  if (HasEnded() || candidates <= state().allowance) return;
+  state().unmeasured += candidates - state().allowance;
+  state().allowance = candidates;
+  if (HasBegun()) search_.Pump();
+}
+
+void Job::OnCancel(bool confirm) {
+  if (HasEnded()) return;
+  // If its best is being stored, the job ends with it, because that best may be published already.
+  if (!confirm && !confirm_.EndWhenPublished()) {
+    if (!HasBegun() || state().state != JobState::kRunning) return End(JobState::kCancelled);
+    search_.BeginClose();
+    return Post([this] { End(JobState::kCancelled); });  // after results that are already stored
+  }
+  SetCancelled();
+  if (!confirm) return;
+  // There is nothing to confirm, and making the design spaces may take long.
+  if (!HasBegun() && state().trials == 0) return End(JobState::kCancelled);
+  Save();
+  ShowState();
+  OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
+}
+
+void Job::OnFinish(absl::Duration limit) {
+  if (HasEnded()) return;
+  SetDeadline(Steady() + limit);
+  finishing_ = true;
+  // A job that has not begun stops when it begins.
+  if (!HasBegun() || state().state != JobState::kRunning) return;
+  // Without a result, there is nothing to confirm.
+  const bool found = state().cancelled || state().outcomes.contains(record::Outcome::kOk);
+  const absl::Duration drain =
+      std::min(options().drain_limit, found ? TimeLeft() * kDrainShare : UntilGiveUp());
+  if (search_.IsStopping()) {
+    drain_deadline_ = std::min(drain_deadline_, Steady() + drain);
+    return;
+  }
+  StopSearch(Steady() + drain);
+  services().fleet->CancelWaiting(id());
+  search_.Pump();
+}
+
+absl::Duration Job::UntilGiveUp() const {
+  return std::max(TimeLeft() + kFirstResultGrace,
+                  search_.late_submission() + kLateResultGrace - Steady());
+}
+
+bool Job::SearchIsLate(absl::Duration reserved) const {
+  if (!HasBegun()) return false;  // see CheckStop
+  const absl::Duration left = TimeLeft();
+  if (left > reserved) return false;
+  const bool found = state().outcomes.contains(record::Outcome::kOk);
+  if (found || !spec().parent.empty()) return true;
+  // There is nothing to confirm, so the rest of the time belongs to the search.
+  if (left > absl::ZeroDuration()) return false;
+  if (!search_.HasProposed() && !search_.IsStopping()) return false;
+  const bool waits = state().trials == 0 && WorkerAnswers(*this);
+  return !waits || UntilGiveUp() <= absl::ZeroDuration();
+}
+
+void Job::OnTick() {
+  UpdateWall();
+  const bool searching = state().state == JobState::kRunning;
+  // A cancelled job does not wait until a worker takes its work.
+  if (state().cancelled && !WorkerAnswers(*this)) {
+    if (searching) drain_deadline_ = std::min(drain_deadline_, Steady());
+    SetDeadline(Steady());
+  }
+  const absl::Duration reserved = search_.ReservedTime();
+  if (searching && !search_.IsStopping() && SearchIsLate(reserved)) {
+    const absl::Duration drain = std::min({options().drain_limit, reserved / 4, UntilGiveUp()});
+    StopSearch(Steady() + drain);
+    services().fleet->CancelWaiting(id());
+  }
+  if (searching && Steady() >= drain_deadline_) {
+    drain_deadline_ = absl::InfiniteFuture();
+    services().fleet->CancelJob(id());
+  }
+  if (searching) {
+    search_.Tick();
+    if (!HasEnded() && search_.IsIdle()) return;  // nothing changes until more is allowed
+  } else {
+    const bool delivers = spec().unpublished && spec().revalidate == 0;
+    delivers ? deliver_.Tick() : confirm_.Tick();
+  }
+  if (!HasEnded() && SaveIsDue()) Save();
+  if (ShowIsDue()) ShowState();
+}
+
+void Job::OnEnd() {
+  SetBegun();
+  search_.Close();
+  confirm_.Close();
+}
+
+}  // namespace hone::job

@@ -1,0 +1,202 @@
+#include "server/job/job_book.h"
+
+#include <iterator>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "server/job/actor/job_codec.h"
+
+namespace hone::job {
+namespace {
+
+absl::Status ServerEnds() { return absl::UnavailableError("the server is shutting down"); }
+
+bool IsChild(const JobActor& job) { return !job.spec().parent.empty(); }
+
+}  // namespace
+
+JobBook::JobPtr JobBook::Find(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> JobBook::Unfinished() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> ids;
+  for (const auto& [id, job] : jobs_) {
+    if (IsChild(*job)) continue;
+    if (!HasEnded(job->snapshot()->state)) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::map<JobState, int64_t> JobBook::States() const {
+  absl::MutexLock lock(&mutex_);
+  std::map<JobState, int64_t> states;
+  for (const auto& [id, job] : jobs_) {
+    if (!IsChild(*job)) ++states[job->snapshot()->state];
+  }
+  return states;
+}
+
+std::vector<std::string> JobBook::StoredIds() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> ids;
+  for (const auto& [id, job] : jobs_) {
+    if (!unstored_.contains(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job) {
+  absl::MutexLock lock(&mutex_);
+  const JobSpec& spec = job->spec();
+  if (const JobPtr other = FindRequest(spec.request_id); other != nullptr) {
+    return other->snapshot();  // another call is creating it
+  }
+  if (suspended_) return ServerEnds();
+  if (absl::Status room = places_.Check(Holders(), spec.request_id, spec.owner); !room.ok()) {
+    return room;
+  }
+  AddUnstored(job);
+  return std::nullopt;
+}
+
+std::optional<SnapshotOr> JobBook::AddAgain(const JobPtr& job) {
+  absl::MutexLock lock(&mutex_);
+  auto other = jobs_.find(job->id());
+  if (other != jobs_.end() && !other->second->IsOver()) {
+    return other->second->snapshot();  // another call was faster
+  }
+  if (suspended_) return ServerEnds();
+  AddUnstored(job);
+  return std::nullopt;
+}
+
+bool JobBook::AddChild(const JobPtr& job) {
+  absl::MutexLock lock(&mutex_);
+  if (suspended_) return false;
+  AddUnstored(job);
+  return true;
+}
+
+void JobBook::AddUnstored(const JobPtr& job) {
+  jobs_[job->id()] = job;
+  unstored_.insert(job->id());
+}
+
+void JobBook::SetStored(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  unstored_.erase(id);
+}
+
+void JobBook::Remove(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  unstored_.erase(id);
+  jobs_.erase(id);
+}
+
+bool JobBook::AddClaimed(const JobPtr& job) {
+  absl::MutexLock lock(&mutex_);
+  if (suspended_) return false;
+  JobPtr& known = jobs_[job->id()];
+  // This server's claim had expired, so the stored state is the valid one.
+  if (known != nullptr) known->Suspend();
+  known = job;
+  abandoned_.erase(job->id());
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& request_id,
+                                                       const std::string& owner) {
+  absl::MutexLock lock(&mutex_);
+  if (FindRequest(request_id) != nullptr) return nullptr;
+  HONE_RETURN_IF_ERROR(places_.Check(Holders(), request_id, owner));
+  const JobPlaces::Place place = places_.Reserve(request_id, owner);
+  return std::shared_ptr<void>(nullptr, [this, place](void*) {
+    absl::MutexLock lock(&mutex_);
+    places_.Release(place);
+  });
+}
+
+JobBook::Lost JobBook::RemoveLost(const std::set<std::string>& ids) {
+  absl::MutexLock lock(&mutex_);
+  Lost lost;
+  std::set<std::string> removed = std::exchange(abandoned_, {});
+  const auto remove = [&](auto job, std::vector<JobPtr>& list) {
+    job->second->Suspend();
+    list.push_back(job->second);
+    removed.insert(job->first);
+    return jobs_.erase(job);
+  };
+  for (const std::string& id : ids) {
+    auto found = jobs_.find(id);
+    if (found == jobs_.end() || HasEnded(found->second->snapshot()->state)) continue;
+    remove(found, lost.jobs);
+  }
+  for (auto job = jobs_.begin(); job != jobs_.end();) {
+    job =
+        removed.contains(job->second->spec().parent) ? remove(job, lost.children) : std::next(job);
+  }
+  return lost;
+}
+
+std::vector<JobBook::JobPtr> JobBook::RemoveOver() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<JobPtr> others;
+  for (auto job = jobs_.begin(); job != jobs_.end();) {
+    if (!job->second->IsOver()) {
+      others.push_back((job++)->second);
+      continue;
+    }
+    if (!HasEnded(job->second->snapshot()->state)) abandoned_.insert(job->first);
+    job = jobs_.erase(job);
+  }
+  return others;
+}
+
+std::vector<JobBook::JobPtr> JobBook::Suspend() {
+  absl::MutexLock lock(&mutex_);
+  suspended_ = true;
+  std::vector<JobPtr> jobs;
+  for (const auto& [id, job] : jobs_) jobs.push_back(job);
+  return jobs;
+}
+
+bool JobBook::IsSuspended() const {
+  absl::MutexLock lock(&mutex_);
+  return suspended_;
+}
+
+JobBook::JobPtr JobBook::FindRequest(const std::string& request_id) const {
+  if (request_id.empty()) return nullptr;
+  for (const auto& [id, job] : jobs_) {
+    if (job->spec().request_id == request_id) return job;
+  }
+  return nullptr;
+}
+
+std::vector<JobPlaces::Holder> JobBook::Holders() const {
+  std::vector<JobPlaces::Holder> holders;
+  for (const auto& [id, job] : jobs_) {
+    if (IsChild(*job)) continue;
+    holders.push_back({.request_id = job->spec().request_id,
+                       .owner = job->spec().owner,
+                       .ended = HasEnded(job->snapshot()->state)});
+  }
+  return holders;
+}
+
+SnapshotOr SharedFromRow(const store::JobRow& row) {
+  HONE_ASSIGN_OR_RETURN(JobSnapshot snapshot, FromRow(row));
+  return std::make_shared<const JobSnapshot>(std::move(snapshot));
+}
+
+SnapshotOr ReadJob(const JobBook& book, store::Store& store, const std::string& id) {
+  if (JobBook::JobPtr job = book.Find(id); job != nullptr) return job->snapshot();
+  HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(id));
+  return SharedFromRow(row);
+}
+
+}  // namespace hone::job

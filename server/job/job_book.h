@@ -1,0 +1,97 @@
+#ifndef HONE_SERVER_JOB_JOB_BOOK_H_
+#define HONE_SERVER_JOB_JOB_BOOK_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/job/actor/job_actor.h"
+#include "server/job/job_places.h"
+#include "server/store/store.h"
+
+namespace hone::job {
+
+using SnapshotOr = absl::StatusOr<std::shared_ptr<const JobSnapshot>>;
+
+// The jobs in memory, and the limits on their number. A suspended book takes no more jobs.
+// Thread-safe.
+class JobBook {
+ public:
+  using JobPtr = std::shared_ptr<JobActor>;
+
+  JobBook(int max_jobs, int max_jobs_per_owner) : places_(max_jobs, max_jobs_per_owner) {}
+
+  // Returns null if the job is not in memory.
+  JobPtr Find(const std::string& id) const;
+  // Returns the ids of the unfinished jobs, and the number of jobs in each state. Both leave
+  // children out.
+  std::vector<std::string> Unfinished() const;
+  std::map<JobState, int64_t> States() const;
+  // Returns the ids of the jobs whose rows are stored.
+  std::vector<std::string> StoredIds() const;
+
+  // Add a job whose row is not stored yet. They return nullopt if they have added it, or else the
+  // answer to the request. AddNew: the job that the same request created, ResourceExhausted (a
+  // limit is reached) or Unavailable (suspended). AddAgain, for a job that had ended: the job with
+  // its id that is not over, or Unavailable.
+  std::optional<SnapshotOr> AddNew(const JobPtr& job);
+  std::optional<SnapshotOr> AddAgain(const JobPtr& job);
+  // Adds a child whose row is not stored yet. Limits do not count children. Returns false if the
+  // book is suspended.
+  bool AddChild(const JobPtr& job);
+  // Notes that the row of an added job is stored.
+  void SetStored(const std::string& id);
+  // Removes an added job whose row could not be stored.
+  void Remove(const std::string& id);
+  // Adds a job that was just claimed, and suspends the job that has its id. Returns false if the
+  // book is suspended.
+  bool AddClaimed(const JobPtr& job);
+  // See JobManager::Reserve. The book must outlive the result.
+  absl::StatusOr<std::shared_ptr<void>> Reserve(const std::string& request_id,
+                                                const std::string& owner);
+
+  // Suspends and removes the unfinished jobs with these ids, and then their children and those of
+  // abandoned jobs. Returns the removed jobs, the children last.
+  struct Lost {
+    std::vector<JobPtr> jobs;
+    std::vector<JobPtr> children;
+  };
+  Lost RemoveLost(const std::set<std::string>& ids);
+  // Removes the jobs that are over: those that have ended, and those that abandoned themselves
+  // because another server has claimed them. Returns the others.
+  std::vector<JobPtr> RemoveOver();
+  // Suspends the book, but not its jobs. Returns the jobs.
+  std::vector<JobPtr> Suspend();
+  bool IsSuspended() const;
+
+ private:
+  void AddUnstored(const JobPtr& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the job that a request created; null if there is none.
+  JobPtr FindRequest(const std::string& request_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the requests and owners of the jobs.
+  std::vector<JobPlaces::Holder> Holders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);
+  // The jobs of jobs_ whose row may not be stored yet, so that a renewal of claims may miss them.
+  std::set<std::string> unstored_ ABSL_GUARDED_BY(mutex_);
+  // Abandoned jobs whose children may still be in the book.
+  std::set<std::string> abandoned_ ABSL_GUARDED_BY(mutex_);
+  JobPlaces places_ ABSL_GUARDED_BY(mutex_);
+  bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Returns the state of a job with this row. Errors as for FromRow.
+SnapshotOr SharedFromRow(const store::JobRow& row);
+// Returns the state of a job, from memory or else from the store. NotFound: no such job.
+SnapshotOr ReadJob(const JobBook& book, store::Store& store, const std::string& id);
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_JOB_BOOK_H_

@@ -1,0 +1,292 @@
+#include "server/job/job_manager.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/counted.h"
+#include "common/base/seconds_text.h"
+#include "common/base/status_macros.h"
+#include "server/job/actor/job_codec.h"
+#include "server/job/network/network_state.h"
+#include "server/job/withdrawn.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::job {
+namespace {
+
+constexpr int kListedAtOnce = 200;
+
+std::string NameThisRun() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  static std::atomic<int> made = 0;
+  return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
+}
+
+// Why a job cannot be resumed yet. `save_error`: JobActor::save_error of the job or its child.
+absl::Status JustEnding(const std::string& id, const absl::Status& save_error) {
+  if (save_error.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("job ", id, " is just ending; try again in a moment"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", id, " cannot be resumed yet, because its end could not be stored: ",
+                   save_error.message(), "; the server tries again every few seconds"));
+}
+
+// The answer to a call that resumes a job that has not ended. `has_limits`: the call has new
+// limits.
+SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
+  if (!job.ok()) return job;
+  const std::string& id = (*job)->id;
+  if ((*job)->cancelled) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id, " is being cancelled and has not ended yet; \"hone jobs watch ",
+                     id, "\" waits for its end, after which it can be resumed"));
+  }
+  if (!has_limits) return job;  // it continues anyway
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", id, " has not ended; its limits can be changed only afterwards"));
+}
+
+// Returns how many trials of a job are stored. The state of a job that ended at once lacks its last
+// ones.
+absl::StatusOr<int64_t> StoredTrials(store::Store& store, const std::string& job) {
+  std::set<int64_t> trials;
+  store::RecordQuery query{.page_size = 1000, .job_id = job};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
+    for (const record::Record& record : page) {
+      if (record.policy.name == "screen" && !record.is_default) trials.insert(record.trial);
+      query.after_id = record.id;
+    }
+    if (static_cast<int>(page.size()) < query.page_size) return trials.size();
+  }
+}
+
+// Replaces the limits of a job that is resumed by those that are not zero. `begun`: the trials that
+// it has measured, and for a network also those that its tasks measure when they continue.
+// InvalidArgument: nothing is left of a limit.
+absl::Status SetLimits(int64_t max_trials, absl::Duration max_time, int64_t begun,
+                       JobSnapshot& job) {
+  if (max_trials != 0 && max_trials < begun) {
+    return absl::InvalidArgumentError(
+        job.network.has_value()
+            ? absl::StrCat("the tasks of job ", job.id, " have already been given ",
+                           Counted(begun, "trial"),
+                           ", some of which they may not have measured yet; the new limit must not "
+                           "be lower, because they go on with those")
+            : absl::StrCat("job ", job.id, " has already made ", Counted(begun, "trial"),
+                           "; the new limit must not be lower, because it includes those"));
+  }
+  const absl::Duration limit = max_time != absl::ZeroDuration() ? max_time : job.spec.max_time;
+  if (limit != absl::ZeroDuration() && limit <= job.CountedWall()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", job.id, " has already taken ",
+        SecondsText(absl::Ceil(job.CountedWall(), absl::Seconds(1))),
+        job.after_cancel > absl::ZeroDuration() ? " (without the time after a cancel)" : "",
+        max_time != absl::ZeroDuration()
+            ? "; the new limit must be longer, because it includes that time"
+            : ", all of its time; give it more with --time, which includes the time taken"));
+  }
+  if (max_trials != 0) job.spec.max_trials = max_trials;
+  if (max_time != absl::ZeroDuration()) job.spec.max_time = max_time;
+  return absl::OkStatus();
+}
+
+// What can be shown of a job whose row cannot be read, for example because a newer release wrote
+// it.
+std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const absl::Status& why) {
+  JobSnapshot snapshot{.id = row.id, .created_unix_ms = row.created_unix_ms, .fence = row.fence};
+  snapshot.spec.request_id = row.request_id;
+  snapshot.spec.owner = row.owner;
+  snapshot.spec.priority = row.priority;
+  snapshot.state = JobStateFromName(row.state).value_or(JobState::kFailed);
+  snapshot.error = absl::StrCat("the job cannot be read: ", why.message());
+  return std::make_shared<const JobSnapshot>(std::move(snapshot));
+}
+
+}  // namespace
+
+JobManager::JobManager(const JobServices& services, JobOptions options)
+    : services_(services),
+      options_(std::move(options)),
+      book_(options_.max_jobs, options_.max_jobs_per_owner),
+      starter_(services_, options_, &book_),
+      claims_(services_, options_, &book_, &starter_),
+      children_(services_, &book_, &starter_) {
+  services_.server = NameThisRun();
+  services_.children = &children_;
+}
+
+void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {
+  if (!spec.request_id.empty()) {
+    absl::StatusOr<store::JobRow> row = services_.store->GetJobByRequest(spec.request_id);
+    if (row.ok()) return std::move(done)(Get(row->id));
+    if (!absl::IsNotFound(row.status())) return std::move(done)(row.status());
+  }
+  const absl::StatusOr<int64_t> number = services_.store->NextJobNumber();
+  if (!number.ok()) return std::move(done)(number.status());
+  JobSnapshot snapshot;
+  snapshot.id = absl::StrCat(*number);
+  snapshot.fence = 1;
+  snapshot.spec = std::move(spec);
+  if (!snapshot.spec.network.has_value()) {
+    const absl::StatusOr<WorkloadInfo> workload =
+        services_.environment->Describe(snapshot.spec.workload);
+    if (workload.ok()) snapshot.workload_digest = workload->digest;
+  }
+  snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  starter_.StartNew(std::move(snapshot), std::move(done));
+}
+
+absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
+  if (!spec.request_id.empty() && services_.store->GetJobByRequest(spec.request_id).ok()) {
+    return nullptr;
+  }
+  return book_.Reserve(spec.request_id, spec.owner);
+}
+
+void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
+                        absl::AnyInvocable<void(SnapshotOr) &&> done) {
+  const bool has_limits = max_trials != 0 || max_time != absl::ZeroDuration();
+  if (std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr && !job->IsOver()) {
+    const std::shared_ptr<const JobSnapshot> now = job->snapshot();
+    if (HasEnded(now->state)) return std::move(done)(JustEnding(id, job->save_error()));
+    return std::move(done)(ResumeUnfinished(now, has_limits));
+  }
+  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
+  if (!row.ok()) return std::move(done)(row.status());
+  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  // Another replica works on it.
+  if (!HasEnded(snapshot->state)) {
+    return std::move(done)(ResumeUnfinished(SharedFromRow(*row), has_limits));
+  }
+  if (!snapshot->spec.parent.empty()) {
+    return std::move(done)(absl::InvalidArgumentError(absl::StrCat(
+        "job ", id, " tunes a task of job ", snapshot->spec.parent, "; resume that job")));
+  }
+  if (snapshot->state == JobState::kDone) {
+    return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
+        "job ", id, " is done; start a new job of the same workload, which reuses its results")));
+  }
+  int64_t begun = 0;
+  if (!snapshot->network.has_value() && max_trials != 0) {
+    const absl::StatusOr<int64_t> stored = StoredTrials(*services_.store, id);
+    if (!stored.ok()) return std::move(done)(stored.status());
+    begun = *stored;
+  }
+  if (snapshot->network.has_value()) {
+    const absl::StatusOr<int64_t> noted = NoteEnds(*snapshot);
+    if (!noted.ok()) return std::move(done)(noted.status());
+    begun = *noted;
+  }
+  if (absl::Status set = SetLimits(max_trials, max_time, begun, *snapshot); !set.ok()) {
+    return std::move(done)(std::move(set));
+  }
+  snapshot->state = JobState::kPending;
+  snapshot->cancelled = false;
+  snapshot->error.clear();
+  snapshot->is_resumable = false;
+  snapshot->note.clear();
+  if (snapshot->network.has_value()) ReopenTasks(*snapshot->spec.network, *snapshot->network);
+  row = RowOf(*snapshot, services_.clock->Now());
+  spdlog::info("job {}: resumed", id);
+  starter_.StartAgain(*std::move(row), *std::move(snapshot), std::move(done));
+}
+
+absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
+  int64_t begun = 0;
+  const int64_t batch = TrialsAtATime(job.spec, options_);
+  for (size_t i = 0; i < job.network->tasks.size(); ++i) {
+    const std::string id = TaskJobId(job.id, i);
+    if (const std::shared_ptr<JobActor> child = book_.Find(id);
+        child != nullptr && !child->IsOver()) {
+      return JustEnding(job.id, child->save_error());
+    }
+    const SnapshotOr last = Get(id);
+    if (absl::IsNotFound(last.status())) continue;
+    HONE_RETURN_IF_ERROR(last.status());
+    // Another replica may work on it.
+    if (!HasEnded((*last)->state)) return JustEnding(job.id, absl::OkStatus());
+    UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
+    const bool continues = (*last)->state == JobState::kCancelled || (*last)->is_resumable;
+    begun += continues ? std::max((*last)->trials, (*last)->allowance) : (*last)->trials;
+  }
+  return begun;
+}
+
+SnapshotOr JobManager::Get(const std::string& id) const {
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> job,
+                        ReadJob(book_, *services_.store, id));
+  return WithQuarantine(*services_.store, std::move(job));
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> JobManager::List(
+    int page_size, const std::string& after_id) const {
+  std::vector<std::shared_ptr<const JobSnapshot>> list;
+  std::string last = after_id;
+  int rows = page_size;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page,
+                          services_.store->ListJobs(rows, last));
+    for (const store::JobRow& row : page) {
+      last = row.id;
+      if (IsTaskJobId(row.id)) continue;
+      if (std::shared_ptr<JobActor> job = book_.Find(row.id); job != nullptr) {
+        list.push_back(WithQuarantine(*services_.store, job->snapshot()));
+      } else {
+        const SnapshotOr stored = SharedFromRow(row);
+        list.push_back(stored.ok() ? WithQuarantine(*services_.store, *stored)
+                                   : Unreadable(row, stored.status()));
+      }
+      if (static_cast<int>(list.size()) == page_size) return list;
+    }
+    if (static_cast<int>(page.size()) < rows) return list;
+    rows = std::max(rows, kListedAtOnce);  // many of the next rows may be of children, too
+  }
+}
+
+SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
+  if (std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr) {
+    job->Cancel(confirm);
+    return job->snapshot();
+  }
+  HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, SharedFromRow(row));
+  if (!HasEnded(snapshot->state) &&
+      services_.store->Health().check == store::StoreHealth::Check::kDamaged) {
+    return absl::DataLossError(
+        absl::StrCat("job ", id, " cannot be cancelled: ", services_.store->Health().damage));
+  }
+  if (!HasEnded(snapshot->state) && row.replica != services_.server) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another server works on job ", id, ": ",
+                     row.replica.empty() ? "it has just been given back; try again" : row.replica));
+  }
+  return snapshot;
+}
+
+void JobManager::Tick() {
+  for (const std::shared_ptr<JobActor>& job : book_.RemoveOver()) job->Tick();
+  claims_.Tick();
+}
+
+void JobManager::Suspend() {
+  claims_.Stop();
+  for (const std::shared_ptr<JobActor>& job : book_.Suspend()) {
+    job->SuspendForShutdown();
+    // Other replicas then need not wait for the claim to expire.
+    if (!services_.store->IsShared()) continue;
+    services_.store->ReleaseJob(job->id(), job->snapshot()->fence, [](const absl::Status&) {});
+  }
+}
+
+}  // namespace hone::job

@@ -1,0 +1,89 @@
+#ifndef HONE_SERVER_JOB_JOB_MANAGER_H_
+#define HONE_SERVER_JOB_JOB_MANAGER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/job/actor/job_services.h"
+#include "server/job/job_book.h"
+#include "server/job/job_claims.h"
+#include "server/job/job_starter.h"
+#include "server/job/managed_child_jobs.h"
+
+namespace hone::job {
+
+// Manages all jobs. Unfinished jobs are in memory, the others only in the store. The children of a
+// job of networks are ordinary jobs, except that lists, counts and quotas leave them out and that
+// only their parent creates and resumes them. Thread-safe.
+class JobManager {
+ public:
+  JobManager(const JobServices& services, JobOptions options);
+
+  // Continues the jobs that an earlier server left unfinished and that no other server works on.
+  // Called once, before any other method. Continues none, and returns OK, if the store is damaged.
+  absl::Status Restore() { return claims_.Restore(); }
+
+  // Stores a job and starts it. `done` runs once the job is durable. If the request_id was used
+  // before, `done` gets the earlier job, even if the rest of the spec differs. Unavailable: the
+  // server is shutting down. ResourceExhausted: too many jobs of the owner, or of all owners, are
+  // unfinished.
+  void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
+  // Reserves a place among the unfinished jobs for a later call of Create. Destroying the result
+  // releases the place; the manager must outlive the result. Calls with the same request_id share
+  // one place, and a request_id that was used before needs none. ResourceExhausted: as for Create.
+  absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
+  // NotFound: no such job.
+  SnapshotOr Get(const std::string& id) const;
+  // Returns whether the job is in memory, so that Get does not read the store.
+  bool Holds(const std::string& id) const { return book_.Find(id) != nullptr; }
+  // Returns a page of jobs, newest first. `after_id` is the last job of the previous page; "":
+  // returns the first page. A job that cannot be read is listed with the reason as its error.
+  absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
+      int page_size, const std::string& after_id) const;
+  // See JobActor::Cancel. Does nothing if the job has ended. NotFound: unknown job.
+  // FailedPrecondition: another server replica works on it.
+  SnapshotOr Cancel(const std::string& id, bool confirm);
+  // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
+  // that are not zero replace the job's limits. Without limits, does nothing if the job is
+  // unfinished. NotFound: unknown job. FailedPrecondition: the job is done, or unfinished and being
+  // cancelled or given limits. InvalidArgument: the job has already made more trials than its limit
+  // or taken all of its time, or it is a child. Unavailable: the server is shutting down, or the
+  // job or one of its children is just ending.
+  void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
+              absl::AnyInvocable<void(SnapshotOr) &&> done);
+  // Returns the ids of the unfinished jobs.
+  std::vector<std::string> Unfinished() const { return book_.Unfinished(); }
+
+  // Returns the number of jobs in memory in each state.
+  std::map<JobState, int64_t> States() const { return book_.States(); }
+
+  // Calls Tick of the jobs and forgets those that are over. If server replicas share the store,
+  // also renews the claims on the jobs and takes over jobs whose server has ended.
+  void Tick();
+  // Suspends all jobs. Once the executor is idle, no message of a job runs any more.
+  void Suspend();
+
+ private:
+  // Notes the last states of the children of an ended job of networks, which may have changed since
+  // it ended. Returns how many trials they have measured, or measure when the job is resumed.
+  // Unavailable: one has not ended yet.
+  absl::StatusOr<int64_t> NoteEnds(JobSnapshot& job) const;
+
+  JobServices services_;  // does not change after the constructor
+  const JobOptions options_;
+  JobBook book_;
+  JobStarter starter_;
+  JobClaims claims_;
+  ManagedChildJobs children_;
+};
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_JOB_MANAGER_H_

@@ -1,0 +1,326 @@
+#include "server/job/network/network_job.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/counted.h"
+#include "common/base/status_macros.h"
+#include "common/record/processes.h"
+#include "server/confirm/confirm_phase.h"
+#include "server/job/actor/unmeasured.h"
+#include "server/job/network/network_state.h"
+#include "server/job/search/search_options.h"
+
+namespace hone::job {
+namespace {
+
+// A child prepares its design spaces before it proposes. At most this many do so at the same time.
+constexpr int kMostPreparing = 2;
+// The first trials of a task in a job with a time limit, as long as no trial has ended.
+constexpr int64_t kFirstGrant = 2;
+// The most time that is reserved for confirming one task, within the limit of the request.
+constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
+// The time that is reserved for confirming one task suffices for this many measurements of the
+// search. On a busy machine, the usual reserve may suffice for some of the tasks only.
+constexpr int kStepsOfATask = 4;
+// A cancelled job ends when its time is over. Its last task stops measuring this much earlier, so
+// that it can publish its best.
+constexpr absl::Duration kPublishing = absl::Seconds(2);
+
+}  // namespace
+
+NetworkJob::NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
+    : JobActor(services, options, std::move(snapshot)),
+      batch_(TrialsAtATime(spec(), options)),
+      children_(*this, batch_) {}
+
+void NetworkJob::Initialize() {
+  if (HasEnded()) return;  // cancelled while it waited for its turn
+  SetDoing("looking up its tasks");
+  if (const absl::Status opened = Open(); !opened.ok()) return End(JobState::kFailed, opened);
+  if (state().state == JobState::kConfirming) {
+    LimitConfirmation();
+  } else {
+    state().state = JobState::kRunning;
+  }
+  Refresh();
+  SetBegun();
+  Save();
+  ShowState();
+}
+
+absl::Status NetworkJob::Open() {
+  const NetworkSpec& network_spec = *spec().network;
+  HONE_ASSIGN_OR_RETURN(scheduler_, CreateTaskScheduler(network_spec.scheduler,
+                                                        {.objective = ObjectiveOf(network_spec),
+                                                         .batch = batch_,
+                                                         .seed = spec().seed}));
+  if (!state().network.has_value()) {
+    HONE_ASSIGN_OR_RETURN(state().network, NewNetworkState(spec(), services()));
+  }
+  return children_.Find();
+}
+
+void NetworkJob::OnTick() {
+  SetDoing("scheduling its tasks");
+  UpdateWall();
+  children_.CountTime();
+  Refresh();
+  if (state().state == JobState::kRunning) {
+    if (const std::optional<std::string> why = WhyDone()) {
+      AddNote(*why);
+      BeginConfirming();
+    } else {
+      Grant();
+    }
+  } else {
+    Confirm();
+  }
+  if (HasEnded()) return;
+  if (SaveIsDue()) Save();
+  if (ShowIsDue()) ShowState();
+}
+
+void NetworkJob::OnCancel(bool confirm) {
+  if (HasEnded()) return;
+  const bool confirming = HasBegun() && state().state == JobState::kConfirming;
+  if (!confirm && !confirming) return End(JobState::kCancelled);
+  SetCancelled();
+  if (!confirm) {
+    ends_now_ = true;
+    Save();
+    return Cut();
+  }
+  if (confirming) {
+    LimitConfirmation();
+    for (size_t i = 0; i < Tasks(); ++i) {  // those that confirm now have less time, too
+      if (children_[i].finishing && !children_[i].ended) Finish(i);
+    }
+  }
+  Save();
+  ShowState();
+}
+
+void NetworkJob::BeforeSave() {
+  if (!HasEnded()) return;
+  // A job that has not begun may have no tasks yet.
+  if (state().network.has_value()) ShowStoredBests(spec(), services(), network());
+  for (size_t i = 0; i < Tasks(); ++i) {
+    if (!children_[i].exists || children_[i].ended) continue;
+    network().tasks[i].state = std::string(JobStateName(JobState::kCancelled));
+  }
+}
+
+void NetworkJob::OnEnd() {
+  SetBegun();
+  // A job that has not begun does not know which children exist.
+  for (size_t i = 0; i < spec().network->tasks.size(); ++i) {
+    services().children->CancelChild(TaskJobId(id(), i));
+  }
+}
+
+void NetworkJob::Refresh() {
+  children_.Refresh();
+  AddEstimate({.wall_ms = absl::ToInt64Milliseconds(Wall()),
+               .trials = state().trials,
+               .latency_ns = NetworkLatency(*spec().network, network())},
+              batch_, network());
+}
+
+std::optional<std::string> NetworkJob::WhyDone() const {
+  if (state().cancelled || TimeLeft() <= ConfirmationTime()) return "";
+  if (children_.IsAnyRestoring()) return std::nullopt;
+  if (HasLostPatience(network(), spec().network->patience)) {
+    return absl::StrCat("the last ", spec().network->patience, " trials brought no improvement");
+  }
+  if (children_.IsAnyInFlight()) return std::nullopt;
+  if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
+  if (NextTask().has_value()) return std::nullopt;
+  const bool none_missing =
+      spec().network->only_missing &&
+      std::all_of(network().tasks.begin(), network().tasks.end(),
+                  [](const NetworkTaskState& task) { return task.known_latency_ns > 0; });
+  return none_missing ? "every task already has a known best"
+                      : "no task can improve the networks further";
+}
+
+std::optional<int> NetworkJob::NextTask() const {
+  return scheduler_->Next(ProgressOf(*spec().network, network()));
+}
+
+void NetworkJob::Grant() {
+  if (children_.IsAnyRestoring()) return SetPhase("restoring the searches of its tasks");
+  int preparing = 0;
+  int64_t measuring = 0;
+  int64_t granted = 0;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const int64_t in_flight = children_.InFlight(i);
+    granted += network().tasks[i].granted;
+    if (in_flight == 0) continue;
+    children_[i].begun ? measuring += in_flight : ++preparing;
+  }
+  SetPhase("");
+  while (measuring <= batch_ && preparing < kMostPreparing) {
+    const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
+    if (left <= 0) return;
+    const std::optional<int> next = NextTask();
+    if (!next.has_value()) return;
+    const int64_t trials = std::min(NextGrant(*next), left);
+    const bool ready = children_[*next].begun && !children_[*next].ended;
+    children_.Grant(static_cast<size_t>(*next), trials);
+    granted += trials;
+    ready ? measuring += trials : ++preparing;
+  }
+}
+
+int64_t NetworkJob::NextGrant(size_t i) const {
+  const std::vector<NetworkTaskState>& tasks = network().tasks;
+  const absl::Duration step = TimeOfATrial();
+  if (tasks[i].granted > 0 || spec().max_time == absl::ZeroDuration()) return batch_;
+  if (step == absl::ZeroDuration()) return std::min(batch_, kFirstGrant);
+  const auto untried = std::count_if(tasks.begin(), tasks.end(), [](const NetworkTaskState& task) {
+    return task.granted == 0 && !task.closed;
+  });
+  const absl::Duration part =
+      (TimeLeft() - ConfirmationTime()) / static_cast<double>(std::max<int64_t>(1, untried));
+  return std::clamp<int64_t>(part / step, 1, batch_);
+}
+
+absl::Duration NetworkJob::TimeOfATrial() const {
+  if (state().trials == 0) return absl::ZeroDuration();
+  double seconds = 0;
+  for (const NetworkTaskState& task : network().tasks) seconds += task.seconds;
+  return absl::Seconds(seconds) / static_cast<double>(state().trials);
+}
+
+absl::Duration NetworkJob::ConfirmationTime() const {
+  const absl::Duration limit = spec().max_time;
+  const int64_t tasks = children_.Existing();
+  const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
+                                          std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
+  return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * TimeOfATrial()));
+}
+
+void NetworkJob::BeginConfirming() {
+  state().state = JobState::kConfirming;
+  LimitConfirmation();
+  for (size_t i = 0; i < Tasks(); ++i) {
+    if (children_.InFlight(i) > 0) Finish(i);
+  }
+  Save();
+  ShowState();
+}
+
+void NetworkJob::LimitConfirmation() {
+  // Who cancels a job does not wait for the rest of its time.
+  if (spec().max_time > absl::ZeroDuration() && !state().cancelled) return;
+  const absl::Duration limit = ConfirmationLimit(Wall(), state().cancelled, children_.Unfinished());
+  SetDeadline(Steady() + limit);
+}
+
+void NetworkJob::ShowConfirming() {
+  int64_t confirmed = 0;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    // A task without trials has nothing to confirm if its best is known.
+    const Child& child = children_[i];
+    const bool is_done = child.ended && child.last->state == JobState::kDone;
+    if (child.exists ? is_done : network().tasks[i].confirmed) ++confirmed;
+  }
+  const bool waits = absl::c_any_of(children_.list(), [](const Child& child) {
+    return child.last != nullptr && !child.ended &&
+           absl::StartsWith(child.last->phase, kWaitingForQuiet);
+  });
+  const std::string done = absl::StrCat(confirmed, " of ", Tasks(), " tasks confirmed");
+  SetPhase(waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "; ", state().disturbance) : done);
+}
+
+void NetworkJob::Confirm() {
+  if (ends_by_) return Cut();
+  const bool limited = spec().max_time > absl::ZeroDuration();
+  const bool unfinished = children_.Unfinished() > 0;
+  // A cancelled job with nothing to confirm needs no worker.
+  const bool must_end = state().cancelled ? unfinished : limited && IsLate();
+  if (must_end && !WorkerAnswers(*this)) return Conclude(WhyNoWorker(*this));
+  const absl::Duration grace = state().cancelled ? absl::ZeroDuration() : kFirstResultGrace;
+  if ((limited || state().cancelled) && unfinished && TimeLeft() <= -grace) return Cut();
+  ShowConfirming();
+  std::optional<size_t> heaviest;
+  double most = -1;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const Child& child = children_[i];
+    if (child.creating) return;
+    if (!child.exists || child.ended) continue;
+    if (child.finishing) return;
+    const std::vector<double>& weights = spec().network->tasks[i].weights;
+    const double share =
+        network().tasks[i].latency_ns * std::accumulate(weights.begin(), weights.end(), 0.0);
+    if (share <= most) continue;
+    most = share;
+    heaviest = i;
+  }
+  heaviest.has_value() ? Finish(*heaviest) : Conclude("");
+}
+
+void NetworkJob::Cut() {
+  children_.Cancel();
+  int64_t unconfirmed = 0;
+  for (const Child& child : children_.list()) {
+    if (!child.exists && !child.creating) continue;
+    const bool confirmed = child.ended && child.last->state == JobState::kDone;
+    const bool published =
+        child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
+    if (!confirmed && !published) ++unconfirmed;
+  }
+  if (!ends_by_) ends_by_ = Steady() + kPublishing;
+  if (children_.Unfinished() > 0 && Steady() < *ends_by_) return;
+  if (unconfirmed == 0 || ends_now_) return Conclude("");
+  const std::string tasks = Counted(unconfirmed, "task");
+  if (!state().cancelled) {
+    return Conclude(absl::StrCat("when the time was over, ", tasks,
+                                 unconfirmed == 1 ? " was" : " were", " not confirmed"));
+  }
+  Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
+                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ", tasks,
+                        unconfirmed == 1 ? " is" : " are", " not confirmed"));
+}
+
+void NetworkJob::Finish(size_t i) {
+  const absl::Duration left =
+      state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
+  children_.Finish(i, left);
+}
+
+void NetworkJob::Conclude(std::string why) {
+  ShowStoredBests(spec(), services(), network());
+  int64_t without = 0;
+  bool is_resumable = true;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const NetworkTaskState& task = network().tasks[i];
+    if (task.confirmed) continue;
+    ++without;
+    if (why.empty() && !task.error.empty() && !ends_now_) {
+      why = absl::StrCat("task ", i, ", ", task.op, ": ", task.error);
+      is_resumable = children_[i].last != nullptr && children_[i].last->is_resumable;
+    }
+  }
+  if (state().cancelled) {
+    AddNote(why);
+    return End(JobState::kCancelled);
+  }
+  if (without == static_cast<int64_t>(Tasks())) {
+    if (why.empty()) why = "no task has a confirmed schedule";
+    return End(JobState::kFailed,
+               is_resumable ? absl::FailedPreconditionError(why) : absl::AbortedError(why));
+  }
+  if (without > 0) {
+    AddNote(absl::StrCat(without, " of ", Tasks(), " tasks have no confirmed kernel",
+                         why.empty() ? "" : "; ", why));
+  }
+  End(JobState::kDone);
+}
+
+}  // namespace hone::job

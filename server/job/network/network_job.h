@@ -1,0 +1,85 @@
+#ifndef HONE_SERVER_JOB_NETWORK_NETWORK_JOB_H_
+#define HONE_SERVER_JOB_NETWORK_NETWORK_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/job/actor/job_actor.h"
+#include "server/job/network/network_children.h"
+#include "server/job/scheduler/task_scheduler.h"
+
+namespace hone::job {
+
+// The job of networks. Each task that gets trials is tuned by a separate job, a child (TaskJobId).
+// This job raises the allowances of the children by a batch at a time; its scheduler selects the
+// child. When its limits are reached, the children confirm their finalists, the heaviest task
+// first, and the job ends. Children confirm one after the other, except those that are measuring
+// when time is up. Together they have the time of ConfirmationLimit (search_options.h), or the time
+// that is left of the request's limit. When the time of a cancelled job or of one with a time limit
+// is over, it ends even if some tasks are not confirmed.
+//
+// Everything that the choices depend on is stored: allowances and trials with the children, the
+// time and the curves with this job. After a restart it grants nothing until every child has
+// restored its search, so that the limit of trials holds.
+class NetworkJob final : public JobActor {
+ public:
+  NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
+
+ private:
+  using Child = NetworkChildren::Child;
+
+  // Notes that the unfinished children end with this job.
+  void BeforeSave() override;
+  void OnEnd() override;
+  void Initialize() override;
+  void OnTick() override;
+  void OnCancel(bool confirm) override;
+
+  // The number of tasks whose children were looked up; 0 before that.
+  size_t Tasks() const { return children_.list().size(); }
+  NetworkState& network() { return *state().network; }
+  const NetworkState& network() const { return *state().network; }
+  absl::Status Open();
+  // Reads the progress of the children, and estimates the latency.
+  void Refresh();
+  std::optional<int> NextTask() const;
+  // Grants batches until enough candidates are in flight.
+  void Grant();
+  // Returns how many trials to grant a task: a batch, or at first fewer, so that every task gets
+  // some within the time limit on a slow machine.
+  int64_t NextGrant(size_t task) const;
+  // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
+  std::optional<std::string> WhyDone() const;
+  // Returns how long one trial has taken so far on average; 0 before the first.
+  absl::Duration TimeOfATrial() const;
+  absl::Duration ConfirmationTime() const;
+  void BeginConfirming();
+  // Limits the confirmation of a job without a time limit, or of a cancelled one.
+  void LimitConfirmation();
+  bool IsLate() const { return TimeLeft() <= absl::ZeroDuration(); }
+  // Describes the confirmation, and that a child waits for a quieter machine.
+  void ShowConfirming();
+  // Tells the next child to finish, or ends the job.
+  void Confirm();
+  // Ends a job whose time is over, or that a user ends at once. A child that is publishing its best
+  // ends with it, so the job waits a moment for its children.
+  void Cut();
+  // Gives a child its equal part of the time that is left.
+  void Finish(size_t task);
+  // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
+  void Conclude(std::string why);
+
+  // The following members are used only on the strand.
+  const int64_t batch_;
+  std::unique_ptr<TaskScheduler> scheduler_;
+  NetworkChildren children_;
+  std::optional<absl::Time> ends_by_;  // set when the children were told to end, see Cut
+  bool ends_now_ = false;              // a user skipped the confirmation
+};
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_NETWORK_NETWORK_JOB_H_

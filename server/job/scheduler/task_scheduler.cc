@@ -1,0 +1,57 @@
+#include "server/job/scheduler/task_scheduler.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/job/scheduler/schedulers.h"
+
+namespace hone::job {
+namespace {
+
+struct Entry {
+  absl::string_view name;
+  std::unique_ptr<TaskScheduler> (*make)(SchedulerOptions options);
+};
+
+// One line per scheduler.
+constexpr Entry kSchedulers[] = {
+    {"expected-gain", MakeExpectedGainScheduler},
+    {"gradient", MakeGradientScheduler},
+    {"round-robin", MakeRoundRobinScheduler},
+};
+
+}  // namespace
+
+std::optional<int> TaskScheduler::Next(absl::Span<const TaskProgress> tasks) const {
+  // Of the tasks without a latency, the one that was granted the fewest trials.
+  std::optional<int> unknown;
+  std::vector<int> choices;
+  for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
+    const TaskProgress& task = tasks[i];
+    if (!task.open) continue;
+    if (task.latency_ns > 0) {
+      if (options_.objective.Slope(tasks, i) > 0) choices.push_back(i);
+    } else if (!IsInFlight(task) && (!unknown || task.granted < tasks[*unknown].granted)) {
+      unknown = i;
+    }
+  }
+  if (unknown) return unknown;
+  if (choices.empty()) return std::nullopt;
+  return Choose(tasks, choices);
+}
+
+absl::StatusOr<std::unique_ptr<TaskScheduler>> CreateTaskScheduler(absl::string_view name,
+                                                                   SchedulerOptions options) {
+  for (const Entry& entry : kSchedulers) {
+    if (entry.name == name) return entry.make(std::move(options));
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "there is no '", name, "'; there are: ", absl::StrJoin(TaskSchedulerNames(), ", ")));
+}
+
+std::vector<std::string> TaskSchedulerNames() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kSchedulers) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace hone::job

@@ -1,0 +1,151 @@
+#include "server/job/search/model_work.h"
+
+#include <utility>
+
+#include "common/base/host_share.h"
+#include "common/base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "server/job/actor/exceptions.h"
+#include "server/job/search/task_rows.h"
+#include "server/tuner/cost_model/model_file.h"
+
+namespace hone::job {
+namespace {
+
+constexpr double kTrainingShare =
+    0.2;  // of the trials; held out to evaluate a model before it is stored
+
+std::string MetricsJson(const ModelScore& score) {
+  // NaN becomes null.
+  return nlohmann::ordered_json{{"held_out", score.held_out},
+                                {"evaluated_on", score.evaluated_on},
+                                {"top1", score.top1},
+                                {"top5", score.top5},
+                                {"peak", score.peak},
+                                {"recall", score.recall},
+                                {"pairwise", score.pairwise},
+                                {"rmse", score.rmse},
+                                {"calibration_error", score.calibration_error}}
+      .dump();
+}
+
+}  // namespace
+
+absl::Status ModelWork::TakeTurn() {
+  if (stopped_) return absl::UnavailableError("the server is shutting down");
+  if (!busy_.exchange(true)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "another training or evaluation of cost models is in progress; try again when it has ended");
+}
+
+EvaluationServices ModelWork::Services(WorkLimit limit) const {
+  auto lock = std::make_shared<HostLock>(ShareHost(respect_timing_lock_));
+  auto pause = [this, lock, limit = std::move(limit)]() -> absl::Status {
+    if (stopped_) return absl::UnavailableError("the server is shutting down");
+    if (limit.cancelled != nullptr && limit.cancelled()) {
+      return absl::CancelledError("the client has disconnected");
+    }
+    if (services_.clock->Now() > limit.deadline) {
+      return absl::DeadlineExceededError(
+          "the models were not finished in time; ask for fewer models or records");
+    }
+    // If the lock cannot be taken again, the only effect is disturbed timings.
+    if (lock->held()) lock->YieldToTimers().IgnoreError();
+    return absl::OkStatus();
+  };
+  return {.clock = services_.steady_clock != nullptr ? services_.steady_clock : services_.clock,
+          .store = services_.store,
+          .environment = services_.environment,
+          .pause = std::move(pause)};
+}
+
+void ModelWork::Evaluate(EvaluationQuery query, WorkLimit limit,
+                         absl::AnyInvocable<void(absl::StatusOr<ModelEvaluation>) &&> done) {
+  if (absl::Status turn = TakeTurn(); !turn.ok()) return std::move(done)(std::move(turn));
+  services_.executor->Schedule(
+      [this, query = std::move(query), limit = std::move(limit), done = std::move(done)]() mutable {
+        absl::StatusOr<ModelEvaluation> evaluation;
+        const absl::Status status = Attempt([&] {
+          evaluation = EvaluateModels(Services(std::move(limit)), query);
+          return evaluation.status();
+        });
+        busy_ = false;
+        if (!status.ok()) return std::move(done)(status);
+        std::move(done)(std::move(evaluation));
+      });
+}
+
+absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
+                                                     const EvaluationServices& services) const {
+  HONE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<cost_model::CostModel> model,
+      services.environment->CreateModel(
+          query.model.name,
+          {.seed = query.seed, .feature_set = query.model.feature_set, .threads = 1}));
+  HONE_ASSIGN_OR_RETURN(const RecordedTasks recorded,
+                        ReadRecordedTasks(*services.store, query.records, services.pause));
+  HONE_ASSIGN_OR_RETURN(const std::vector<TaskRows> tasks,
+                        ExtractRows(*services.environment, *services.store, recorded.tasks,
+                                    std::string(model->feature_set()), services.pause));
+  store::ModelRow row{.key = {.name = std::string(model->name()),
+                              .feature_set = std::string(model->feature_set()),
+                              .target = recorded.target,
+                              .scope = query.records.op},
+                      .workloads = static_cast<int64_t>(recorded.tasks.size())};
+  EvaluationQuery judge{.records = query.records,
+                        .models = {query.model},
+                        .held_out_trials = kTrainingShare,
+                        .seed = query.seed};
+  judge.records.target = recorded.target;
+  const absl::StatusOr<ModelEvaluation> judged = EvaluateModels(services, judge);
+  if (judged.ok()) {
+    row.metrics = MetricsJson(judged->scores.front());
+  } else if (absl::IsNotFound(judged.status())) {
+    row.metrics = nlohmann::ordered_json{{"none", judged.status().message()}}.dump();
+  } else {
+    return judged.status();
+  }
+  LabelledRows material;
+  for (const TaskRows& task : tasks) {
+    for (int i = 0; i < task.candidates(); ++i) material.Add(task, i);
+  }
+  if (material.throughput.empty()) {
+    return absl::FailedPreconditionError(
+        "none of the recorded candidates can be replayed any more");
+  }
+  HONE_RETURN_IF_ERROR(model->Update(material.features, material.throughput));
+  HONE_RETURN_IF_ERROR(services.pause());
+  HONE_ASSIGN_OR_RETURN(row.bytes, model->Save());
+  HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
+                        cost_model::ReadModelHeader(row.bytes));
+  row.version = header.version;
+  row.records = material.features.candidates();
+  row.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  return row;
+}
+
+void ModelWork::Train(TrainingQuery query, WorkLimit limit,
+                      absl::AnyInvocable<void(absl::StatusOr<store::ModelRow>) &&> done) {
+  if (absl::Status turn = TakeTurn(); !turn.ok()) return std::move(done)(std::move(turn));
+  services_.executor->Schedule(
+      [this, query = std::move(query), limit = std::move(limit), done = std::move(done)]() mutable {
+        store::ModelRow row, kept;
+        const absl::Status status = Attempt([&]() -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(row, MakeModel(query, Services(std::move(limit))));
+          kept = row;
+          kept.size = static_cast<int64_t>(row.bytes.size());
+          kept.bytes.clear();
+          return absl::OkStatus();
+        });
+        busy_ = false;
+        if (!status.ok()) return std::move(done)(status);
+        services_.store->PutModel(std::move(row), [kept = std::move(kept), done = std::move(done)](
+                                                      absl::StatusOr<int64_t> id) mutable {
+          if (!id.ok()) return std::move(done)(id.status());
+          kept.id = *id;
+          std::move(done)(std::move(kept));
+        });
+      });
+}
+
+}  // namespace hone::job

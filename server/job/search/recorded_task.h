@@ -1,0 +1,70 @@
+#ifndef HONE_SERVER_JOB_SEARCH_RECORDED_TASK_H_
+#define HONE_SERVER_JOB_SEARCH_RECORDED_TASK_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/record/record.h"
+#include "server/store/store.h"
+
+namespace hone::job {
+
+// A measured candidate.
+struct RecordedCandidate {
+  record::Candidate candidate;
+  double latency_ns = 0;  // steady (record::SteadyLatencyNs); 0: failed
+};
+
+// The measurements of one workload on one target, for training and evaluating cost models.
+struct RecordedTask {
+  std::string workload_digest;
+  std::string op;
+  std::string target_key;
+  std::string target;  // text form
+  // Every candidate once, sorted by digest. The order thus does not depend on when each was found.
+  std::vector<RecordedCandidate> candidates;
+};
+
+struct RecordedTaskQuery {
+  std::string target;  // key; "": the target with the most records
+  std::string op;      // "": every operator
+  // Maximum number of records to use, spread over workloads as evenly as possible. At least 1.
+  int64_t max_records = 4000;
+};
+
+// The number of measurements that cannot be used, by reason.
+struct LeftOut {
+  int64_t quarantined = 0;
+  int64_t implausible = 0;     // ok, with an impossible latency
+  int64_t unknown_target = 0;  // no stored job describes the target
+  int64_t not_replayed = 0;    // the space is not stored, or the candidate is stale
+
+  int64_t Total() const { return quarantined + implausible + unknown_target + not_replayed; }
+  // Returns the reasons that occurred, as text, with their counts.
+  std::vector<std::pair<std::string, int64_t>> Reasons() const;
+  // Returns a text such as "12 left out: 10 quarantined, 2 …"; "" if nothing was left out.
+  std::string ToText() const;
+};
+
+struct RecordedTasks {
+  std::string target;               // key
+  std::vector<RecordedTask> tasks;  // by workload digest
+  int64_t records = 0;              // number of usable records
+  LeftOut left_out;
+};
+
+// Reads screened trials from the store, without confirmations, which measure the same candidates
+// again. If a candidate was measured twice, the later record counts. The description of the target
+// comes from any stored job, because devices with the same target key are interchangeable. `stop`
+// is called for each page of records; its error ends the call. NotFound: there are no such records;
+// the message says what to do. Other errors are those of the store.
+absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
+                                                const std::function<absl::Status()>& stop);
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_SEARCH_RECORDED_TASK_H_

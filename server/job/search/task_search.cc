@@ -1,0 +1,189 @@
+#include "server/job/search/task_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "server/tuner/cost_model/stacked_model.h"
+
+namespace hone::job {
+namespace {
+
+// A model is trained again when there are at least this many new results, and at least an eighth as
+// many as it knows.
+constexpr size_t kTrainingStep = 16;
+
+}  // namespace
+
+Digest CandidateDigest(const record::Candidate& candidate) {
+  DigestBuilder builder;
+  builder.Add(absl::string_view(candidate.space_digest));
+  builder.Add(static_cast<int64_t>(candidate.decisions.size()));
+  for (int64_t decision : candidate.decisions) builder.Add(decision);
+  return builder.Finish();
+}
+
+absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
+    const TaskEnvironment* environment, const TaskSpaces* spaces, TaskSearchOptions options,
+    std::vector<search::Measured> prior) {
+  auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
+  const TaskSearchOptions& kept = search->options_;
+  const Transfer* transfer = kept.transfer.get();
+  HONE_ASSIGN_OR_RETURN(
+      search->strategy_,
+      spaces->CreateStrategy(
+          kept.strategy, kept.seed,
+          transfer == nullptr ? std::vector<record::Candidate>() : transfer->seeds));
+  // One thread, because a model depends on the number of threads and must be the same on every
+  // machine.
+  const cost_model::CostModelOptions model_options{
+      .seed = kept.seed, .feature_set = kept.feature_set, .threads = 1};
+  HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
+  HONE_RETURN_IF_ERROR(spaces->CheckFeatureSet(std::string(search->model_->feature_set())));
+  if (!search->model_->feature_set().empty()) {
+    const bool stored = transfer != nullptr && transfer->model != nullptr;
+    search->related_ = transfer != nullptr && !transfer->spaces.empty() && !stored;
+    search->trainer_ =
+        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options,
+                                  search->related_ || stored ? kept.transfer : nullptr);
+    if (stored) {  // it already ranks the first candidates
+      HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> own,
+                            environment->CreateModel(kept.cost_model, model_options));
+      search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
+    }
+  }
+  search->next_event_ = kept.first_event;
+  search->next_trial_ = kept.first_trial;
+  // Continues after the steps of the earlier search, so no draw is repeated.
+  search->step_ = kept.first_event + kept.first_trial - TaskSearchOptions().first_trial;
+  for (const search::Measured& measured : prior) {
+    search->known_.insert(CandidateDigest(measured.candidate));
+    if (spaces->IsSearched(measured.candidate)) search->tells_.push_back(measured);
+  }
+  if (!search->tells_.empty()) search->strategy_->Tell(search->tells_);
+  return search;
+}
+
+absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
+  ProposeEvent event{.number = next_event_,
+                     .asked = n,
+                     .model_version = model_version_,
+                     .model_tells = static_cast<int64_t>(trained_tells_),
+                     .prior_record = options_.prior_record,
+                     .transfer_record = options_.transfer_record,
+                     .transfer_model = options_.transfer_model};
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
+                        strategy_->Propose(n, static_cast<uint64_t>(step_), model_.get()));
+  ++next_event_;
+  ++step_;
+  for (record::Candidate& candidate : candidates) {
+    Proposal proposal{.candidate = std::move(candidate)};
+    if (spaces_->IsLegal(proposal.candidate) &&
+        known_.insert(CandidateDigest(proposal.candidate)).second) {
+      proposal.trial = next_trial_++;
+      trials_[proposal.trial] = proposal.candidate;
+    }
+    event.proposals.push_back(std::move(proposal));
+  }
+  return event;
+}
+
+void TaskSearch::Tell(int64_t trial, const search::Measured& measured) {
+  known_.insert(CandidateDigest(measured.candidate));
+  TellStrategy(measured);
+  untaken_.push_back({trial, measured.outcome, measured.latency_ns});
+  ++step_;
+}
+
+std::optional<TellEvent> TaskSearch::TakeTells() {
+  if (untaken_.empty()) return std::nullopt;
+  return TellEvent{.number = next_event_++, .told = std::exchange(untaken_, {})};
+}
+
+void TaskSearch::TellStrategy(const search::Measured& measured) {
+  if (!spaces_->IsSearched(measured.candidate)) return;
+  strategy_->Tell(absl::MakeConstSpan(&measured, 1));
+  tells_.push_back(measured);
+}
+
+bool TaskSearch::TrainingIsDue() const {
+  if (trainer_ == nullptr || training_) return false;
+  if (related_) return true;
+  return tells_.size() - taken_tells_ >= std::max(kTrainingStep, taken_tells_ / 8);
+}
+
+std::vector<search::Measured> TaskSearch::TakeForTraining() {
+  std::vector<search::Measured> fresh(tells_.begin() + taken_tells_, tells_.end());
+  taken_tells_ = tells_.size();
+  training_ = true;
+  related_ = false;
+  return fresh;
+}
+
+void TaskSearch::AdoptModel(std::shared_ptr<const cost_model::CostModel> model) {
+  model_ = std::move(model);
+  trained_tells_ = taken_tells_;
+  ++model_version_;
+  training_ = false;
+}
+
+absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
+  if (static_cast<size_t>(event.model_tells) > tells_.size()) {
+    return absl::AbortedError(
+        absl::StrCat("event ", event.number, ": the model knew more results than were told"));
+  }
+  const bool first = event.model_version > 0 && model_version_ == 0;  // perhaps without results
+  if (trainer_ != nullptr && (first || static_cast<size_t>(event.model_tells) != trained_tells_)) {
+    const size_t begin = taken_tells_;
+    taken_tells_ = static_cast<size_t>(event.model_tells);
+    related_ = false;
+    absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model =
+        trainer_->Train(absl::MakeConstSpan(tells_).subspan(begin, taken_tells_ - begin));
+    if (!model.ok()) return absl::AbortedError(model.status().message());
+    AdoptModel(*std::move(model));
+  }
+  model_version_ = event.model_version;
+  HONE_ASSIGN_OR_RETURN(const ProposeEvent again, Propose(event.asked));
+  if (again.number != event.number || again.proposals != event.proposals) {
+    return absl::AbortedError(
+        absl::StrCat("event ", event.number, ": the search proposes other candidates now"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::Replay(absl::Span<const store::JobEvent> events,
+                                const record::Candidate& default_schedule) {
+  for (const store::JobEvent& event : events) {
+    if (event.kind == kProposeKind) {
+      HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
+      HONE_RETURN_IF_ERROR(ReplayPropose(propose));
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const TellEvent tells, DecodeTell(event));
+    HONE_RETURN_IF_ERROR(ReplayTells(tells, default_schedule));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::ReplayTells(const TellEvent& event,
+                                     const record::Candidate& default_schedule) {
+  for (const TellEvent::Told& told : event.told) {
+    search::Measured measured{.outcome = told.outcome, .latency_ns = told.latency_ns};
+    if (told.trial == 0) {
+      measured.candidate = default_schedule;
+    } else if (auto trial = trials_.find(told.trial); trial != trials_.end()) {
+      measured.candidate = trial->second;
+    } else {
+      return absl::AbortedError(
+          absl::StrCat("event ", event.number, ": trial ", told.trial, " was never proposed"));
+    }
+    Tell(told.trial, measured);
+  }
+  if (TakeTells()->number != event.number) {
+    return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hone::job

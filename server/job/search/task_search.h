@@ -1,0 +1,113 @@
+#ifndef HONE_SERVER_JOB_SEARCH_TASK_SEARCH_H_
+#define HONE_SERVER_JOB_SEARCH_TASK_SEARCH_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/digest.h"
+#include "server/job/actor/search_event.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/search/trainer.h"
+#include "server/job/search/transfer.h"
+#include "server/store/store.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/search/search_strategy.h"
+
+namespace hone::job {
+
+struct TaskSearchOptions {
+  std::string strategy;
+  std::string cost_model;
+  std::string feature_set;  // "": the model's own
+  uint64_t seed = 0;
+  int64_t prior_record = 0;  // see ProposeEvent
+  int64_t transfer_record = 0;
+  int64_t transfer_model = 0;
+  std::shared_ptr<const Transfer> transfer;  // null: none
+  int64_t first_event = 0;                   // number of its first event
+  int64_t first_trial = 1;                   // 0 is the default schedule
+};
+
+// The search of one task: the strategy, the model, and the numbered events that make it
+// reproducible. If a search replays the events of another one, with the same spaces, seed, earlier
+// records and transfer, it reaches the same state and proposes the same candidates. Does no I/O and
+// does not depend on time. Used by one thread at a time.
+class TaskSearch {
+ public:
+  // `prior` are earlier results of this task, which are told first. NotFound: unknown strategy or
+  // model. InvalidArgument: the model's feature set cannot describe candidates of these spaces.
+  static absl::StatusOr<std::unique_ptr<TaskSearch>> Create(const TaskEnvironment* environment,
+                                                            const TaskSpaces* spaces,
+                                                            TaskSearchOptions options,
+                                                            std::vector<search::Measured> prior);
+
+  // Proposes up to n candidates. Only legal candidates that were neither measured nor proposed
+  // before get a trial. If there are no proposals at all, the spaces are exhausted.
+  absl::StatusOr<ProposeEvent> Propose(int n);
+  // Tells the search a result. The default schedule is trial 0.
+  void Tell(int64_t trial, const search::Measured& measured);
+  // Returns the results told since the last call, as one event; nullopt if there are none. Call it
+  // before each Propose, whose event must follow them. The division of results into events does not
+  // matter.
+  std::optional<TellEvent> TakeTells();
+
+  // When training is due, take the new results, train in another thread, and adopt the model. Only
+  // one training at a time.
+  bool TrainingIsDue() const;
+  // Returns whether there are results that a model should know before the first Propose.
+  bool KnowsResults() const { return !tells_.empty(); }
+  std::vector<search::Measured> TakeForTraining();
+  std::shared_ptr<Trainer> trainer() const { return trainer_; }
+  void AdoptModel(std::shared_ptr<const cost_model::CostModel> model);
+  // Keeps the current model after a failed training, until there is more data.
+  void AbandonTraining() { training_ = false; }
+
+  // Repeats the events of a job in order, and trains the model wherever a Propose used it. Aborted:
+  // a proposal differs, because the program or its inputs have changed; the search must then be
+  // discarded.
+  absl::Status Replay(absl::Span<const store::JobEvent> events,
+                      const record::Candidate& default_schedule);
+
+  // Candidates by trial, without the default schedule.
+  const std::map<int64_t, record::Candidate>& trials() const { return trials_; }
+
+ private:
+  TaskSearch(const TaskSpaces* spaces, TaskSearchOptions options)
+      : spaces_(spaces), options_(std::move(options)) {}
+  void TellStrategy(const search::Measured& measured);
+  absl::Status ReplayPropose(const ProposeEvent& event);
+  absl::Status ReplayTells(const TellEvent& event, const record::Candidate& default_schedule);
+
+  const TaskSpaces* const spaces_;
+  const TaskSearchOptions options_;
+  std::unique_ptr<search::SearchStrategy> strategy_;
+  std::shared_ptr<Trainer> trainer_;  // null: the model reads no features
+  std::shared_ptr<const cost_model::CostModel> model_;
+  std::vector<search::Measured> tells_;  // all results told to the strategy, in order
+  size_t trained_tells_ = 0;             // known to the current model
+  size_t taken_tells_ = 0;               // passed to the trainer
+  bool training_ = false;
+  bool related_ = false;  // the next training also learns other workloads' results
+  int64_t model_version_ = 0;
+  std::vector<TellEvent::Told> untaken_;
+  int64_t next_event_ = 0;
+  int64_t step_ = 0;  // Proposes and results so far; determines the strategy's draws
+  int64_t next_trial_ = 0;
+  std::map<int64_t, record::Candidate> trials_;
+  absl::flat_hash_set<Digest> known_;  // measured or proposed
+};
+
+// Returns a digest that is equal for equal candidates, on every machine.
+Digest CandidateDigest(const record::Candidate& candidate);
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_SEARCH_TASK_SEARCH_H_

@@ -1,0 +1,98 @@
+#include "client/cli/fleet/worker_text.h"
+
+#include "client/cli/output/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(WorkerTextTest, OnlyWhatAnAdministratorDrainedIsDrained) {
+  client::Worker worker{.id = "builder-1", .connected = true};
+  EXPECT_EQ(WorkerState(worker), "connected");
+  worker.stopping = true;
+  EXPECT_EQ(WorkerState(worker), "stopped") << "a server of an earlier version waits for it";
+  worker.connected = false;
+  EXPECT_EQ(WorkerState(worker), "stopped");
+  worker.draining = true;
+  EXPECT_EQ(WorkerState(worker), "drained, disconnected");
+}
+
+TEST(WorkerTextTest, AWorkerIsDrainingWhileItFinishesItsLeases) {
+  client::Worker worker{.id = "w", .connected = true, .leases = 2, .draining = true};
+  EXPECT_EQ(WorkerState(worker), "draining");
+  worker.leases = 0;
+  EXPECT_EQ(WorkerState(worker), "drained");
+}
+
+client::Worker Runner(const std::string& id, const std::string& target = "x86-t") {
+  return {.id = id, .host = "desk", .target = target, .connected = true, .can_run = true};
+}
+
+TEST(WhyJobsWaitTest, NamesEachWorkerThatCouldTakeTheWork) {
+  client::Worker builder = Runner("builder");
+  builder.can_build = true;
+  client::Worker board = Runner("pi-07", "arm-t");
+  EXPECT_EQ(WhyJobsWait({builder, board}), "");
+  board.connected = false;
+  board.last_seen_unix_ms = 1'700'000'000'000;
+  EXPECT_EQ(WhyJobsWait({builder, board}), "jobs for arm-t wait: pi-07 was last seen on " +
+                                               FormatTime(board.last_seen_unix_ms) +
+                                               "; start hone-worker on its machine (desk) again");
+  EXPECT_EQ(WhyJobsWait({builder, board, Runner("pi-08", "arm-t")}), "") << "another one runs it";
+  builder.draining = true;
+  EXPECT_EQ(WhyJobsWait({builder}),
+            "jobs for x86-t wait: builder is drained; an administrator gives it work again with "
+            "hone workers resume builder");
+  EXPECT_THAT(WhyJobsWait({builder, board}), HasSubstr(" again. jobs for x86-t wait: builder"));
+  EXPECT_EQ(
+      WhyJobsWait({builder, Runner("other")}),
+      "no worker builds kernels, so jobs wait: builder is drained; an administrator gives it work "
+      "again with hone workers resume builder");
+}
+
+TEST(WhyJobsWaitTest, ARemovedWorkerHasItsAdviceOnce) {
+  client::Worker removed{
+      .id = "w",
+      .flagged = "an administrator removed it; \"hone workers resume w\" admits it again"};
+  EXPECT_EQ(
+      WhyJobsWait({removed}),
+      "jobs wait: w is refused: an administrator removed it; \"hone workers resume w\" admits "
+      "it again");
+}
+
+TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
+  client::Worker drained = Runner("w");
+  drained.can_build = drained.draining = true;
+  client::Job job{.id = "12", .state = client::JobState::kRunning, .target = "x86-t"};
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}),
+            "no other worker runs target x86-t, so job 12 waits, and fails if that takes too long; "
+            "an administrator gives it work again with hone workers resume w");
+  client::Job second = job;
+  second.id = "13";
+  EXPECT_THAT(WaitWithout("w", {drained}, {job, second}),
+              HasSubstr("2 jobs wait (12, 13), and fail"));
+  client::Worker other = Runner("other");
+  EXPECT_THAT(WaitWithout("w", {drained, other}, {job}),
+              HasSubstr("no other worker builds for target x86-t"));
+  other.can_build = true;
+  EXPECT_EQ(WaitWithout("w", {drained, other}, {job}), "");
+  job.target = "arm-t";
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}), "") << "it has another target";
+  job.target = "x86-t";
+  job.state = client::JobState::kDone;
+  EXPECT_EQ(WaitWithout("w", {drained}, {job}), "");
+}
+
+TEST(WorkerTextTest, ResumingAWorkerThatIsNotConnectedDoesNotGiveItWork) {
+  client::Worker worker{.id = "builder-1", .connected = true};
+  EXPECT_EQ(ResumedText(worker), "builder-1 gets work again");
+  worker.connected = false;
+  EXPECT_THAT(ResumedText(worker), HasSubstr("builder-1 may work again but is not connected"));
+  EXPECT_THAT(ResumedText(worker), HasSubstr("it connects within seconds"));
+}
+
+}  // namespace
+}  // namespace hone::cli

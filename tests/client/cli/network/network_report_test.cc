@@ -1,0 +1,151 @@
+#include "client/cli/network/network_report.h"
+
+#include "client/cli/output/svg_plot.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+NetworkReport Report() {
+  NetworkReport report{.network = "models/a<b.onnx", .target = "cpu & more"};
+  report.tasks = {{.name = "small", .types = "f32[1] -> f32[1]", .weight = 2, .latency_ns = 1000},
+                  {.name = "large",
+                   .types = "f32[8] -> f32[8]",
+                   .weight = 1,
+                   .latency_ns = 6000,
+                   .gflops = 30,
+                   .limit_gflops = 40,
+                   .bound = "memory",
+                   .trials = 12,
+                   .default_latency_ns = 9000},
+                  {.name = "unknown", .weight = 1}};
+  return report;
+}
+
+TEST(NetworkReportTest, ADisturbedTimeIsMarked) {
+  NetworkReport report = Report();
+  report.measured = NetworkTiming{.fastest_ns = 2e6};
+  report.measured->speed.latency_ns = 3e6;
+  EXPECT_THAT(ReportHtml(report), HasSubstr(">3.000 ms (fastest run 2.000 ms)<"));
+  report.disturbance = "others ran";
+  EXPECT_THAT(ReportHtml(report), AllOf(HasSubstr(">~3.000 ms (fastest run 2.000 ms)<"),
+                                        HasSubstr("so the network may be faster: others ran<")));
+}
+
+TEST(NetworkReportTest, ShowsTheTasksWithTheLargestFirst) {
+  const std::string html = ReportHtml(Report());
+  EXPECT_LT(html.find("large"), html.find("small"));
+  EXPECT_THAT(html, HasSubstr("75.0 %"));  // of the latency, and of the roofline
+  EXPECT_THAT(html, HasSubstr("memory"));
+  EXPECT_THAT(html, HasSubstr("nothing known"));
+  EXPECT_THAT(html, HasSubstr("sum of the known kernels"));
+  EXPECT_THAT(html, Not(HasSubstr("trials")));
+  EXPECT_THAT(html, Not(HasSubstr("measured</td>")));
+}
+
+TEST(NetworkReportTest, MarksALatencyThatIsNotConfirmed) {
+  NetworkReport report = Report();
+  EXPECT_THAT(ReportHtml(report), Not(HasSubstr("~")));
+  report.tasks[1].confirmed = false;
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("<td>~6.000 us</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>1.000 us</td>"));
+  EXPECT_THAT(html, HasSubstr(">~8.000 us<")) << "the sum";
+  EXPECT_THAT(html, HasSubstr("marked with ~"));
+}
+
+TEST(NetworkReportTest, ShowsTheJob) {
+  NetworkReport report = Report();
+  report.measured = NetworkTiming{.speed = {.latency_ns = 8500}, .fastest_ns = 8000};
+  report.job = client::Job{.id = "7", .trials = 40};
+  report.job->network = client::NetworkProgress{.estimates = {{1000, 8, 9e6}, {2000, 16, 8e6}}};
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("8.500 us (fastest run 8.000 us)"));
+  EXPECT_THAT(html, HasSubstr("<td>12</td>"));
+  EXPECT_THAT(html, HasSubstr("1.50x"));
+  EXPECT_THAT(html, HasSubstr("Estimated latency while tuning"));
+}
+
+// Without the model, which only the client that created the job has.
+TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
+  client::Job job{.id = "7", .target = "cpu", .trials = 40};
+  job.network = client::NetworkProgress{.name = "net.onnx"};
+  job.network->tasks.resize(2);
+  for (client::NetworkTaskProgress& task : job.network->tasks) {
+    task.workload = "workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n";
+    task.weights = {1, 2};
+    task.trials = 20;
+    task.default_latency_ns = 9000;
+    task.latency_ns = 6000;
+  }
+  client::Best best;
+  best.record.policy.name = "confirm";
+  best.record.result.latency_ns = 3000;
+  const auto report = MakeReport(job, {best, std::nullopt});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->network, "net.onnx");
+  EXPECT_EQ(report->tasks[0].name, "relu");
+  EXPECT_EQ(report->tasks[0].types, "f32[8] -> f32[8]");
+  EXPECT_EQ(report->tasks[0].weight, 3);
+  EXPECT_EQ(report->tasks[0].latency_ns, 3000);
+  EXPECT_EQ(report->tasks[1].latency_ns, 6000) << "of the search";
+  EXPECT_FALSE(report->tasks[1].confirmed);
+  EXPECT_EQ(report->tasks[1].default_latency_ns, 9000);
+  EXPECT_THAT(ReportHtml(*report), HasSubstr("7, 40 trials"));
+  job.network->tasks[0].workload = "nonsense";
+  EXPECT_FALSE(MakeReport(job, {best, std::nullopt}).ok());
+}
+
+TEST(NetworkReportTest, ShowsOtherAlgorithmsAndTheirError) {
+  NetworkReport report = Report();
+  EXPECT_THAT(ReportHtml(report), Not(HasSubstr("algorithms")));
+  report.tasks[1].algorithm = "winograd 4";
+  report.algorithm_error = 2e-6;
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("large, winograd 4"));
+  EXPECT_THAT(html, HasSubstr("2.0e-06 of the largest magnitude"));
+}
+
+TEST(NetworkReportTest, NeedsNothingElse) {
+  const std::string html = ReportHtml(Report());
+  for (const char* const outside :
+       {"http:", "https:", "src=", "href=", "url(", "<script", "@import"}) {
+    EXPECT_THAT(html, Not(HasSubstr(outside)));
+  }
+  EXPECT_THAT(html, HasSubstr("<title>a&lt;b.onnx</title>"));
+  EXPECT_THAT(html, HasSubstr("cpu &amp; more"));
+}
+
+TEST(NetworkReportTest, TheFolderMustExist) {
+  EXPECT_TRUE(CheckReportPath("").ok());
+  EXPECT_TRUE(CheckReportPath("report.html").ok());
+  EXPECT_THAT(CheckReportPath("/nowhere/report.html").message(),
+              HasSubstr("there is no folder /nowhere"));
+}
+
+TEST(SvgPlotTest, TicksAreRound) {
+  EXPECT_THAT(Ticks(0), ElementsAre(0, 1));
+  EXPECT_THAT(Ticks(1), ElementsAre(0, 0.2, 0.4, 0.6000000000000001, 0.8, 1));
+  EXPECT_THAT(Ticks(70), ElementsAre(0, 20, 40, 60, 80));
+  EXPECT_THAT(Ticks(230), ElementsAre(0, 50, 100, 150, 200, 250));
+}
+
+TEST(SvgPlotTest, AValueHoldsUntilTheNextPoint) {
+  const std::string svg = StepPlot({{0, 4}, {10, 2}}, "s", "ms");
+  EXPECT_THAT(svg, HasSubstr("d=\"M64.0 24.0 H704.0 V132.0\""));
+}
+
+TEST(SvgPlotTest, TheLargestBarHasTheWholeWidth) {
+  const std::string svg = BarPlot({{"a & b", 2, "two"}, {"c", 1, "one"}});
+  EXPECT_THAT(svg, HasSubstr("width=\"330.0\""));
+  EXPECT_THAT(svg, HasSubstr("width=\"165.0\""));
+  EXPECT_THAT(svg, HasSubstr("a &amp; b"));
+}
+
+}  // namespace
+}  // namespace hone::cli

@@ -1,0 +1,29 @@
+#include "client/cli/records/roofline.h"
+
+#include "client/cli/workload_argument.h"
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+// Adds two tensors of 1 MiB: 262144 operations and 3 MiB.
+Roofline RooflineOfAdd(double gflops) {
+  const auto argument = ReadWorkloadArgument({"add", "m=512", "n=512"});
+  EXPECT_TRUE(argument.ok()) << argument.status();
+  return RooflineOf(argument->workload, {.gflops = gflops, .peak_gflops = 100, .read_gbps = 12});
+}
+
+TEST(RooflineTest, MemoryIsTheLimitOfDataInMemory) {
+  const Roofline roofline = RooflineOfAdd(/*gflops=*/0.9);
+  EXPECT_STREQ(BoundOf(roofline), "memory");
+  EXPECT_DOUBLE_EQ(roofline.gflops, 1);
+}
+
+TEST(RooflineTest, TheLimitOfDataInCachesIsUnknown) {
+  const Roofline roofline = RooflineOfAdd(/*gflops=*/7.8);
+  EXPECT_STREQ(BoundOf(roofline), "cache");
+  EXPECT_EQ(roofline.gflops, 0);
+}
+
+}  // namespace
+}  // namespace hone::cli

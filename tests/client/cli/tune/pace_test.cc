@@ -1,0 +1,110 @@
+#include "client/cli/tune/pace.h"
+
+#include "gtest/gtest.h"
+
+namespace hone::cli {
+namespace {
+
+class PaceTest : public ::testing::Test {
+ protected:
+  PaceTest() { job_.state = client::JobState::kRunning; }
+  // Reports the job as it is this much later.
+  void Later(int64_t ms, int64_t trials) {
+    job_.wall_ms += ms;
+    job_.trials += trials;
+    pace_.Look(job_);
+  }
+
+  client::Job job_;
+  Pace pace_;
+};
+
+TEST_F(PaceTest, IsUnknownAtFirst) {
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  Later(0, 0);
+  Later(1000, 0);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration());
+  Later(1000, 4);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2);
+  EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration()) << "too few trials";
+  Later(2000, 4);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(5));
+}
+
+TEST_F(PaceTest, TheTimeForTrialsFallsUntilTheNextOne) {
+  Later(0, 0);
+  Later(8000, 8);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(10));
+  Later(3000, 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(7));
+  Later(60'000, 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration()) << "it takes longer than expected";
+}
+
+TEST_F(PaceTest, AWaitDoesNotCount) {
+  job_.state = client::JobState::kPending;
+  Later(0, 0);
+  Later(50'000, 0);
+  job_.state = client::JobState::kRunning;
+  Later(50'000, 0);
+  Later(4000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "it waited for its turn";
+  job_.wait_reason = "no worker runs target t";
+  Later(0, 0);
+  Later(600'000, 0);
+  job_.wait_reason.clear();
+  Later(1000, 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(5));
+  Later(4000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "no worker was there";
+  job_.state = client::JobState::kConfirming;
+  Later(0, 0);
+  Later(20'000, 0);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "its search has ended";
+}
+
+TEST_F(PaceTest, TrialsThatARestartedServerFindsAgainDoNotCount) {
+  for (const char* phase : {"making the design spaces", "restoring the searches of its tasks"}) {
+    job_.phase = phase;
+    Later(0, 0);
+    job_.phase.clear();
+    Later(1000, 170);
+  }
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  Later(4000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2);
+}
+
+// Between two reports, a worker came and measured the first candidates.
+TEST_F(PaceTest, TrialsAtTheEndOfAWaitDoNotCount) {
+  job_.wait_reason = "no worker runs target t";
+  Later(0, 0);
+  job_.wait_reason.clear();
+  Later(1000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration()) << "not 0:00";
+  Later(4000, 8);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2);
+  EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(5));
+}
+
+TEST_F(PaceTest, OnlyTheTimeInWhichItIsFollowedCounts) {
+  job_.trials = 100;
+  job_.wall_ms = 1'000'000;
+  Later(0, 0);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 0);
+  Later(1000, 3);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 3);
+}
+
+TEST_F(PaceTest, TrialsThatARestartedServerCountsAgainAreNotNew) {
+  Later(0, 0);
+  Later(10'000, 20);
+  Later(0, -20);
+  Later(0, 20);
+  EXPECT_EQ(pace_.TrialsPerSecond(), 2);
+}
+
+}  // namespace
+}  // namespace hone::cli

@@ -1,0 +1,133 @@
+#include "client/cli/tune/schedule_report.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/cli/measured.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+client::Best MeasuredSchedule(int64_t record, const std::string& policy, int decision,
+                              double latency_ns, int processes) {
+  client::Best best = Measured(record, "7", latency_ns, processes);
+  best.record.policy.name = policy;
+  best.record.candidate.decisions = {decision};
+  return best;
+}
+
+client::Job Checked() {
+  client::Job job = DoneJob();
+  job.default_schedule = MeasuredSchedule(1, "confirm", 0, 4000, 3);
+  job.given = MeasuredSchedule(0, "confirm", 1, 1000, 3);
+  job.best = MeasuredSchedule(2, "confirm", 1, 1000, 3);
+  return job;
+}
+
+std::string CheckReport(const client::Job& job) {
+  ::testing::internal::CaptureStdout();
+  PrintCheck(job);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(ScheduleReportTest, AConfirmedScheduleIsTheBest) {
+  const client::Job job = Checked();
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   1.000 us on t\n"),
+                    HasSubstr("default   4.000 us, speed-up 4.00x\n"),
+                    HasSubstr("best      this schedule; no faster one is known\n"),
+                    Not(HasSubstr("not confirmed")), Not(HasSubstr("~"))));
+  Json json;
+  AddCheckJson(job, json);
+  EXPECT_EQ(json["confirmed"], true);
+  EXPECT_EQ(json["best"]["confirmed"], true);
+  EXPECT_EQ(json["default"]["confirmed"], true);
+}
+
+TEST(ScheduleReportTest, LeavesOutWhatIsUnknown) {
+  client::Job job = Checked();
+  EXPECT_THAT(CheckReport(job), Not(HasSubstr("- of"))) << "the peak is unknown";
+  job.given->peak_gflops = 4;
+  EXPECT_THAT(CheckReport(job), HasSubstr("GFLOP/s   1.0 (25.0 % of the peak of 4.0)\n"));
+  job.given->gflops = 0;
+  EXPECT_THAT(CheckReport(job), Not(HasSubstr("GFLOP/s"))) << "it only moves data";
+}
+
+TEST(ScheduleReportTest, NamesAFasterBest) {
+  client::Job job = Checked();
+  job.best = MeasuredSchedule(2, "confirm", 5, 900, 3);
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns\n"));
+  job.best->record.is_default = true;
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns, the untiled default\n"));
+  job.best->record.job_id = "3";
+  EXPECT_THAT(CheckReport(job), HasSubstr("best      900.0 ns, published by job 3\n"));
+}
+
+// Without this line, the latency of the check would contradict the best that is known.
+TEST(ScheduleReportTest, NamesThePublishedFigureOfThisSchedule) {
+  client::Job job = Checked();
+  job.best = MeasuredSchedule(2, "confirm", 1, 950, 3);
+  job.best->record.job_id = "3";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   1.000 us on t\n"),
+                    HasSubstr("best      this schedule, with 950.0 ns, published by job 3; that "
+                              "figure stays, because this check is not clearly faster\n")));
+  job.given->record.policy.name = "screen";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("with 950.0 ns, published by job 3; that figure stays, because this "
+                              "check is not confirmed\n"),
+                    HasSubstr("stays the best, as job 3 confirmed it")));
+  job.best->pinned_unix_ms = 1'700'000'000'000;
+  EXPECT_THAT(CheckReport(job), HasSubstr("that figure stays, because it is pinned\n"));
+}
+
+// A check that ends before it has a result is a check nevertheless.
+TEST(IsCheckTest, ASpaceWithOpenDecisionsIsSearched) {
+  client::JobSpec spec;
+  EXPECT_FALSE(IsCheck(spec));
+  spec.space = "templates";
+  EXPECT_FALSE(IsCheck(spec));
+  spec.space = SpaceOfOneSchedule();
+  EXPECT_TRUE(IsCheck(spec));
+  spec.space += "x0, x1 = sample_perfect_tile(l0, parts=2) = [4, 2]\n";
+  EXPECT_TRUE(IsCheck(spec));
+  spec.space = SpaceOfOneSchedule() + "x0, x1 = sample_perfect_tile(l0, parts=2)\n";
+  EXPECT_FALSE(IsCheck(spec));
+}
+
+// Other work disturbed every measurement of the confirmation.
+TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
+  client::Job job = Checked();
+  job.given = job.best = MeasuredSchedule(2, "screen", 1, 1000, 1);
+  job.default_schedule->record.result.processes = 1;
+  job.disturbed = 26;
+  job.note = "0 of 2 finalists were confirmed";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("latency   ~1.000 us on t\n"), HasSubstr("GFLOP/s   ~1.0\n"),
+                    HasSubstr("default   ~4.000 us\n"),
+                    HasSubstr("not confirmed: the schedule did not become the best"),
+                    HasSubstr("0 of 2 finalists"), Not(HasSubstr("this schedule;"))));
+  Json json;
+  AddCheckJson(job, json);
+  EXPECT_EQ(json["checked"], true);
+  EXPECT_EQ(json["confirmed"], false);
+  EXPECT_EQ(json["best"]["confirmed"], false);
+}
+
+// An earlier job has confirmed the same schedule.
+TEST(ScheduleReportTest, AnEarlierConfirmationIsNotThatOfThisCheck) {
+  client::Job job = Checked();
+  job.given = MeasuredSchedule(0, "screen", 1, 1000, 1);
+  job.best->record.job_id = "3";
+  EXPECT_THAT(CheckReport(job),
+              AllOf(HasSubstr("~1.000 us"), HasSubstr("not confirmed: the schedule stays the best"),
+                    Not(HasSubstr("no faster one is known"))));
+}
+
+}  // namespace
+}  // namespace hone::cli

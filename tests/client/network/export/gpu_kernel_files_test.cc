@@ -1,0 +1,78 @@
+#include "client/network/export/gpu_kernel_files.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/ir/workload_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kWorkload[] =
+    "workload add_twice\n"
+    "input A: f32[64] constant\n"
+    "input B: f32[64]\n"
+    "output C[i: 64] = A[i] * 2.0 + B[i]\n";
+
+const GpuKernelFacts kFacts = {.name = "add_twice",
+                               .target_key = "opencl-gpu-opencl-4c-01234567",
+                               .latency_ns = 1500,
+                               .gflops = 2};
+
+ir::Workload Workload() {
+  auto workload = ir::ParseWorkload(kWorkload);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *std::move(workload);
+}
+
+target::GpuModule Module() {
+  return {.arguments = 3,
+          .packed_bytes = 256,
+          .workspace_bytes = 0,
+          .launches = {{.kernel = "pack", .prepack = true, .grid = {1, 1, 1}, .block = {64, 1, 1}},
+                       {.kernel = "add_twice", .grid = {2, 1, 1}, .block = {16, 2, 1}}}};
+}
+
+TEST(GpuKernelFilesTest, HeaderStatesBuffersAndLaunches) {
+  EXPECT_THAT(GpuKernelHeader(Workload(), Module(), kFacts),
+              AllOf(HasSubstr("made by Hone"), HasSubstr("opencl-gpu-opencl-4c-01234567"),
+                    HasSubstr("1.5 us"), HasSubstr("#define ADD_TWICE_BUFFERS 3"),
+                    HasSubstr("#define ADD_TWICE_PACKED_BYTES INT64_C(256)"),
+                    HasSubstr("#define ADD_TWICE_WORKSPACE_BYTES INT64_C(0)"),
+                    HasSubstr("#define ADD_TWICE_C_BYTES INT64_C(256)"),
+                    HasSubstr("#define ADD_TWICE_LAUNCHES 2"),
+                    HasSubstr("{\"pack\", 1, {1, 1, 1}, {64, 1, 1}, 0},"),
+                    HasSubstr("{\"add_twice\", 0, {2, 1, 1}, {16, 2, 1}, 0},")));
+}
+
+// The header compiles as C and C++, and the host program as C, with all warnings.
+TEST(GpuKernelFilesTest, Compile) {
+  char folder[] = "/tmp/hone_gpu_files_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  target::GpuModule cuda = Module();
+  cuda.kind = target::Kind::kCuda;
+  for (const target::GpuModule& module : {Module(), cuda}) {
+    std::ofstream(root + "/add_twice.h") << GpuKernelHeader(Workload(), module, kFacts);
+    std::ofstream(root + "/add_twice_host.c") << GpuHostProgram(Workload(), module, kFacts);
+    std::ofstream(root + "/use.c") << "#include \"add_twice.h\"\n#include \"add_twice.h\"\n"
+                                      "size_t use(void) { return add_twice_launches[1].block[0] + "
+                                      "ADD_TWICE_LAUNCHES; }\n";
+    const std::string flags = " -Wall -Wextra -Werror -c -o /dev/null " + root;
+    EXPECT_EQ(std::system(absl::StrCat("cc -std=c11", flags, "/use.c").c_str()), 0);
+    EXPECT_EQ(std::system(absl::StrCat("c++ -x c++ -std=c++11", flags, "/use.c").c_str()), 0);
+    EXPECT_EQ(std::system(absl::StrCat("cc", flags, "/add_twice_host.c").c_str()), 0);
+    EXPECT_EQ(std::system(absl::StrCat("cc -std=c11", flags, "/add_twice_host.c").c_str()), 0);
+  }
+  EXPECT_EQ(std::system(absl::StrCat("rm -r ", root).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace hone::client

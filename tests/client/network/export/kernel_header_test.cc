@@ -1,0 +1,195 @@
+#include "client/network/export/kernel_header.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/network/export/c_text.h"
+#include "common/ir/workload_parser.h"
+#include "common/operator/operator.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hone::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ir::Workload Build(const std::string& op, const std::vector<std::string>& words) {
+  auto workload = op::BuildWorkload(op, words);
+  EXPECT_TRUE(workload.ok()) << workload.status();
+  return *std::move(workload);
+}
+
+KernelFacts Facts(const std::string& name) {
+  return {.name = name,
+          .target_key = "x86_64-test-2c-00000000",
+          .cpu_features = "avx2 fma",
+          .latency_ns = 12345,
+          .gflops = 6.5};
+}
+
+TEST(KernelHeaderTest, DescribesTheCallingInterface) {
+  const std::string header =
+      KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
+  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
+  EXPECT_THAT(header, HasSubstr("dense_relu_workspace_bytes(runtime.threads)"));
+  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_BUFFERS 3"));
+  EXPECT_THAT(header, HasSubstr("_SHAPE {8, 6}"));
+  EXPECT_THAT(header, HasSubstr("_STRIDES {6, 1}"));
+  EXPECT_THAT(header, HasSubstr("constant"));
+  EXPECT_THAT(header, HasSubstr("dense_relu_prepack(buffers, packed)"));
+  EXPECT_THAT(header, HasSubstr("avx2 fma"));
+}
+
+TEST(KernelHeaderTest, TypesWithoutACTypeAreTheirBits) {
+  const std::string header =
+      KernelHeader(Build("matmul", {"m=4", "n=6", "k=8", "dtype=f8e4m3", "acc=f32"}), Facts("m"));
+  EXPECT_THAT(header, HasSubstr("A_TYPE uint8_t /* OCP FP8 E4M3 */"));
+  EXPECT_THAT(header, HasSubstr("C_TYPE float"));
+  EXPECT_THAT(KernelHeader(Build("relu", {"m=4", "n=6", "dtype=f8e5m2"}), Facts("m")),
+              HasSubstr("X_TYPE uint8_t /* OCP FP8 E5M2 */"));
+}
+
+// The header compiles as C and as C++ with all warnings.
+TEST(KernelHeaderTest, CompilesAsCAndCxx) {
+  char folder[] = "/tmp/hone_header_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  std::ofstream(root + "/conv.h") << KernelHeader(
+      Build("conv2d", {"n=1", "h=14", "w=14", "ci=8", "co=16", "k=3", "p=1"}), Facts("conv"));
+  std::ofstream(root + "/use.c")
+      << "#include \"conv.h\"\n#include \"conv.h\"\n"
+         "static const int64_t shape[CONV_Y_RANK] = CONV_Y_SHAPE;\n"
+         "static const int64_t strides[CONV_X_RANK] = CONV_X_STRIDES;\n"
+         "int64_t use(void) { CONV_Y_TYPE one = 1; return shape[0] + strides[0] + (int64_t)one +\n"
+         "  conv_packed_bytes() + CONV_W_BYTES + CONV_X_ELEMENTS + HONE_KERNEL_OK; }\n";
+  const std::string flags =
+      " -Wall -Wextra -Wpedantic -Werror -c -o /dev/null " + root + "/use.c 2>&1";
+  EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
+  EXPECT_EQ(std::system(("c++ -x c++ -std=c++11" + flags).c_str()), 0);
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+// For every type of inputs, also those that C and NumPy do not have.
+TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
+  char folder[] = "/tmp/hone_example_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder;
+  for (const char* dtype : {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3",
+                            "f8e5m2", "i4", "u4"}) {
+    const auto workload = ir::ParseWorkload(absl::StrCat(
+        "workload w\ninput A: ", dtype, "[4, 8]\ninput a: i64[4] < 3\ninput W: ", dtype,
+        "[8] constant\noutput Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(W[k])\n",
+        "output Z[i: 4] = a[i] + 1\n"));
+    ASSERT_TRUE(workload.ok()) << workload.status();
+    KernelFacts facts = Facts("typed");
+    facts.reads = {true, true, false};
+    facts.accepts_null = true;
+    std::ofstream(root + "/typed.h") << KernelHeader(*workload, facts);
+    std::ofstream(root + "/typed_example.c") << KernelExample(*workload, facts);
+    std::ofstream(root + "/typed_kernel.py") << KernelModule(*workload, facts);
+    EXPECT_EQ(std::system(("cc -std=c11 -Wall -Wextra -Werror -c -o /dev/null " + root +
+                           "/typed_example.c 2>&1")
+                              .c_str()),
+              0)
+        << dtype;
+    EXPECT_EQ(std::system(("python3 -W error -m py_compile " + root + "/typed_kernel.py").c_str()),
+              0)
+        << dtype;
+  }
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+// Names that Python or the parameters of the module have taken.
+TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
+  const auto workload = ir::ParseWorkload(
+      "workload w\ninput self: f32[4, 8]\ninput threads: f32[8] constant\ninput constants: f32[4] "
+      "constant\nlambda[i: 4] = sum(k: 8) self[i, k] * threads[k]\n"
+      "output def[i: 4] = lambda[i] + constants[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  char folder[] = "/tmp/hone_module_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string root = folder, module = KernelModule(*workload, Facts("named"));
+  EXPECT_THAT(module,
+              HasSubstr("kernel = Kernel({\"threads\": threads_, \"constants\": constants})\n"
+                        "    def_ = kernel(self)\n"));
+  std::ofstream(root + "/named_kernel.py") << module;
+  // NumPy need not be installed.
+  std::ofstream(root + "/use.py")
+      << "import inspect, sys\n"
+         "from unittest import mock\n"
+         "sys.path.insert(0, sys.argv[1])\n"
+         "sys.modules['numpy'] = mock.MagicMock()\n"
+         "from named_kernel import Kernel\n"
+         "given = inspect.signature(Kernel).bind({'threads': 1}, self=2, constants=3, threads=4)\n"
+         "assert given.arguments['threads'] == 4\n"
+         "assert given.arguments['constants'] == {'threads': 1}\n"
+         "assert given.arguments['named'] == {'self': 2, 'constants': 3}\n";
+  EXPECT_EQ(std::system(("python3 " + root + "/use.py " + root).c_str()), 0);
+  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+}
+
+TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {
+  const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), Facts("conv"));
+  EXPECT_THAT(header, HasSubstr("int32_t conv_run("));
+  EXPECT_THAT(header, HasSubstr("conv_prepack(buffers, packed)"));
+  EXPECT_THAT(header, HasSubstr("both begin with conv_"));
+  EXPECT_THAT(header, Not(HasSubstr("hone_kernel_run")));
+}
+
+// Only what the prepack kernel packs is not read later.
+TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
+  auto workload = ir::ParseWorkload(
+      "workload w\ninput X: f32[4, 8]\ninput W: f32[8, 6] constant\ninput G: f32[6] constant\n"
+      "Y[i: 4, j: 6] = sum(k: 8) X[i, k] * W[k, j]\noutput Z[i: 4, j: 6] = Y[i, j] * G[j]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const auto trace = schedule::ParseTraceFile(
+      workload->ToText() + "trace 1\nb0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(*workload),
+                                        trace->parsed.trace, trace->parsed.decisions);
+  ASSERT_TRUE(program.ok()) << program.status();
+  KernelFacts facts = Facts("w");
+  const auto reads = InputsThatRunReads(workload->ToText(), program->ToText());
+  ASSERT_TRUE(reads.ok()) << reads.status();
+  EXPECT_EQ(*reads, (std::vector<bool>{true, false, true}));
+  facts.reads = *reads;
+  const std::string header = KernelHeader(*workload, facts);
+  EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
+                                "its memory may be freed, but its pointer must stay aligned"));
+  EXPECT_THAT(header, HasSubstr("input G, f32[6]; constant: read by w_run, and"));
+  facts.accepts_null = true;
+  EXPECT_THAT(KernelHeader(*workload, facts), HasSubstr("and its pointer may be null"));
+}
+
+TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {
+  auto workload = ir::ParseWorkload(
+      "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n");
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  const std::string header = KernelHeader(*workload, Facts("w"));
+  EXPECT_THAT(header, HasSubstr("#define W_A_ELEMENTS INT64_C(4)"));
+  EXPECT_THAT(header, HasSubstr("#define W_A_1_ELEMENTS INT64_C(6)"));
+}
+
+TEST(KernelHeaderTest, PrintsSubMicrosecondLatency) {
+  KernelFacts facts = Facts("w");
+  facts.latency_ns = 86.59;
+  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr("0.08659 us"));
+  facts.latency_ns = 12345678;
+  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr(" 12346 us"));
+}
+
+TEST(CIdentifierTest, ReplacesInvalidCharacters) {
+  EXPECT_EQ(CIdentifier("conv2d"), "conv2d");
+  EXPECT_EQ(CIdentifier("2d-conv"), "_2d_conv");
+  EXPECT_EQ(CIdentifier(""), "_");
+}
+
+}  // namespace
+}  // namespace hone::client

@@ -1,0 +1,75 @@
+#include "server/job/actor/compiler_environment.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace hone::job {
+namespace {
+
+double FixedFlopsOf(const std::string& workload) {
+  const auto described = MakeCompilerEnvironment(1)->Describe("workload w\n" + workload);
+  EXPECT_TRUE(described.ok()) << described.status();
+  return described.ok() ? described->fixed_flops : -1;
+}
+
+TEST(FixedFlopsTest, ContractionCountsAllMultiplyAdds) {
+  EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
+                         "input B: f32[32, 48]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n"),
+            2.0 * 64 * 48 * 32);
+  EXPECT_EQ(
+      FixedFlopsOf(
+          "input X: f32[16, 12, 12]\n"
+          "input W: f32[8, 16, 3, 3]\n"
+          "output Y[o: 8, y: 10, x: 10] = sum(c: 16, r: 3, s: 3) X[c, y + r, x + s] * W[o, c, r, "
+          "s]\n"),
+      2.0 * 8 * 100 * 16 * 9);
+}
+
+TEST(FixedFlopsTest, AvoidableOperationsAreNotCounted) {
+  EXPECT_EQ(FixedFlopsOf("input X: f32[12, 12]\n"
+                         "output Y[y: 10, x: 10] = sum(r: 3, s: 3) X[y + r, x + s]\n"),
+            0)
+      << "sums may share partial sums";
+  EXPECT_EQ(FixedFlopsOf("input X: f32[12, 64]\n"
+                         "input S: f32[12]\n"
+                         "output Y[y: 12] = sum(k: 64) X[y, k] * S[y]\n"),
+            0)
+      << "a factor may be moved out of a sum";
+  EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
+                         "input B: f32[32]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k]\n"),
+            0)
+      << "a result may be computed once and copied";
+  EXPECT_EQ(FixedFlopsOf("input A: i8[64, 32]\n"
+                         "input B: i8[32, 48]\n"
+                         "output C[i: 64, j: 48] = sum(k: 32) i32(A[i, k]) * i32(B[k, j])\n"),
+            0)
+      << "narrow types can exceed the peak, which is measured in f32";
+}
+
+bool HasFmaPeak(const std::string& body) {
+  const auto described = MakeCompilerEnvironment(1)->Describe("workload x\n" + body);
+  EXPECT_TRUE(described.ok()) << described.status();
+  return described.ok() && described->has_fma_peak;
+}
+
+std::string Matmul(const std::string& a, const std::string& b, const std::string& product) {
+  return "input A: " + a + "[64, 32]\ninput B: " + b +
+         "[32, 48]\noutput C[i: 64, j: 48] = sum(k: 32) " + product + "\n";
+}
+
+TEST(FmaPeakTest, OnlyWideFloatsHaveIt) {
+  EXPECT_TRUE(HasFmaPeak(Matmul("f32", "f32", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak(Matmul("f64", "f64", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak(Matmul("f32", "i8", "A[i, k] * f32(B[k, j])"))) << "one factor is f32";
+  EXPECT_FALSE(HasFmaPeak(Matmul("u8", "i8", "i32(A[i, k]) * i32(B[k, j])")));
+  EXPECT_FALSE(HasFmaPeak(Matmul("bf16", "bf16", "f32(A[i, k]) * f32(B[k, j])")));
+  EXPECT_FALSE(HasFmaPeak(Matmul("f16", "f16", "A[i, k] * B[k, j]")));
+  EXPECT_TRUE(HasFmaPeak("input X: i8[9]\noutput Y[i: 9] = f32(X[i])\n")) << "computes nothing";
+  EXPECT_FALSE(HasFmaPeak("input X: i32[9]\noutput Y[i: 9] = X[i] + X[i]\n"));
+}
+
+}  // namespace
+}  // namespace hone::job

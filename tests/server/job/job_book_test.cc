@@ -1,0 +1,139 @@
+#include "server/job/job_book.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/manual_executor.h"
+
+namespace hone::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// A job that does nothing.
+class IdleJob final : public JobActor {
+ public:
+  using JobActor::JobActor;
+
+ private:
+  void Initialize() override {}
+  void OnCancel(bool) override {}
+  void OnTick() override {}
+  void BeforeSave() override {}
+  void OnEnd() override {}
+};
+
+class JobBookTest : public ::testing::Test {
+ protected:
+  JobBook::JobPtr Make(const std::string& id, JobSpec spec = {}) {
+    JobSnapshot snapshot;
+    snapshot.id = id;
+    snapshot.spec = std::move(spec);
+    return std::make_shared<IdleJob>(services_, options_, std::move(snapshot));
+  }
+
+  FakeClock clock_;
+  ManualExecutor executor_;
+  fleet::ArtifactCache artifacts_;
+  fleet::Fleet fleet_{&clock_, &artifacts_};
+  const JobServices services_{.clock = &clock_, .fleet = &fleet_, .executor = &executor_};
+  const JobOptions options_;
+  JobBook book_{/*max_jobs=*/2, /*max_jobs_per_owner=*/1};
+};
+
+TEST_F(JobBookTest, ARequestHasOneJob) {
+  const JobBook::JobPtr first = Make("1", {.request_id = "r"});
+  EXPECT_EQ(book_.AddNew(first), std::nullopt);
+  const std::optional<SnapshotOr> other = book_.AddNew(Make("2", {.request_id = "r"}));
+  ASSERT_TRUE(other.has_value() && other->ok());
+  EXPECT_EQ((**other)->id, "1");
+  EXPECT_EQ(book_.Find("1"), first);
+  EXPECT_EQ(book_.Find("2"), nullptr);
+}
+
+TEST_F(JobBookTest, LimitsCountPlacesButNoChildren) {
+  EXPECT_EQ(book_.AddNew(Make("1", {.owner = "a"})), std::nullopt);
+  EXPECT_TRUE(book_.AddChild(Make("1.0", {.owner = "a", .parent = "1"})));
+  const std::optional<SnapshotOr> second = book_.AddNew(Make("2", {.owner = "a"}));
+  ASSERT_TRUE(second.has_value());
+  EXPECT_TRUE(absl::IsResourceExhausted(second->status()));
+  absl::StatusOr<std::shared_ptr<void>> place = book_.Reserve("", "b");
+  ASSERT_TRUE(place.ok()) << place.status();
+  EXPECT_TRUE(absl::IsResourceExhausted(book_.Reserve("", "c").status()));
+  *place = nullptr;
+  EXPECT_EQ(book_.AddNew(Make("2", {.owner = "b"})), std::nullopt);
+  EXPECT_THAT(book_.Unfinished(), ElementsAre("1", "2"));
+  EXPECT_THAT(book_.States(), ElementsAre(Pair(JobState::kPending, 2)));
+}
+
+TEST_F(JobBookTest, AnUnstoredJobHasNoClaimToRenew) {
+  EXPECT_EQ(book_.AddNew(Make("1", {.owner = "a"})), std::nullopt);
+  EXPECT_EQ(book_.AddNew(Make("2", {.owner = "b"})), std::nullopt);
+  EXPECT_THAT(book_.StoredIds(), IsEmpty());
+  book_.SetStored("1");
+  book_.Remove("2");
+  EXPECT_THAT(book_.StoredIds(), ElementsAre("1"));
+  EXPECT_EQ(book_.Find("2"), nullptr);
+}
+
+TEST_F(JobBookTest, ALostJobTakesItsChildrenAlong) {
+  for (const char* const id : {"1", "2"}) {
+    EXPECT_TRUE(book_.AddClaimed(Make(id)));
+    EXPECT_TRUE(book_.AddClaimed(Make(std::string(id) + ".0", {.parent = id})));
+  }
+  const JobBook::Lost lost = book_.RemoveLost({"1", "unknown"});
+  ASSERT_THAT(lost.jobs, SizeIs(1));
+  EXPECT_EQ(lost.jobs[0]->id(), "1");
+  ASSERT_THAT(lost.children, SizeIs(1));
+  EXPECT_EQ(lost.children[0]->id(), "1.0");
+  EXPECT_TRUE(lost.children[0]->HasBegun()) << "it is suspended";
+  EXPECT_THAT(book_.StoredIds(), ElementsAre("2", "2.0"));
+}
+
+// A job notices at a write, before the claims are renewed, that another server has claimed it.
+TEST_F(JobBookTest, AnAbandonedJobTakesItsChildrenAlong) {
+  for (const bool claimed_again : {false, true}) {
+    const JobBook::JobPtr parent = Make("1");
+    EXPECT_TRUE(book_.AddClaimed(parent));
+    EXPECT_TRUE(book_.AddClaimed(Make("1.0", {.parent = "1"})));
+    parent->OnNotStored(absl::AbortedError("claimed by another server"));
+    EXPECT_THAT(book_.RemoveOver(), SizeIs(1)) << "the child";
+    if (claimed_again) {
+      EXPECT_TRUE(book_.AddClaimed(Make("1")));
+    }
+    const JobBook::Lost lost = book_.RemoveLost({});
+    EXPECT_THAT(lost.jobs, IsEmpty());
+    EXPECT_THAT(lost.children, SizeIs(claimed_again ? 0 : 1));
+  }
+}
+
+TEST_F(JobBookTest, AClaimedJobReplacesTheOneInMemory) {
+  const JobBook::JobPtr first = Make("1"), second = Make("1");
+  EXPECT_TRUE(book_.AddClaimed(first));
+  const std::optional<SnapshotOr> known = book_.AddAgain(second);
+  EXPECT_TRUE(known.has_value() && known->ok()) << "the first one is not over";
+  EXPECT_TRUE(book_.AddClaimed(second));
+  EXPECT_TRUE(first->HasBegun()) << "it is suspended";
+  EXPECT_EQ(book_.Find("1"), second);
+}
+
+TEST_F(JobBookTest, ASuspendedBookTakesNoJobs) {
+  EXPECT_TRUE(book_.AddClaimed(Make("1")));
+  EXPECT_FALSE(book_.IsSuspended());
+  EXPECT_THAT(book_.Suspend(), SizeIs(1));
+  EXPECT_TRUE(book_.IsSuspended());
+  EXPECT_FALSE(book_.AddClaimed(Make("2")));
+  EXPECT_FALSE(book_.AddChild(Make("1.0", {.parent = "1"})));
+  EXPECT_TRUE(absl::IsUnavailable(book_.AddNew(Make("3"))->status()));
+  EXPECT_TRUE(absl::IsUnavailable(book_.AddAgain(Make("4"))->status()));
+}
+
+}  // namespace
+}  // namespace hone::job

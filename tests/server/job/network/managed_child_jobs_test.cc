@@ -1,0 +1,67 @@
+#include "server/job/managed_child_jobs.h"
+
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "server/job/actor/job_codec.h"
+#include "tests/server/job/starter_harness.h"
+
+namespace hone::job {
+namespace {
+
+class ManagedChildJobsTest : public StarterHarness {
+ protected:
+  ChildJobs::Done Keep() {
+    status_ = absl::UnknownError("not called");
+    return [this](const absl::Status& status) { status_ = status; };
+  }
+
+  ManagedChildJobs children_{services_, &book_, &starter_};
+  absl::Status status_;
+};
+
+TEST_F(ManagedChildJobsTest, AChildIsCreatedOnce) {
+  EXPECT_TRUE(absl::IsNotFound(children_.GetChild("1.0").status()));
+  children_.CreateChild("1.0", {.parent = "1"}, 8, Keep());
+  EXPECT_TRUE(status_.ok()) << status_;
+  const std::shared_ptr<JobActor> job = book_.Find("1.0");
+  children_.CreateChild("1.0", {.parent = "1"}, 16, Keep());
+  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_EQ(book_.Find("1.0"), job);
+  const absl::StatusOr<ChildJobs::Child> child = children_.GetChild("1.0");
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_FALSE(child->begun);
+  EXPECT_EQ(child->snapshot->allowance, 8);
+  EXPECT_EQ(child->snapshot->unmeasured, 8);
+}
+
+TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
+  JobSnapshot ended{.id = "1.0", .spec = {.parent = "1"}, .state = JobState::kFailed};
+  ended.cancelled = true;
+  ended.error = "why";
+  ended.note = "a note";
+  ended.allowance = 24;
+  store_.PutJob(RowOf(ended, clock_.Now()), [](const absl::Status&) {});
+  EXPECT_EQ(children_.GetChild("1.0")->snapshot->state, JobState::kFailed);
+  EXPECT_FALSE(children_.GetChild("1.0")->begun) << "it is not in memory";
+  children_.AllowChild("1.0", 100);  // these have no effect
+  children_.FinishChild("1.0", absl::Seconds(1), /*cancelled=*/false);
+  children_.CancelChild("1.0");
+
+  children_.ReopenChild("1.0", 16, Keep());
+  EXPECT_TRUE(status_.ok()) << status_;
+  ASSERT_NE(book_.Find("1.0"), nullptr);
+  for (const JobSnapshot& reopened :
+       {*book_.Find("1.0")->snapshot(), *FromRow(*store_.GetJob("1.0"))}) {
+    EXPECT_EQ(reopened.state, JobState::kPending);
+    EXPECT_FALSE(reopened.cancelled);
+    EXPECT_EQ(reopened.error, "");
+    EXPECT_EQ(reopened.note, "");
+    EXPECT_EQ(reopened.allowance, 24);
+  }
+  children_.ReopenChild("1.1", 16, Keep());
+  EXPECT_TRUE(absl::IsNotFound(status_)) << status_;
+}
+
+}  // namespace
+}  // namespace hone::job

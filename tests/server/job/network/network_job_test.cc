@@ -1,0 +1,753 @@
+// Jobs of networks: how trials are spread over the tasks, and how such a job ends.
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/job/actor/job_codec.h"
+#include "server/job/unfinished_job.h"
+#include "tests/server/job/network/network_harness.h"
+
+namespace hone::job {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class NetworkJobTest : public ::testing::Test, protected NetworkHarness {
+ protected:
+  void StepUntilTrials(const std::string& id, int64_t trials) {
+    for (int i = 0; i < 500 && Get(id)->trials < trials; ++i) Step();
+    ASSERT_GE(Get(id)->trials, trials);
+  }
+  SnapshotOr Resume(const std::string& id, int64_t trials,
+                    absl::Duration time = absl::ZeroDuration()) {
+    SnapshotOr answer = absl::UnknownError("not called");
+    jobs->Resume(id, trials, time, [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    executor->RunAll();
+    return answer;
+  }
+};
+
+TEST_F(NetworkJobTest, TunesEveryTaskWithinTheLimit) {
+  const std::string id = Create(NetworkOf(120));
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 120);
+  EXPECT_EQ(job->note, "");
+  EXPECT_EQ(job->outcomes.at(record::Outcome::kOk), 120);
+  EXPECT_EQ(Trials(),
+            (std::map<std::string, int64_t>{{id + ".0", 40}, {id + ".1", 40}, {id + ".2", 40}}));
+  double latency = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const NetworkTaskState& task = job->network->tasks[i];
+    EXPECT_EQ(task.state, "done");
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_EQ(task.default_latency_ns, 1000);
+    EXPECT_GT(task.seconds, 0);
+    EXPECT_EQ(task.trials, 40);
+    const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
+    ASSERT_TRUE(best.ok()) << best.status();
+    EXPECT_EQ(best->record.result.latency_ns, task.latency_ns);
+    latency += job->spec.network->tasks[i].weights[0] * task.latency_ns;
+  }
+  EXPECT_EQ(job->network->estimates.back().latency_ns, latency);
+  EXPECT_EQ(DefaultNetworkLatency(*job->spec.network, *job->network), 8000);
+}
+
+// Another job publishes a faster schedule of a task that this job has confirmed.
+TEST_F(NetworkJobTest, EndsWithTheBestsThatArePublishedNow) {
+  const std::string id = Create(NetworkOf(60));
+  StepUntilTrials(id, 30);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const NetworkTaskState task = RunToEnd(id)->network->tasks[0];
+  ASSERT_TRUE(task.confirmed);
+  record::Record faster =
+      store.LookupBest({.workload_digest = task.workload_digest, .target = "t"})->record;
+  faster.job_id = "elsewhere";
+  faster.result.latency_ns /= 100;
+  faster.result.samples_ns = {faster.result.latency_ns};
+  store.Append(faster, [&](const absl::StatusOr<record::Record>& stored) {
+    ASSERT_TRUE(stored.ok()) << stored.status();
+    store.PublishBest(stored->id, [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  });
+  ASSERT_TRUE(Resume(id, 0).ok());
+  EXPECT_EQ(RunToEnd(id)->network->tasks[0].latency_ns, faster.result.latency_ns);
+}
+
+TEST_F(NetworkJobTest, TheEstimateFallsWhileTrialsAreMade) {
+  const std::string id = Create(NetworkOf(240));
+  const auto job = RunToEnd(id);
+  const std::vector<NetworkEstimate>& estimates = job->network->estimates;
+  ASSERT_GT(estimates.size(), 3u);
+  for (size_t i = 1; i < estimates.size(); ++i) {
+    EXPECT_GE(estimates[i].trials, estimates[i - 1].trials);
+    EXPECT_GE(estimates[i].wall_ms, estimates[i - 1].wall_ms);
+    EXPECT_LE(estimates[i].latency_ns, estimates[i - 1].latency_ns);
+  }
+}
+
+TEST_F(NetworkJobTest, TheDefaultSchedulerFavoursTheHeavyTask) {
+  JobSpec spec = NetworkOf(240);
+  spec.network->scheduler = "expected-gain";
+  spec.network->tasks[1].weights = {50};
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  const std::map<std::string, int64_t> trials = Trials();
+  EXPECT_GT(trials.at(id + ".1"), trials.at(id + ".0"));
+  EXPECT_GT(trials.at(id + ".1"), trials.at(id + ".2"));
+  EXPECT_GE(trials.at(id + ".0"), 8) << "every task has a first batch";
+}
+
+TEST_F(NetworkJobTest, ListsAndQuotasCountOneJob) {
+  options.max_jobs_per_owner = 2;
+  Restart();
+  const std::string id = Create(NetworkOf(120));
+  for (int i = 0; i < 10; ++i) Step(5);
+  EXPECT_GE(Trials().size(), 2u);
+  EXPECT_EQ(jobs->Unfinished(), std::vector<std::string>{id});
+  const std::string other = Create(Spec(10, "other"));
+  EXPECT_NE(other, "");
+  for (const int page_size : {1, 2, 10}) {
+    std::vector<std::string> ids;
+    std::string last;
+    while (true) {
+      const auto page = *jobs->List(page_size, last);
+      for (const auto& job : page) ids.push_back(last = job->id);
+      if (static_cast<int>(page.size()) < page_size) break;
+    }
+    EXPECT_EQ(ids, (std::vector<std::string>{other, id})) << "pages of " << page_size;
+  }
+  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
+}
+
+TEST_F(NetworkJobTest, ATaskCannotBeForgottenMeanwhile) {
+  const std::string id = Create(NetworkOf(120));
+  for (int i = 0; i < 5; ++i) Step(5);
+  const std::string digest = environment.Describe("fake beta 12")->digest;
+  const auto job = FindUnfinishedJob(*jobs, store, environment,
+                                     {.workload_digest = digest, .target = "t", .tolerance = 0});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(*job, id);
+  const auto none = FindUnfinishedJob(*jobs, store, environment,
+                                      {.workload_digest = "x", .target = "t", .tolerance = 0});
+  EXPECT_EQ(*none, "");
+}
+
+TEST_F(NetworkJobTest, OnlyMissingTasksGetTrials) {
+  JobSpec one = Spec(40, "first");
+  one.workload = "fake beta 12";
+  ASSERT_EQ(RunToEnd(Create(one))->state, JobState::kDone);
+  JobSpec spec = NetworkOf(80);
+  spec.network->only_missing = true;
+  const std::string id = Create(spec);
+  std::set<std::string> phases;
+  for (int i = 0; i < 500 && !HasEnded(Get(id)->state); ++i) {
+    Step();
+    phases.insert(Get(id)->phase);
+  }
+  EXPECT_THAT(phases, Contains(HasSubstr(" of 3 tasks confirmed")));
+  EXPECT_THAT(phases, Not(Contains(HasSubstr("0 of 3 tasks")))) << "one has nothing to confirm";
+  const auto job = Get(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 80);
+  const NetworkTaskState& known = job->network->tasks[1];
+  EXPECT_EQ(known.trials, 0);
+  EXPECT_EQ(known.state, "");
+  EXPECT_TRUE(known.confirmed);
+  EXPECT_GT(known.latency_ns, 0);
+  EXPECT_EQ(known.peak_gflops, 50) << "of the worker, although nothing was measured";
+  EXPECT_FALSE(store.GetJob(id + ".1").ok());
+
+  const auto again = RunToEnd(Create([&] {
+    spec.request_id = "again";
+    return spec;
+  }()));
+  EXPECT_EQ(again->state, JobState::kDone) << again->error;
+  EXPECT_EQ(again->trials, 0) << "all are known";
+  EXPECT_EQ(again->note, "every task already has a known best");
+}
+
+TEST_F(NetworkJobTest, AKnownTaskStartsFromItsBest) {
+  JobSpec one = Spec(60, "first");
+  one.workload = "fake beta 12";
+  const auto first = RunToEnd(Create(one));
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 2; ++i) Step();
+  const NetworkTaskState& task = Get(id)->network->tasks[1];
+  EXPECT_EQ(task.latency_ns, first->best->record.result.latency_ns);
+  EXPECT_GE(task.earlier_trials, 50);
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LE(job->network->tasks[1].latency_ns, first->best->record.result.latency_ns);
+}
+
+// Other work disturbs every confirmation of the network, but not that of an earlier job.
+TEST_F(NetworkJobTest, DefaultSchedulesThatAreConfirmedBeforeArePreferred) {
+  bool disturbed = false;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (disturbed && lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    return result;
+  };
+  JobSpec one = Spec(60, "first");
+  one.workload = "fake beta 12";
+  ASSERT_EQ(RunToEnd(Create(one))->state, JobState::kDone);
+  disturbed = true;
+  const std::string id = Create(NetworkOf(60));
+  Step();
+  EXPECT_EQ(Get(id)->network->tasks[0].default_latency_ns, 0);
+  EXPECT_EQ(Get(id)->network->tasks[1].default_latency_ns, 1000);
+  const auto job = RunToEnd(id, 1500);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->network->tasks[0].default_latency_ns, 1000) << "corrected for the drift";
+  EXPECT_EQ(job->network->tasks[1].default_latency_ns, 1000);
+}
+
+TEST_F(NetworkJobTest, PatienceEndsTheJob) {
+  JobSpec spec = NetworkOf(100000);
+  spec.network->patience = 100;
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 3000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, HasSubstr("the last 100 trials"));
+  EXPECT_LT(job->trials, 5000);
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+TEST_F(NetworkJobTest, LatencyLimitsEndTheJob) {
+  JobSpec spec = NetworkOf(1000);
+  spec.network->objective = "latency-limits";
+  spec.network->limits_ns = {7900};  // all default schedules have 8000
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(job->trials, 1000);
+}
+
+TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 400);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->wall, absl::Seconds(10));
+  EXPECT_LT(job->wall, absl::Seconds(22));
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device takes 1 s for each measurement.
+TEST_F(NetworkJobTest, EveryTaskGetsTrialsWithinAShortTime) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(24);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(i % 10 == 9 ? 1 : 0);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_GT(task.trials, 0);
+}
+
+// The confirmation after Ctrl-C takes the rest of the time limit here.
+TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  while (Get(id)->wall < absl::Seconds(15)) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  for (int i = 0; i < 100; ++i) Step(0);
+  EXPECT_GT(Get(id)->after_cancel, absl::Seconds(8)) << "for a server that continues it now";
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+  const auto cancelled = Get(id);
+  ASSERT_EQ(cancelled->state, JobState::kCancelled);
+  EXPECT_GT(cancelled->after_cancel, absl::Seconds(24)) << "the rest of the limit";
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id, 400);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->trials, cancelled->trials) << "the search went on";
+  EXPECT_GT(job->CountedWall(), absl::Seconds(30));
+  EXPECT_LT(job->CountedWall(), absl::Seconds(42));
+  EXPECT_GT(job->wall, absl::Seconds(55));
+}
+
+// The device, which is connected, does not finish the measurements of the confirmation.
+TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const absl::Time began = clock.Now();
+  for (int i = 0; i < 400 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+  EXPECT_GT(clock.Now() - began, absl::Seconds(21)) << "a first result would still count";
+  EXPECT_LT(clock.Now() - began, absl::Seconds(24));
+  auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("when the time was over, 3 tasks were not confirmed"));
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("all of its time"));
+  EXPECT_THAT(Resume(id, 0, absl::Seconds(10)).status().message(), HasSubstr("must be longer"));
+  ASSERT_TRUE(Resume(id, 0, absl::Seconds(60)).ok());
+  job = RunToEnd(id, 1000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device takes 1.5 s for each measurement.
+TEST_F(NetworkJobTest, ASlowDeviceGetsMoreTimeForTheConfirmation) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  const absl::Time began = clock.Now();
+  const auto step = [&](int i) { Step(i % 15 == 14 ? 1 : 0); };
+  for (int i = 0; i < 600 && Get(id)->state != JobState::kConfirming; ++i) step(i);
+  EXPECT_LT(clock.Now() - began, absl::Seconds(26)) << "a quarter would begin at 30 s";
+  for (int i = 0; i < 600 && !HasEnded(Get(id)->state); ++i) step(i);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_LT(clock.Now() - began, absl::Seconds(43));
+}
+
+// A machine that is always disturbed. The waits of the tasks are shown, and limited.
+TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    result.samples_ns = {result.latency_ns};
+    if (lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    return result;
+  };
+  const std::string id = Create(NetworkOf(60));
+  StepUntilTrials(id, 30);
+  for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
+  EXPECT_THAT(Get(id)->phase, HasSubstr("waiting for a quieter machine: 0 of 3 tasks confirmed; "
+                                        "on worker device, the machine was 3.5"));
+  EXPECT_GT(Get(id)->disturbed, 0);
+  EXPECT_LE(Get(id)->left, absl::Minutes(1)) << "20 s for each task";
+  const auto job = RunToEnd(id, 900);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_TRUE(task.disturbed);
+  }
+  // A later job measures the tasks again on a quiet machine.
+  device.measure = nullptr;
+  const auto later = RunToEnd(Create(NetworkOf(60, "later")), 900);
+  for (const NetworkTaskState& task : later->network->tasks) EXPECT_FALSE(task.disturbed);
+}
+
+// Other work delays most runs of every confirmation.
+TEST_F(NetworkJobTest, LatenciesOfADisturbedMachineLeaveOutDelayedRuns) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    const double alone = FakeLatency(lease.work->decisions);
+    record::MeasureResult result;
+    result.latency_ns = alone;
+    result.samples_ns = {alone};
+    if (lease.work->policy.name == "confirm") {
+      result.samples_ns = {90 * alone, alone, 50 * alone, alone, alone, 80 * alone, 70 * alone};
+      result.latency_ns = 50 * alone;
+      result.dispersion = 2;
+    }
+    return result;
+  };
+  const auto job = RunToEnd(Create(NetworkOf(60)), 900);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_LE(task.latency_ns, FakeLatency({})) << "at most that of the default schedule";
+  }
+}
+
+// The device is connected, but it finishes nothing any more.
+TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
+  for (const bool confirming : {false, true}) {
+    const std::string id = Create(NetworkOf(confirming ? 60 : 10000, absl::StrCat(confirming)));
+    if (confirming) {
+      for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+      for (int i = 0; i < 50; ++i) Step(0);
+      EXPECT_GT(Get(id)->left, absl::Seconds(50));
+    } else {
+      StepUntilTrials(id, 100);
+    }
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    const absl::Time began = clock.Now();
+    for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+    EXPECT_GT(clock.Now() - began, absl::Seconds(29));
+    EXPECT_LT(clock.Now() - began, absl::Seconds(31));
+    auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+    EXPECT_EQ(job->note,
+              "a cancelled job confirms its tasks for at most 30 s, so that 3 tasks are not "
+              "confirmed");
+    for (const NetworkTaskState& task : job->network->tasks) EXPECT_EQ(task.state, "cancelled");
+    if (!confirming) continue;
+    for (int i = 0; i < 3; ++i) Step();
+    ASSERT_TRUE(Resume(id, 0).ok());
+    job = RunToEnd(id);
+    EXPECT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_EQ(job->trials, 60);
+    for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+  }
+}
+
+// The device is so slow that no task finishes a round in its part of the time.
+TEST_F(NetworkJobTest, ACancelledJobPublishesWhatEachTaskHasMeasured) {
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const absl::Time began = clock.Now();
+  for (int i = 1; i < 400 && !HasEnded(Get(id)->state); ++i) Step(i % 30 == 0 ? 1 : 0);
+  EXPECT_LT(clock.Now() - began, absl::Seconds(30));
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+  EXPECT_EQ(job->note, "");
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+// The device has finished nothing when the job is cancelled.
+TEST_F(NetworkJobTest, ATaskWithoutAResultIsCancelledWithTheJob) {
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 5; ++i) Step(0);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_THAT(task.state, AnyOf("", "cancelled"));
+    EXPECT_EQ(task.error, "");
+  }
+}
+
+TEST_F(NetworkJobTest, CancelConfirmsWhatWasMeasured) {
+  const std::string id = Create(NetworkOf(10000));
+  StepUntilTrials(id, 100);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kCancelled);
+  EXPECT_LT(job->trials, 1000);
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_EQ(task.state, "done");
+    EXPECT_TRUE(task.confirmed);
+  }
+}
+
+TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
+  for (const bool cancelled : {false, true}) {
+    JobSpec spec = NetworkOf(100000, absl::StrCat(cancelled));
+    if (!cancelled) spec.max_time = absl::Seconds(20);
+    const std::string id = Create(std::move(spec));
+    for (int i = 0; i < 50; ++i) Step(1);
+    device_is_gone = true;
+    if (cancelled) {
+      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    }
+    const auto job = RunToEnd(id, 250);
+    EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kFailed);
+    EXPECT_THAT(cancelled ? job->note : job->error, testing::HasSubstr("device was last seen"));
+    for (const NetworkTaskState& task : job->network->tasks) {
+      EXPECT_THAT(task.state, AnyOf("", "cancelled")) << "no task goes on";
+    }
+    device_is_gone = false;
+    Step();
+  }
+}
+
+// The network waits as long as any job, not once more for each of its tasks.
+TEST_F(NetworkJobTest, FailsIfItWaitsTooLongForAWorkerAndCanBeResumed) {
+  const std::string id = Create(NetworkOf(240));
+  for (int i = 0; i < 50; ++i) Step(1);
+  device_is_gone = true;
+  const absl::Time before = clock.Now();
+  const auto failed = RunToEnd(id, 10'000);
+  EXPECT_EQ(failed->state, JobState::kFailed);
+  EXPECT_LE(clock.Now() - before, options.wait_limit + absl::Seconds(10));
+  EXPECT_THAT(failed->error, HasSubstr("it waited 600 s for a worker: no worker runs target t"));
+  EXPECT_THAT(failed->error, HasSubstr("; \"hone jobs resume " + id + "\" continues it"));
+  device_is_gone = false;
+  for (int i = 0; i < 5; ++i) Step();
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+}
+
+TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
+  const std::string id = Create(NetworkOf(10000));
+  StepUntilTrials(id, 100);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Get(TaskJobId(id, i))->state, JobState::kCancelled);
+    EXPECT_EQ(Get(id)->network->tasks[i].state, "cancelled");
+  }
+  for (int i = 0; i < 3; ++i) Step();
+  const int64_t trials = AllTrials();
+  for (int i = 0; i < 20; ++i) Step();
+  EXPECT_EQ(AllTrials(), trials);
+}
+
+// Each job is cancelled one step later than the one before, while its tasks publish their bests.
+TEST_F(NetworkJobTest, CancelledAtOnceWhileATaskPublishesItShowsThatBest) {
+  int published = 0;
+  store.Hold();
+  for (int steps = 0;; ++steps) {
+    JobSpec spec = NetworkOf(30, absl::StrCat("r", steps));
+    for (size_t i = 0; i < 3; ++i) {
+      spec.network->tasks[i].workload = absl::StrCat("fake op", steps, "x", i, " 12");
+    }
+    const std::string id = CreateAndConfirm(std::move(spec), steps);
+    ASSERT_NE(id, "");
+    if (HasEnded(Get(id)->state)) break;
+    ASSERT_LT(steps, 300);
+    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    for (int i = 0; i < 10; ++i) {
+      store.Commit();
+      Step();
+    }
+    const auto job = Get(id);
+    EXPECT_EQ(job->state, JobState::kCancelled);
+    EXPECT_EQ(job->note, "");
+    for (size_t i = 0; i < 3; ++i) {
+      const NetworkTaskState& task = job->network->tasks[i];
+      EXPECT_TRUE(HasEnded(Get(TaskJobId(id, i))->state));
+      const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
+      EXPECT_EQ(best.ok(), task.confirmed);
+      if (!best.ok()) continue;
+      ++published;
+      EXPECT_EQ(task.latency_ns, record::SteadyLatencyNs(best->record.result));
+    }
+  }
+  EXPECT_GT(published, 0);
+}
+
+// The server has not begun the job when it is cancelled.
+TEST_F(NetworkJobTest, CancelledAtOnceBeforeItBeginsItHasNoTasks) {
+  store.Hold();
+  std::string id;
+  jobs->Create(NetworkOf(30), [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
+  const std::vector<std::string> unfinished = jobs->Unfinished();
+  ASSERT_EQ(unfinished.size(), 1u);
+  ASSERT_TRUE(jobs->Cancel(unfinished[0], /*confirm=*/false).ok());
+  executor->RunAll();
+  store.Commit();
+  executor->RunAll();
+  EXPECT_EQ(id, unfinished[0]);
+  EXPECT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_FALSE(Get(id)->network.has_value());
+}
+
+// A faster result that was not confirmed does not replace what a lookup returns.
+TEST_F(NetworkJobTest, CancelledAtOnceItShowsTheConfirmedBests) {
+  JobSpec one = Spec(4, "first");
+  one.workload = "fake beta 12";
+  const double known_ns = RunToEnd(Create(one))->best->record.result.latency_ns;
+  const std::string id = Create(NetworkOf(10000));
+  for (int i = 0; i < 500 && !(Get(id)->network && Get(id)->network->tasks[1].trials > 0 &&
+                               Get(id)->network->tasks[1].latency_ns < known_ns);
+       ++i) {
+    Step();
+  }
+  ASSERT_LT(Get(id)->network->tasks[1].latency_ns, known_ns);
+  ASSERT_FALSE(Get(id)->network->tasks[1].confirmed);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  executor->RunAll();
+  EXPECT_EQ(Get(id)->network->tasks[1].latency_ns, known_ns);
+  EXPECT_TRUE(Get(id)->network->tasks[1].confirmed);
+  EXPECT_FALSE(Get(id)->network->tasks[0].confirmed);
+}
+
+TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
+  const std::string id = Create(NetworkOf(120));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const auto cancelled = RunToEnd(id);
+  ASSERT_EQ(cancelled->state, JobState::kCancelled);
+  Step();
+  EXPECT_EQ(Resume(id + ".1", 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Resume(id, cancelled->trials - 1).status().message(),
+              HasSubstr("the new limit must not be lower"));
+  ASSERT_TRUE(Resume(id, 240).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+  EXPECT_EQ(AllTrials(), 240);
+}
+
+TEST_F(NetworkJobTest, ResumedWithFewerTrialsItEndsEarlier) {
+  const std::string id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  const int64_t made = RunToEnd(id)->trials;
+  ASSERT_LT(made, 150);
+  Step();
+  ASSERT_TRUE(Resume(id, 150).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 150);
+}
+
+// A task may publish its best while the job of the networks ends.
+TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
+  const std::string id = Create(NetworkOf(60));
+  for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  JobSnapshot snapshot = *FromRow(*store.GetJob(id));
+  NetworkTaskState& task = snapshot.network->tasks[1];
+  ASSERT_EQ(task.state, "done");
+  const double latency_ns = task.latency_ns;
+  task.state = "cancelled";
+  task.confirmed = false;
+  task.latency_ns = 1;
+  store.PutJob(RowOf(snapshot, wall.Now()),
+               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  EXPECT_EQ(job->network->tasks[1].latency_ns, latency_ns);
+  EXPECT_TRUE(job->network->tasks[1].confirmed);
+}
+
+TEST_F(NetworkJobTest, IsNotResumedWhileItIsBeingCancelled) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(60);
+  const std::string id = Create(spec);
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(Resume(id, 0).ok()) << "it is running";
+  EXPECT_EQ(Resume(id, 1000).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  Step();
+  EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("is being cancelled"));
+  ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
+  Step();
+  EXPECT_EQ(Resume(id, 3).status().code(), absl::StatusCode::kInvalidArgument)
+      << "it has made more trials";
+  EXPECT_TRUE(Resume(id, 1000).ok());
+}
+
+TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {
+  const std::string id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kCancelled);
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+  EXPECT_EQ(AllTrials(), 240);
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
+}
+
+TEST_F(NetworkJobTest, IsResumedOnlyWhenItsTasksHaveEnded) {
+  std::string id;
+  bool armed = false;
+  SnapshotOr early = absl::UnknownError("not called");
+  environment.WatchSteps([&](absl::string_view step, absl::string_view name) {
+    if (step != "propose" || name != "alpha" || !std::exchange(armed, false)) return;
+    // The job and its other tasks end while the search of this task is busy.
+    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    executor->RunAll();
+    early = Resume(id, 0);
+  });
+  id = Create(NetworkOf(240));
+  StepUntilTrials(id, 60);
+  armed = true;
+  for (int i = 0; i < 100 && armed; ++i) Step();
+  EXPECT_TRUE(absl::IsUnavailable(early.status())) << early.status();
+  environment.WatchSteps(nullptr);
+  for (int i = 0; i < 3; ++i) Step();
+  ASSERT_EQ(Get(id)->state, JobState::kCancelled);
+  EXPECT_EQ(Get(TaskJobId(id, 0))->state, JobState::kCancelled);
+  ASSERT_TRUE(Resume(id, 0).ok());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 240);
+}
+
+TEST_F(NetworkJobTest, OneFailedTaskDoesNotFailTheOthers) {
+  device.measure = [](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result;
+    if (lease.work->workload == "fake beta 12") {
+      result.outcome = record::Outcome::kCompileError;
+      return result;
+    }
+    result.latency_ns = FakeLatency(lease.work->decisions);
+    return result;
+  };
+  const std::string id = Create(NetworkOf(240));
+  const auto job = RunToEnd(id, 1000);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, HasSubstr("1 of 3 tasks have no confirmed kernel"));
+  EXPECT_EQ(job->network->tasks[1].state, "failed");
+  EXPECT_NE(job->network->tasks[1].error, "");
+  EXPECT_LE(job->network->tasks[1].trials, 60) << "a task without valid results is given up";
+  EXPECT_TRUE(job->network->tasks[0].confirmed);
+  EXPECT_EQ(NetworkLatency(*job->spec.network, *job->network), 0) << "not known for all tasks";
+}
+
+TEST_F(NetworkJobTest, FailsIfNoTaskHasAKernel) {
+  device.measure = [](const fleet::LeaseGrant&) {
+    record::MeasureResult result;
+    result.outcome = record::Outcome::kCompileError;
+    return result;
+  };
+  const auto job = RunToEnd(Create(NetworkOf(60)), 1000);
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, HasSubstr("task 0, alpha: "));
+  EXPECT_THAT(job->error, Not(HasSubstr("hone jobs resume"))) << "it would fail again";
+}
+
+// A slow disk may need longer than the time between two ticks.
+TEST_F(NetworkJobTest, ATickBeforeTheJobIsStoredDoesNotEndIt) {
+  store.Hold();
+  std::string id;
+  jobs->Create(NetworkOf(60), [&](SnapshotOr snapshot) { id = (*snapshot)->id; });
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_EQ(id, "");
+  store.Commit();
+  ASSERT_NE(id, "");
+  for (int i = 0; i < 500 && !HasEnded(Get(id)->state); ++i) {
+    Step();
+    store.Commit();
+  }
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 60);
+}
+
+TEST_F(NetworkJobTest, AnExhaustedTaskLeavesItsTrialsToTheOthers) {
+  JobSpec spec = NetworkOf(200);
+  spec.network->tasks[0].workload = "fake alpha 2";  // 8 candidates
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 200);
+  EXPECT_LE(job->network->tasks[0].trials, 8);
+  EXPECT_TRUE(job->network->tasks[0].confirmed);
+}
+
+TEST_F(NetworkJobTest, SharedTasksWeighInEveryNetwork) {
+  JobSpec spec = NetworkOf(120);
+  spec.network->tasks[0].weights = {1, 10};
+  spec.network->network_names = {"a", "b"};
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  const std::vector<NetworkTaskState>& tasks = job->network->tasks;
+  EXPECT_DOUBLE_EQ(NetworkLatency(*job->spec.network, *job->network),
+                   11 * tasks[0].latency_ns + 5 * tasks[1].latency_ns + 2 * tasks[2].latency_ns);
+}
+
+}  // namespace
+}  // namespace hone::job

@@ -1,0 +1,159 @@
+#include "server/job/search/draft_work.h"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/target/target.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/job/actor/compiler_environment.h"
+#include "tests/server/job/job_harness.h"
+
+namespace hone::job {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+JobServices ServicesOf(JobHarness& harness, Preflight* preflight = nullptr) {
+  return {.store = &harness.store,
+          .environment = &harness.environment,
+          .executor = harness.executor.get(),
+          .preflight = preflight};
+}
+
+absl::StatusOr<std::string> Draft(const JobServices& services, ManualExecutor& executor,
+                                  const JobSpec& spec) {
+  DraftWork work(services, JobHarness::DefaultOptions());
+  std::optional<absl::StatusOr<std::string>> answer;
+  work.Draft(spec, [&](absl::StatusOr<std::string> trace) { answer = std::move(trace); });
+  executor.RunAll();
+  return answer.value_or(absl::InternalError("no answer"));
+}
+
+std::string FirstTrialOf(JobHarness& harness, const std::string& job) {
+  const std::vector<record::Record> records = *harness.store.Query({.page_size = 1000});
+  for (const record::Record& record : records) {
+    if (record.job_id != job || record.trial != 1 || record.policy.name != "screen") continue;
+    const std::string space = *harness.store.GetText(record.candidate.space_digest);
+    return *harness.environment.TraceText(space, record.candidate.decisions);
+  }
+  return "no first trial";
+}
+
+// The batches of these jobs have different sizes, which changes the candidates of the fake
+// strategy.
+TEST(DraftWorkTest, IsTheFirstTrialOfTheJob) {
+  for (const int64_t trials : {1, 8, 80, 256}) {
+    JobHarness harness;
+    const JobSpec spec = JobHarness::Spec(trials);
+    const auto drafted = Draft(ServicesOf(harness), *harness.executor, spec);
+    ASSERT_TRUE(drafted.ok()) << drafted.status();
+    EXPECT_THAT(*drafted, HasSubstr("searched ["));
+    EXPECT_TRUE(harness.store.Query({.page_size = 1})->empty());
+    const std::string job = harness.Create(spec);
+    ASSERT_EQ(harness.RunToEnd(job)->state, JobState::kDone);
+    EXPECT_EQ(*drafted, FirstTrialOf(harness, job)) << trials << " trials";
+  }
+}
+
+TEST(DraftWorkTest, DraftsForEveryTargetWithoutADevice) {
+  const auto environment = MakeCompilerEnvironment(/*threads=*/1);
+  ManualExecutor executor;
+  for (const char* const name : {"x86-avx2", "x86-avx512", "arm-neon", "arm-dotprod"}) {
+    const JobSpec spec{.workload =
+                           "workload matmul\n"
+                           "input A: f32[64, 64]\n"
+                           "input B: f32[64, 64]\n"
+                           "output C[i: 64, j: 64] = sum(k: 64) A[i, k] * B[k, j]\n",
+                       .target = target::TargetByName(name)->ToText(),
+                       .strategy = environment->default_strategy(),
+                       .cost_model = environment->default_cost_model()};
+    const JobServices services{.environment = environment.get(), .executor = &executor};
+    const auto drafted = Draft(services, executor, spec);
+    ASSERT_TRUE(drafted.ok()) << drafted.status();
+    EXPECT_THAT(*drafted, AllOf(HasSubstr("workload matmul"), HasSubstr("trace 1"),
+                                HasSubstr("register_tile")))
+        << name;
+    EXPECT_EQ(*drafted, *Draft(services, executor, spec)) << name;
+  }
+}
+
+TEST(DraftWorkTest, DraftsAreLimitedAndStop) {
+  JobHarness harness;
+  DraftWork work(ServicesOf(harness), JobHarness::DefaultOptions());
+  std::vector<absl::Status> answers;
+  const auto draft = [&] {
+    work.Draft(JobHarness::Spec(8), [&](const absl::StatusOr<std::string>& trace) {
+      answers.push_back(trace.status());
+    });
+  };
+  for (int i = 0; i <= DraftWork::kMaxAtOnce; ++i) draft();
+  ASSERT_EQ(answers.size(), 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(answers[0])) << answers[0];
+  harness.executor->RunAll();
+  ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 1);
+  EXPECT_TRUE(answers.back().ok()) << answers.back();
+  draft();
+  work.Stop();
+  harness.executor->RunAll();
+  draft();
+  ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 3);
+  for (size_t i = answers.size() - 2; i < answers.size(); ++i) {
+    EXPECT_TRUE(absl::IsUnavailable(answers[i])) << answers[i];
+  }
+}
+
+TEST(DraftWorkTest, MistakesAndDefectsAreErrors) {
+  JobHarness harness;
+  JobSpec spec = JobHarness::Spec(8);
+  spec.workload = "nonsense";
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Draft(ServicesOf(harness), *harness.executor, spec).status()));
+
+  spec = JobHarness::Spec(8);
+  harness.environment.WatchSteps([](absl::string_view step, absl::string_view) {
+    if (step == "propose") throw std::runtime_error("a defect");
+  });
+  const absl::Status thrown = Draft(ServicesOf(harness), *harness.executor, spec).status();
+  EXPECT_TRUE(absl::IsInternal(thrown)) << thrown;
+  EXPECT_THAT(std::string(thrown.message()), HasSubstr("a defect"));
+}
+
+class FakePreflight final : public Preflight {
+ public:
+  explicit FakePreflight(absl::Status verdict) : verdict_(std::move(verdict)) {}
+  void Check(const JobSpec& spec, Done done) override {
+    limit = spec.max_time;
+    std::move(done)(verdict_);
+  }
+  void Stop() override {}
+  absl::Duration limit;
+
+ private:
+  const absl::Status verdict_;
+};
+
+TEST(DraftWorkTest, IsTriedInASeparateProcessFirst) {
+  JobHarness harness;
+  bool opened = false;
+  harness.environment.WatchSteps([&](absl::string_view, absl::string_view) { opened = true; });
+  FakePreflight crashes(absl::AbortedError("it crashed")), stops(absl::CancelledError("stopping")),
+      passes(absl::OkStatus());
+  JobSpec spec = JobHarness::Spec(8);
+  spec.max_time = absl::Milliseconds(1);  // as for all drafts; it does not limit the test run
+  EXPECT_TRUE(
+      absl::IsAborted(Draft(ServicesOf(harness, &crashes), *harness.executor, spec).status()));
+  EXPECT_TRUE(
+      absl::IsUnavailable(Draft(ServicesOf(harness, &stops), *harness.executor, spec).status()));
+  EXPECT_FALSE(opened);
+  EXPECT_TRUE(Draft(ServicesOf(harness, &passes), *harness.executor, spec).ok());
+  EXPECT_TRUE(opened);
+  EXPECT_EQ(passes.limit, absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace hone::job

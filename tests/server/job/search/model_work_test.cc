@@ -1,0 +1,137 @@
+// Training and evaluation as the service runs them: one at a time, with a limit, and with the
+// result stored.
+
+#include "server/job/search/model_work.h"
+
+#include <new>
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_task_environment.h"
+#include "tests/fakes/manual_executor.h"
+#include "tests/fakes/memory_store.h"
+#include "tests/server/job/search/model_records.h"
+
+namespace hone::job {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ModelWorkTest : public ::testing::Test {
+ protected:
+  ModelWorkTest()
+      : work_({.clock = &clock_,
+               .steady_clock = &steady_clock_,
+               .store = &store_,
+               .environment = &environment_,
+               .executor = &executor_},
+              /*respect_timing_lock=*/false) {
+    PutTrials(store_, "op", 10, 60);
+  }
+  // Starts a training. The result is in row_ once the executor has run.
+  void Train(WorkLimit limit = {}) {
+    work_.Train({.records = {.op = "op"}, .model = {"nearest", ""}}, std::move(limit),
+                [this](absl::StatusOr<store::ModelRow> row) { row_ = std::move(row); });
+  }
+  void ExpectFailed(absl::StatusCode code) {
+    executor_.RunAll();
+    ASSERT_TRUE(row_.has_value());
+    EXPECT_EQ(row_->status().code(), code) << row_->status();
+    row_.reset();
+    EXPECT_THAT(store_.ListModels("", "").value(), testing::IsEmpty());
+  }
+
+  FakeClock clock_, steady_clock_;
+  store::MemoryStore store_;
+  FakeTaskEnvironment environment_;
+  ManualExecutor executor_;
+  ModelWork work_;
+  std::optional<absl::StatusOr<store::ModelRow>> row_;
+};
+
+TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
+  clock_.Advance(absl::Hours(1));
+  Train();
+  EXPECT_FALSE(row_.has_value()) << "training does not run in the caller's thread";
+  executor_.RunAll();
+  ASSERT_TRUE(row_.has_value() && row_->ok()) << row_->status();
+  const store::ModelKey key{"nearest", "decisions", "t", "op"};
+  EXPECT_EQ((*row_)->key, key);
+  EXPECT_EQ((*row_)->bytes, "");
+  const store::ModelRow kept = store_.GetModel(key).value();
+  EXPECT_EQ(kept.id, (*row_)->id);
+  EXPECT_EQ(kept.version, 7);
+  EXPECT_EQ(kept.records, 60);
+  EXPECT_EQ(kept.workloads, 1);
+  EXPECT_EQ(kept.created_unix_ms, absl::ToUnixMillis(clock_.Now()));
+  const auto metrics = nlohmann::json::parse(kept.metrics);
+  EXPECT_EQ(metrics["evaluated_on"], 12);
+  EXPECT_GT(metrics["pairwise"].get<double>(), 0.7);
+}
+
+TEST_F(ModelWorkTest, OnlyOneTrainingOrEvaluationRunsAtATime) {
+  Train();
+  std::optional<absl::Status> refused;
+  work_.Evaluate({.models = {{"nearest", ""}}}, {},
+                 [&](absl::StatusOr<ModelEvaluation> result) { refused = result.status(); });
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_TRUE(absl::IsResourceExhausted(*refused)) << *refused;
+  executor_.RunAll();
+  ASSERT_TRUE(row_->ok()) << row_->status();
+
+  std::optional<absl::StatusOr<ModelEvaluation>> evaluation;
+  work_.Evaluate({.models = {{"nearest", ""}}}, {},
+                 [&](absl::StatusOr<ModelEvaluation> result) { evaluation = std::move(result); });
+  executor_.RunAll();
+  ASSERT_TRUE(evaluation.has_value() && evaluation->ok());
+  EXPECT_EQ((*evaluation)->scores.size(), 1u);
+}
+
+TEST_F(ModelWorkTest, EndsAtItsLimit) {
+  Train({.deadline = clock_.Now() - absl::Milliseconds(1)});
+  ExpectFailed(absl::StatusCode::kDeadlineExceeded);
+  Train({.cancelled = [] { return true; }});
+  ExpectFailed(absl::StatusCode::kCancelled);
+  Train();
+  work_.Stop();
+  ExpectFailed(absl::StatusCode::kUnavailable);
+  Train();
+  ExpectFailed(absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ModelWorkTest, AnExceptionIsAnAnswerAndTheNextRequestRuns) {
+  environment_.WatchSteps([](absl::string_view, absl::string_view) { throw std::bad_alloc(); });
+  Train();
+  ExpectFailed(absl::StatusCode::kInternal);
+  std::optional<absl::Status> evaluated;
+  const auto evaluate = [&] {
+    work_.Evaluate({.models = {{"nearest", ""}}}, {},
+                   [&](absl::StatusOr<ModelEvaluation> result) { evaluated = result.status(); });
+    executor_.RunAll();
+  };
+  evaluate();
+  ASSERT_TRUE(evaluated.has_value());
+  EXPECT_EQ(evaluated->code(), absl::StatusCode::kInternal) << *evaluated;
+  EXPECT_THAT(std::string(evaluated->message()), HasSubstr("std::bad_alloc"));
+
+  environment_.WatchSteps(nullptr);
+  evaluate();
+  EXPECT_TRUE(evaluated->ok()) << *evaluated;
+  Train();
+  executor_.RunAll();
+  EXPECT_TRUE(row_.has_value() && row_->ok()) << "the work is not busy any more";
+}
+
+TEST_F(ModelWorkTest, AModelThatCannotBeStoredIsAnError) {
+  store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
+  Train();
+  executor_.RunAll();
+  ASSERT_TRUE(row_.has_value());
+  EXPECT_THAT(std::string(row_->status().message()), HasSubstr("disk is full"));
+}
+
+}  // namespace
+}  // namespace hone::job
