@@ -29,6 +29,7 @@
 #include "common/rpc/grpc_log.h"
 #include "server/job/actor/compiler_environment.h"
 #include "server/job/child_preflight.h"
+#include "server/research/register.h"
 #include "server/service/exit_code.h"
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
@@ -303,6 +304,7 @@ Command& AddInit(Command& app, service::InitOptions& options) {
 }  // namespace hone
 
 int main(int argc, char** argv) {
+  hone::research::Register();
   if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{

@@ -74,13 +74,14 @@ TEST(WallsTest, ATunerHasNoConnections) {
   }
 }
 
-TEST(WallsTest, OnlyTheRegistryIncludesPublishedStrategies) {
-  const std::string include = "#include \"server/tuner/search/published/grid_search.h\"\n";
-  EXPECT_THAT(FindCrossings({{"server/tuner/search/registry.cc", include}}), IsEmpty());
-  EXPECT_THAT(
-      FindCrossings({{"server/tuner/search/portfolio_search.cc", include}}),
-      ElementsAre(HasSubstr("server/tuner/search may not include server/tuner/search/published")));
-  EXPECT_THAT(FindCrossings({{"server/tuner/search/published/grid_search.cc",
+TEST(WallsTest, OnlyMainProgramsIncludeResearch) {
+  const std::string include = "#include \"server/research/register.h\"\n";
+  EXPECT_THAT(FindCrossings({{"server/service/main.cc", include}}), IsEmpty());
+  EXPECT_THAT(FindCrossings({{"server/service/server.cc", include}}),
+              ElementsAre(HasSubstr("server/service may not include server/research")));
+  EXPECT_THAT(FindCrossings({{"server/tuner/search/registry.cc", include}}),
+              ElementsAre(HasSubstr("server/tuner/search may not include server/research")));
+  EXPECT_THAT(FindCrossings({{"server/research/strategy/grid_search.cc",
                               "#include \"server/tuner/space/design_space.h\"\n"}}),
               IsEmpty());
 }

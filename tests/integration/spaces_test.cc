@@ -106,7 +106,8 @@ TEST_F(Spaces, FeaturesHaveNames) {
 
   const Result unknown = home_.Hone({"features", file, "--set", "smell"});
   EXPECT_EQ(unknown.code, 2) << unknown.errors;
-  EXPECT_THAT(unknown.errors, HasSubstr("there are: statement, statement_original, knob"));
+  EXPECT_THAT(unknown.errors,
+              HasSubstr("there are: statement, statement_original, analytic, knob"));
   const Result key = home_.Hone({"features", file, "--target", "x86_64-nothing-2c-01234567"});
   EXPECT_EQ(key.code, 1) << key.errors;
   EXPECT_THAT(key.errors, HasSubstr("no worker of 'x86_64-nothing-2c-01234567'"));

@@ -29,6 +29,7 @@
 #include "server/research/lab/recorder.h"
 #include "server/research/lab/scheduler_comparison.h"
 #include "server/research/lab/summary.h"
+#include "server/research/register.h"
 #include "server/tuner/space/generate.h"
 
 namespace hone::lab {

@@ -7,12 +7,17 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr const ModelKind* kKinds[] = {
-    &kRandomModel,     &kAnalyticModel, &kFormulaModel, &kXgboostModel, &kXgboostRankModel,
-    &kXgboostBagModel, &kMlpModel,      &kGpModel,      &kTreeGruModel,
-};
+std::vector<const ModelKind*>& Kinds() {
+  static auto* const kinds = new std::vector<const ModelKind*>{
+      &kRandomModel,      &kAnalyticModel,   &kXgboostModel,
+      &kXgboostRankModel, &kXgboostBagModel, &kGpModel,
+  };
+  return *kinds;
+}
 
 }  // namespace
+
+void RegisterCostModel(const ModelKind& kind) { Kinds().push_back(&kind); }
 
 absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view name,
                                                            const CostModelOptions& options) {
@@ -20,7 +25,7 @@ absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view nam
     return absl::InvalidArgumentError(
         absl::StrCat("a cost model needs at least one thread, not ", options.threads));
   }
-  for (const ModelKind* kind : kKinds) {
+  for (const ModelKind* kind : Kinds()) {
     if (kind->name != name) continue;
     if (kind->make == nullptr) {
       return absl::FailedPreconditionError(
@@ -42,7 +47,7 @@ absl::StatusOr<std::unique_ptr<CostModel>> CreateCostModel(absl::string_view nam
 
 std::vector<std::string> CostModelNames() {
   std::vector<std::string> names;
-  for (const ModelKind* kind : kKinds) {
+  for (const ModelKind* kind : Kinds()) {
     if (kind->make != nullptr) names.emplace_back(kind->name);
   }
   return names;
@@ -50,7 +55,7 @@ std::vector<std::string> CostModelNames() {
 
 std::vector<CostModelInfo> CostModelInfos() {
   std::vector<CostModelInfo> infos;
-  for (const ModelKind* kind : kKinds) {
+  for (const ModelKind* kind : Kinds()) {
     infos.push_back({std::string(kind->name), std::string(kind->feature_set), kind->any_features,
                      kind->has_spread, std::string(kind->missing)});
   }

@@ -1,5 +1,7 @@
 #include "server/tuner/feature/feature_set.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -9,27 +11,22 @@
 namespace hone::feature {
 namespace {
 
-const std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
-  static const auto* const sets = [] {
+std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
+  static auto* const sets = [] {
     auto* made = new std::vector<std::unique_ptr<FeatureSet>>;
     made->push_back(MakeStatementFeatures(StatementVariant::kCorrected));
     made->push_back(MakeStatementFeatures(StatementVariant::kOriginal));
-    made->push_back(MakeKnobFeatures());
-    made->push_back(MakeItervarFeatures());
-    made->push_back(MakeCurveFeatures("curve", {}));                   // AutoTVM's
-    made->push_back(MakeCurveFeatures("curve-one", {.samples = 1}));   // a fault of early versions
-    made->push_back(MakeCurveFeatures("curve-fix", {.samples = 30}));  // Zheng's
-    made->push_back(MakeCurveFeatures(                                 // his best ablation
-        "curve-fix-reuse",
-        {.samples = 30, .relations = CurveOptions::kCountToReuse | CurveOptions::kReuseToCount}));
     made->push_back(MakeAnalyticFeatures());
-    made->push_back(MakeTreeFeatures());
     return made;
   }();
   return *sets;
 }
 
 }  // namespace
+
+void RegisterFeatureSet(std::unique_ptr<FeatureSet> set) {
+  FeatureSets().push_back(std::move(set));
+}
 
 absl::Status FeatureSet::Extract(const ir::Program& program, const target::Target& target,
                                  std::vector<float>& rows_out, int& row_count) const {

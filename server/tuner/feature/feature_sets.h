@@ -5,8 +5,13 @@
 
 #include "server/tuner/feature/feature_set.h"
 
-// The registered feature sets, which are defined in the *_features.cc files.
+// The feature sets of the product, which are defined in the *_features.cc files; those of the
+// literature are in server/research/feature.
 namespace hone::feature {
+
+// Adds a set to the registry, after the others. REQUIRES: the registry has no set of that name, and
+// no other thread uses it.
+void RegisterFeatureSet(std::unique_ptr<FeatureSet> set);
 
 // "statement" and "statement_original": Ansor's 164 features of a store statement (Zheng et al.,
 // OSDI 2020), one row per block in order of execution:
@@ -40,62 +45,6 @@ std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant);
 // given as log2(x + 1), except for `fill` and `wave` (the share of the cores' time that the
 // parallel iterations fill), which are in (0, 1].
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures();
-
-// The sets in published/:
-
-// The maximum number of decisions in a row. AutoTVM's largest templates have half as many.
-inline constexpr int kKnobDecisions = 64;
-
-// "knob": AutoTVM's configuration features, one row per program: the decisions in the order of the
-// design space (tile factors and other chosen values). Decisions are comparable only within a
-// design space, so the space is also a column, and a model that splits by it learns each space
-// separately. A program does not contain its decisions, so Extract returns FailedPrecondition; use
-// ExtractCandidate. InvalidArgument: more than kKnobDecisions decisions.
-std::unique_ptr<FeatureSet> MakeKnobFeatures();
-
-// "itervar": AutoTVM's features of every loop (Chen et al., NeurIPS 2018), one row per program: the
-// columns of loop_blocks.h for each loop, in order of first appearance. At most 32 loops are
-// described. Columns of absent loops and accesses are 0.
-//
-// The public code sorts accesses by the names of buffers, and pads rows to the longest program of a
-// batch. Here, accesses are in order of execution, because names have no meaning, and all rows have
-// the same length. `mod` is -1 for every access, as in the public code, which never computes it.
-std::unique_ptr<FeatureSet> MakeItervarFeatures();
-
-// The column with the number of the parent loop's row in the candidate; -1: no parent.
-inline constexpr int kTreeParentColumn = 0;
-
-// "tree": the loop tree, one row per loop (at most 256), for models that process a program's
-// structure (AutoTVM's TreeGRU). The first column is the number of the parent's row in the
-// candidate; the others are the loop's features (loop_blocks.h). A parent's row precedes its
-// children's rows. A program without loops has one row, with the parent -1 and zeros.
-std::unique_ptr<FeatureSet> MakeTreeFeatures();
-
-// Options of the relation features: those of Chen et al. (NeurIPS 2018) as the public code computes
-// them, with the variations of Zheng's study.
-struct CurveOptions {
-  enum Relation : unsigned {
-    kCountToReuse = 1,
-    kReuseToCount = 2,
-    kCountToTopdown = 4,
-    kTopdownToCount = 8,
-    kAll = 15,
-  };
-  int samples = 20;           // points of every curve, at least 1
-  unsigned relations = kAll;  // a sum of Relation, not 0
-};
-
-// The maximum number of buffers in a row.
-inline constexpr int kCurveBuffers = 6;
-
-// Relation features, one row per program. Their number does not depend on the number of loops. For
-// each buffer that the deepest statements touch (using its last access), every enclosing loop has
-// three numbers, as log2: count and reuse (touch.h), and topdown, the product of the extents from
-// the outermost loop to this one. A relation x → y is sampled at t = 0, 1, …, samples - 1: the
-// values are the y of the largest x ≤ t, and t - x. As in the public code, the x and the y are
-// sorted separately, so a pair can combine different loops. Buffers are in order of execution,
-// because names have no meaning. Columns of absent buffers are 0.
-std::unique_ptr<FeatureSet> MakeCurveFeatures(std::string name, const CurveOptions& options);
 
 }  // namespace hone::feature
 

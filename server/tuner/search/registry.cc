@@ -1,4 +1,4 @@
-#include <functional>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,40 +9,17 @@
 namespace hone::search {
 namespace {
 
-struct Entry {
-  absl::string_view name;
-  std::function<std::unique_ptr<SearchStrategy>(SearchContext context)> make;
-};
-
-Entry Annealing(const AnnealingOptions& options) {
-  return {options.name, [options](SearchContext context) {
-            return MakeAnnealingSearch(std::move(context), options);
-          }};
-}
-
-Entry Evolutionary(const EvolutionaryOptions& options) {
-  return {options.name, [options](SearchContext context) {
-            return MakeEvolutionarySearch(std::move(context), options);
-          }};
-}
-
-// One line per strategy.
-const std::vector<Entry>& Strategies() {
-  using Cooling = AnnealingOptions::Cooling;
-  static const auto* const strategies = new std::vector<Entry>{
-      Annealing({}),
-      Annealing({.name = "annealing-adaptive", .cooling = Cooling::kAdaptive}),
-      Annealing({.name = "annealing-geometric", .cooling = Cooling::kGeometric}),
-      Annealing({.name = "annealing-restarts", .restarts = 4}),
+std::vector<StrategyEntry>& Strategies() {
+  static auto* const strategies = new std::vector<StrategyEntry>{
       {"bayesian", MakeBayesianSearch},
-      {"bayesian-index", MakeBayesianIndexSearch},
       {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
-      Evolutionary({}),
-      Evolutionary({.name = "evolutionary-drafted", .draft = true}),
-      Evolutionary({.name = "evolutionary-metropolis", .temperature = 0.05}),
-      Evolutionary({.name = "evolutionary-no-crossover", .mutation = 1}),
-      {"genetic", MakeGeneticSearch},
-      {"grid", MakeGridSearch},
+      {"evolutionary",
+       [](SearchContext context) { return MakeEvolutionarySearch(std::move(context)); }},
+      {"evolutionary-drafted",
+       [](SearchContext context) {
+         return MakeEvolutionarySearch(std::move(context),
+                                       {.name = "evolutionary-drafted", .draft = true});
+       }},
       {"portfolio", MakePortfolioSearch},
       {"random", MakeRandomSearch},
   };
@@ -50,6 +27,14 @@ const std::vector<Entry>& Strategies() {
 }
 
 }  // namespace
+
+void RegisterSearchStrategy(StrategyEntry entry) {
+  std::vector<StrategyEntry>& strategies = Strategies();
+  const auto place = std::lower_bound(
+      strategies.begin(), strategies.end(), entry.name,
+      [](const StrategyEntry& other, absl::string_view name) { return other.name < name; });
+  strategies.insert(place, std::move(entry));
+}
 
 absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::string_view name,
                                                                      SearchContext context) {
@@ -60,7 +45,7 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
         absl::StrCat("a search needs at least one thread and a population of at least one, not ",
                      context.threads, " and ", context.population));
   }
-  for (const Entry& entry : Strategies()) {
+  for (const StrategyEntry& entry : Strategies()) {
     if (entry.name != name) continue;
     return context.seeds.empty() ? entry.make(std::move(context))
                                  : MakeSeededSearch(std::move(context), entry.make);
@@ -71,7 +56,7 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
 
 std::vector<std::string> SearchStrategyNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : Strategies()) names.emplace_back(entry.name);
+  for (const StrategyEntry& entry : Strategies()) names.emplace_back(entry.name);
   return names;
 }
 

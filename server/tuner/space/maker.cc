@@ -7,7 +7,6 @@
 #include "common/base/status_macros.h"
 #include "common/target/f64.h"
 #include "server/tuner/space/given_trace.h"
-#include "server/tuner/space/template/template.h"
 
 namespace hone::space {
 namespace {
@@ -18,16 +17,16 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> ByRules(const SpaceReq
   return GenerateDesignSpaces(request.workload, *request.target, request.generation);
 }
 
-constexpr SpaceMaker kMakers[] = {
-    {"rules", [](const ir::Workload&) { return absl::OkStatus(); }, ByRules,
-     "rules propose tilings, packings and compute locations for every block"},
-    {"templates", CheckTemplates, TemplateSpaces,
-     "handwritten schedules with knobs for each operator, like AutoTVM's"},
-};
+std::vector<SpaceMaker>& Makers() {
+  static auto* const makers = new std::vector<SpaceMaker>{
+      {"rules", [](const ir::Workload&) { return absl::OkStatus(); }, ByRules,
+       "rules propose tilings, packings and compute locations for every block"}};
+  return *makers;
+}
 
 absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {
-  if (name.empty()) return &kMakers[0];
-  for (const SpaceMaker& maker : kMakers) {
+  if (name.empty()) return &Makers()[0];
+  for (const SpaceMaker& maker : Makers()) {
     if (maker.name == name) return &maker;
   }
   const auto append_name = [](std::string* out, const SpaceMaker& maker) {
@@ -35,7 +34,7 @@ absl::StatusOr<const SpaceMaker*> Find(absl::string_view name) {
   };
   return absl::InvalidArgumentError(
       absl::StrCat("there is no '", name.substr(0, kShownName),
-                   "'; there are: ", absl::StrJoin(kMakers, ", ", append_name),
+                   "'; there are: ", absl::StrJoin(Makers(), ", ", append_name),
                    ", and the text of a trace file (trace:FILE on the command line)"));
 }
 
@@ -53,7 +52,9 @@ bool UsesF64(const ir::Workload& workload) {
 
 }  // namespace
 
-absl::Span<const SpaceMaker> SpaceMakers() { return kMakers; }
+absl::Span<const SpaceMaker> SpaceMakers() { return Makers(); }
+
+void RegisterSpaceMaker(const SpaceMaker& maker) { Makers().push_back(maker); }
 
 bool IsTraceText(absl::string_view space) { return space.find('\n') != absl::string_view::npos; }
 

@@ -17,8 +17,8 @@ TEST(CostModelRegistryTest, HasTheModels) {
     names.push_back(info.name);
     if (!info.missing.empty()) missing.push_back(info.name);
   }
-  EXPECT_THAT(names, ElementsAre("random", "analytic", "formula", "xgboost", "xgboost-rank",
-                                 "xgboost-bag", "mlp", "gp", "treegru"));
+  EXPECT_THAT(names, ElementsAre("random", "analytic", "xgboost", "xgboost-rank", "xgboost-bag",
+                                 "gp", "formula", "mlp", "treegru"));
   EXPECT_THAT(missing, testing::IsSubsetOf({"treegru"}));
   EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
 }
@@ -35,9 +35,8 @@ TEST(CostModelRegistryTest, ReportsMissingDependencies) {
 TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
   const absl::Status status = CreateCostModel("crystal ball", {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(
-      std::string(status.message()),
-      HasSubstr("'crystal ball'; there are: random, analytic, formula, xgboost, xgboost-rank"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("'crystal ball'; there are: random, analytic, xgboost, xgboost-rank"));
 }
 
 TEST(CostModelRegistryTest, RejectsZeroThreads) {

@@ -10,7 +10,7 @@
 #include "common/target/opencl/targets.h"
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/maker.h"
-#include "tests/server/tuner/space/gpu_template_workloads.h"
+#include "tests/server/research/template/gpu_template_workloads.h"
 #include "tests/server/tuner/space/gpu_workloads.h"
 #include "tests/server/tuner/space/workloads.h"
 #include "worker/compile/backend.h"
