@@ -118,8 +118,6 @@ class PickyStrategy final : public search::SearchStrategy {
   void Tell(absl::Span<const search::Measured> results) override {
     for (const search::Measured& result : results) known_.insert(result.candidate.decisions);
   }
-  std::string Save() const override { return ""; }
-  absl::Status Restore(absl::string_view) override { return absl::OkStatus(); }
 
  private:
   const Steps steps_;

@@ -1,5 +1,5 @@
-// Containers from files and pipes: artifacts, frames, saved models, saved search states, modules
-// for GPUs. The first byte selects the kind.
+// Containers from files and pipes: artifacts, frames, saved models, modules for
+// GPUs. The first byte selects the kind.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/flat_forest.h"
 #include "server/tuner/cost_model/model_file.h"
-#include "server/tuner/search/saved_state.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {
@@ -57,14 +56,6 @@ void Model(absl::string_view bytes) {
   forest->Predict(row, absl::MakeSpan(&score, 1));
 }
 
-void State(absl::string_view bytes) {
-  const hone::search::StateHeader header{"evolutionary", 1};
-  const auto payload = hone::search::DecodeState(header, bytes);
-  if (payload.ok()) {
-    Require(hone::search::EncodeState(header, *payload) == bytes, "a state has one encoding");
-  }
-}
-
 void GpuModule(absl::string_view bytes) {
   const auto module = hone::target::GpuModule::Decode(bytes);
   if (!module.ok()) return;
@@ -78,7 +69,7 @@ void GpuModule(absl::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const absl::string_view bytes = hone::fuzz::TextOf(data + 1, size - 1);
-  void (*const readers[])(absl::string_view) = {Artifact, Frame, Model, State, GpuModule};
+  void (*const readers[])(absl::string_view) = {Artifact, Frame, Model, GpuModule};
   readers[data[0] % std::size(readers)](bytes);
   return 0;
 }

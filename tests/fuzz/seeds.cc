@@ -21,7 +21,6 @@
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/flat_forest.h"
 #include "server/tuner/cost_model/model_file.h"
-#include "server/tuner/search/saved_state.h"
 #include "tests/fuzz/handlers_script.h"
 
 namespace {
@@ -104,15 +103,13 @@ void WriteContainers() {
   Write("container", "model",
         absl::StrCat(std::string(1, 2),
                      cost_model::EncodeModel({"random", 1, "statement", 3}, forest)));
-  Write("container", "state",
-        absl::StrCat(std::string(1, 3), search::EncodeState({"evolutionary", 1}, "payload")));
   const target::GpuModule module{
       .arguments = 3,
       .packed_bytes = 64,
       .launches = {{.kernel = "pack", .prepack = true},
                    {.kernel = "f", .grid = {8, 4, 1}, .block = {16, 16, 1}, .shared_bytes = 1024}},
       .code = "kernel void f() {}\n"};
-  Write("container", "gpu_module", absl::StrCat(std::string(1, 4), module.Encode()));
+  Write("container", "gpu_module", absl::StrCat(std::string(1, 3), module.Encode()));
   Write("decisions", "tiles", store::EncodeDecisions({8, 3, 2, 4, 16, 4, 2, 5}));
   Write("decisions", "samples", store::EncodeSamples({1.5, 2e6, -0.0}));
 }

@@ -13,7 +13,6 @@ namespace {
 
 using schedule::Site;
 
-constexpr uint32_t kVersion = 1;
 // Parameters of AutoTVM's XGBTuner and SimulatedAnnealingOptimizer.
 constexpr int kPlan = 64;       // results until a new plan is made, and minimum size of a plan
 constexpr int kSteps = 500;     // maximum number of steps of a chain
@@ -85,7 +84,7 @@ class Top {
 class AnnealingSearch final : public HistorySearch {
  public:
   AnnealingSearch(SearchContext context, const AnnealingOptions& options)
-      : HistorySearch({options.name, kVersion}, std::move(context)), options_(options) {}
+      : HistorySearch(options.name, std::move(context)), options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -195,19 +194,6 @@ class AnnealingSearch final : public HistorySearch {
     site.Sample(rng, absl::MakeSpan(wanted).subspan(site.begin, site.count));
     absl::StatusOr<std::vector<int64_t>> fitted = Fit(space, wanted, rng);
     return fitted.ok() ? Point{point.space, *std::move(fitted)} : point;
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    WritePoints(writer, chains_);
-    WritePoints(writer, plan_);
-    writer.Add(taken_, planned_at_);
-  }
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(chains_, ReadPoints(reader, context()));
-    HONE_ASSIGN_OR_RETURN(plan_, ReadPoints(reader, context()));
-    HONE_RETURN_IF_ERROR(reader.Read(taken_, planned_at_));
-    if (taken_ <= plan_.size()) return absl::OkStatus();
-    return absl::InvalidArgumentError("the search state has a position beyond the end of its plan");
   }
 
   const AnnealingOptions options_;

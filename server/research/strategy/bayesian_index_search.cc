@@ -16,7 +16,6 @@ using cost_model::GaussianProcess;
 using cost_model::KernelInput;
 using schedule::Site;
 
-constexpr StateHeader kBayesianIndexState = {"bayesian-index", 1};
 // As in bayes_opt's regressor: unit variance after normalization, unit length scale, noise variance
 // 1e-6 (alpha).
 constexpr cost_model::Kernel kKernel = {.deviation = 1, .length = 1, .noise = 1e-3};
@@ -43,7 +42,7 @@ struct Logged {
 class BayesianIndexSearch final : public HistorySearch {
  public:
   explicit BayesianIndexSearch(SearchContext given)
-      : HistorySearch(kBayesianIndexState, std::move(given)), logs_(context().spaces.size()) {}
+      : HistorySearch("bayesian-index", std::move(given)), logs_(context().spaces.size()) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -164,31 +163,6 @@ class BayesianIndexSearch final : public HistorySearch {
       std::copy(values.begin(), values.end(), decisions.begin() + sites[s].begin);
     }
     return decisions;
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    for (const std::deque<Logged>& log : logs_) {
-      writer.Add<uint64_t>(log.size());
-      for (const Logged& each : log) {
-        writer.Add<uint32_t>(each.place.size());
-        for (const double coordinate : each.place) writer.Add(coordinate);
-        writer.Add(each.score);
-      }
-    }
-  }
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    for (std::deque<Logged>& log : logs_) {
-      log.clear();
-      HONE_ASSIGN_OR_RETURN(const uint64_t size, reader.Read<uint64_t>());
-      for (uint64_t i = 0; i < size; ++i) {
-        Logged& each = log.emplace_back();
-        HONE_ASSIGN_OR_RETURN(const uint32_t coordinates, reader.Read<uint32_t>());
-        for (uint32_t c = 0; c < coordinates; ++c)
-          HONE_RETURN_IF_ERROR(reader.Read(each.place.emplace_back()));
-        HONE_RETURN_IF_ERROR(reader.Read(each.score));
-      }
-    }
-    return absl::OkStatus();
   }
 
   SiteValues lists_;

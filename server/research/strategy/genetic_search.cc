@@ -13,7 +13,6 @@ namespace {
 
 using schedule::Site;
 
-constexpr StateHeader kGeneticState = {"genetic", 1};
 // Parameters of AutoTVM's GATuner.
 constexpr size_t kPopulation = 100;  // size of a generation; every member is measured
 constexpr int kElites = 3;           // best candidates that remain parents
@@ -22,8 +21,7 @@ constexpr int kMutations = 64;       // mutations of a known child before a draw
 
 class GeneticSearch final : public HistorySearch {
  public:
-  explicit GeneticSearch(SearchContext context)
-      : HistorySearch(kGeneticState, std::move(context)) {}
+  explicit GeneticSearch(SearchContext context) : HistorySearch("genetic", std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {
@@ -123,18 +121,6 @@ class GeneticSearch final : public HistorySearch {
     }
     absl::StatusOr<std::vector<int64_t>> fitted = Fit(space, wanted, rng);
     return fitted.ok() ? Point{point.space, *std::move(fitted)} : point;
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    WritePoints(writer, generation_);
-    writer.Add<uint64_t>(proposed_);
-  }
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(generation_, ReadPoints(reader, context()));
-    HONE_RETURN_IF_ERROR(reader.Read(proposed_));
-    if (proposed_ <= generation_.size()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "the search state has a position beyond the end of its generation");
   }
 
   std::vector<Point> generation_;  // the first generation grows while it is drawn

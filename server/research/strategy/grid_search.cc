@@ -8,14 +8,13 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kGridState = {"grid", 1};
 // Maximum number of vectors that are examined for one candidate.
 constexpr int kGridSteps = 100000;
 
 class GridSearch final : public HistorySearch {
  public:
   explicit GridSearch(SearchContext given)
-      : HistorySearch(kGridState, std::move(given)), cursors_(context().spaces.size()) {}
+      : HistorySearch("grid", std::move(given)), cursors_(context().spaces.size()) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {
@@ -42,20 +41,6 @@ class GridSearch final : public HistorySearch {
       if (added) return true;
     }
     return false;
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    writer.Add(turn_);
-    for (size_t s = 0; s < cursors_.size(); ++s) cursors_[s].Save(static_cast<int>(s), writer);
-  }
-
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_RETURN_IF_ERROR(reader.Read(turn_));
-    for (size_t s = 0; s < cursors_.size(); ++s) {
-      cursors_[s] = VectorCursor();
-      HONE_RETURN_IF_ERROR(cursors_[s].Restore(context(), static_cast<int>(s), lists_, reader));
-    }
-    return absl::OkStatus();
   }
 
   SiteValues lists_;

@@ -16,7 +16,6 @@ namespace {
 using cost_model::GaussianProcess;
 using cost_model::KernelInput;
 
-constexpr StateHeader kBayesianState = {"bayesian", 1};
 constexpr int kFitted = 128;        // maximum number of results in the process of a design space
 constexpr int kPool = 128;          // candidates per design space from which a batch is picked
 constexpr int kCentres = 4;         // best results per design space that are centres of its region
@@ -42,7 +41,7 @@ bool IsMorePromising(const Member& a, const Member& b) {
 class BayesianSearch final : public HistorySearch {
  public:
   explicit BayesianSearch(SearchContext context)
-      : HistorySearch(kBayesianState, std::move(context),
+      : HistorySearch("bayesian", std::move(context),
                       cost_model::MakeModel(cost_model::kAnalyticModel)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(

@@ -11,7 +11,6 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kDropletState = {"droplet", 1};
 constexpr int kStarts = 32;            // draws from an untried space; the best one is a start
 constexpr size_t kCombinedHops = 512;  // maximum number of hops of two decisions
 constexpr int kMostSteps = 8;          // maximum number of steps of a hop
@@ -25,7 +24,7 @@ constexpr int kSamples = 3;
 class DropletSearch final : public HistorySearch {
  public:
   DropletSearch(SearchContext context, bool draft)
-      : HistorySearch(kDropletState, std::move(context),
+      : HistorySearch("droplet", std::move(context),
                       draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(

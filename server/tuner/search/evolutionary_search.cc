@@ -13,7 +13,6 @@
 namespace hone::search {
 namespace {
 
-constexpr uint32_t kStateVersion = 1;
 constexpr int kGenerations = 3;         // including the first
 constexpr double kMeasuredShare = 0.2;  // of the first generation
 constexpr int kRandomSeeds = 50;        // minimum number of draws in the first generation
@@ -23,7 +22,7 @@ constexpr int kRetries = 3;             // attempts to breed a child that is new
 class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch({options.name, kStateVersion}, std::move(context),
+      : HistorySearch(options.name, std::move(context),
                       options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
         options_(options) {}
 
@@ -62,12 +61,6 @@ class EvolutionarySearch final : public HistorySearch {
     absl::flat_hash_set<Digest> keys;
     std::vector<Scored> pool;
   };
-
-  void SaveMore(cost_model::ByteWriter& writer) const override { WritePoints(writer, survivors_); }
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    HONE_ASSIGN_OR_RETURN(survivors_, ReadPoints(reader, context()));
-    return absl::OkStatus();
-  }
 
   std::vector<Point> FirstGeneration(Rng& rng) {
     const auto population = static_cast<size_t>(context().population);

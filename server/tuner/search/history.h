@@ -10,7 +10,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/point.h"
 
@@ -69,11 +68,6 @@ class History {
   // results keep the order of entries().
   std::vector<const Entry*> Best(size_t limit) const;
 
-  void Save(cost_model::ByteWriter& writer) const;
-  // REQUIRES: the history has no entries. InvalidArgument: the state is damaged or was saved for
-  // other design spaces.
-  absl::Status Restore(cost_model::ByteReader& reader);
-
  private:
   Entry& At(const Point& point);
 
@@ -85,15 +79,6 @@ class History {
   std::vector<int> tried_;  // number of entries per space
   size_t fresh_ = 0;        // entries from this index on may have no evaluation
 };
-
-// Functions that write and read points in saved states.
-void WritePoint(cost_model::ByteWriter& writer, const Point& point);
-void WritePoints(cost_model::ByteWriter& writer, absl::Span<const Point> points);
-// InvalidArgument: the bytes are damaged, the context does not have the design space, or the number
-// of decisions is wrong.
-absl::StatusOr<Point> ReadPoint(cost_model::ByteReader& reader, const SearchContext& context);
-absl::StatusOr<std::vector<Point>> ReadPoints(cost_model::ByteReader& reader,
-                                              const SearchContext& context);
 
 }  // namespace hone::search
 

@@ -6,32 +6,13 @@
 
 namespace hone::search {
 
-HistorySearch::HistorySearch(StateHeader header, SearchContext context,
+HistorySearch::HistorySearch(absl::string_view name, SearchContext context,
                              std::unique_ptr<const cost_model::CostModel> draft)
-    : header_(header),
+    : name_(name),
       context_(std::move(context)),
       draft_(std::move(draft)),
       history_(&context_),
       evaluator_(&context_, draft_.get()) {}
-
-std::string HistorySearch::Save() const {
-  cost_model::ByteWriter writer;
-  history_.Save(writer);
-  SaveMore(writer);
-  return EncodeState(header_, std::move(writer).Finish());
-}
-
-absl::Status HistorySearch::Restore(absl::string_view state) {
-  HONE_ASSIGN_OR_RETURN(const absl::string_view payload, DecodeState(header_, state));
-  History restored(&context_);
-  cost_model::ByteReader reader(payload);
-  HONE_RETURN_IF_ERROR(restored.Restore(reader));
-  HONE_RETURN_IF_ERROR(RestoreMore(reader));
-  if (reader.remaining() != 0)
-    return absl::InvalidArgumentError("the search state has extra bytes at its end");
-  history_ = std::move(restored);
-  return absl::OkStatus();
-}
 
 absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
                                                          const cost_model::CostModel* model,

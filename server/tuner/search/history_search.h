@@ -11,20 +11,17 @@
 #include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/history.h"
 #include "server/tuner/search/ranking.h"
-#include "server/tuner/search/saved_state.h"
 #include "server/tuner/search/search_strategy.h"
 #include "server/tuner/search/unseen.h"
 
 namespace hone::search {
 
-// The base class of strategies. It holds a history and an evaluator, scores candidates with a
-// Ranking, and saves the history together with the state that the strategy adds.
+// The base class of strategies. It holds a history and an evaluator, and scores candidates with a
+// Ranking.
 class HistorySearch : public SearchStrategy {
  public:
-  absl::string_view name() const final { return header_.name; }
+  absl::string_view name() const final { return name_; }
   void Tell(absl::Span<const Measured> results) override { history_.Tell(results); }
-  std::string Save() const final;
-  absl::Status Restore(absl::string_view state) final;
 
  protected:
   // The state of one Propose.
@@ -39,7 +36,7 @@ class HistorySearch : public SearchStrategy {
   };
 
   // `draft`: the model that ranks candidates until there are results; may be null.
-  HistorySearch(StateHeader header, SearchContext context,
+  HistorySearch(absl::string_view name, SearchContext context,
                 std::unique_ptr<const cost_model::CostModel> draft = nullptr);
 
   // Begins a Propose of n candidates: refreshes the history and makes evaluations contain the
@@ -67,17 +64,12 @@ class HistorySearch : public SearchStrategy {
   // Appends a uniform draw from a space. Returns false if no legal vector was found.
   bool Sample(int space, Rng& rng, std::vector<Point>& points) const;
 
-  // Saves and restores the state that a strategy has besides the history. InvalidArgument: the
-  // state is damaged or was saved for other design spaces.
-  virtual void SaveMore(cost_model::ByteWriter&) const {}
-  virtual absl::Status RestoreMore(cost_model::ByteReader&) { return absl::OkStatus(); }
-
   const SearchContext& context() const { return context_; }
   History& history() { return history_; }
   Evaluator& evaluator() { return evaluator_; }
 
  private:
-  const StateHeader header_;
+  const absl::string_view name_;
   const SearchContext context_;
   const std::unique_ptr<const cost_model::CostModel> draft_;
   History history_;

@@ -11,7 +11,6 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kPortfolioState = {"portfolio", 1};
 // Rounds of proposals per batch. Later rounds fill the slots of proposals that were duplicates.
 constexpr int kRounds = 3;
 constexpr double kMemory = 0.9;  // earlier rewards are multiplied by this when new results arrive
@@ -39,7 +38,7 @@ struct Pending {
 class PortfolioSearch final : public HistorySearch {
  public:
   explicit PortfolioSearch(SearchContext given)
-      : HistorySearch(kPortfolioState, std::move(given)),
+      : HistorySearch("portfolio", std::move(given)),
         strategies_{MakeEvolutionarySearch(context(), {.draft = true}),
                     MakeBayesianSearch(context()), MakeDropletSearch(context(), /*draft=*/true)} {}
 
@@ -130,35 +129,6 @@ class PortfolioSearch final : public HistorySearch {
     }
     const std::vector<const History::Entry*> best = history().Best(1);
     if (!best.empty()) best_ns_ = best[0]->latency_ns;
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    for (const auto& strategy : strategies_) writer.Add(strategy->Save());
-    for (const Earned& earned : earned_) writer.Add(earned.won, earned.lost);
-    writer.Add(best_ns_, pending_.size());
-    for (const Pending& each : pending_) {
-      WritePoint(writer, each.point);
-      writer.Add(each.arm);
-    }
-  }
-
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    for (const auto& strategy : strategies_) {
-      HONE_ASSIGN_OR_RETURN(const absl::string_view state, reader.Read<absl::string_view>());
-      HONE_RETURN_IF_ERROR(strategy->Restore(state));
-    }
-    for (Earned& earned : earned_) HONE_RETURN_IF_ERROR(reader.Read(earned.won, earned.lost));
-    uint64_t count = 0;
-    HONE_RETURN_IF_ERROR(reader.Read(best_ns_, count));
-    pending_.clear();
-    for (uint64_t i = 0; i < count; ++i) {
-      Pending& each = pending_.emplace_back();
-      HONE_ASSIGN_OR_RETURN(each.point, ReadPoint(reader, context()));
-      HONE_RETURN_IF_ERROR(reader.Read(each.arm));
-      if (each.arm >= kArms)
-        return absl::InvalidArgumentError("the search state has an invalid strategy number");
-    }
-    return absl::OkStatus();
   }
 
   std::array<std::unique_ptr<SearchStrategy>, kArms> strategies_;

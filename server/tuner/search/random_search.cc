@@ -7,11 +7,9 @@
 namespace hone::search {
 namespace {
 
-constexpr StateHeader kRandomState = {"random", 1};
-
 class RandomSearch final : public HistorySearch {
  public:
-  explicit RandomSearch(SearchContext context) : HistorySearch(kRandomState, std::move(context)) {}
+  explicit RandomSearch(SearchContext context) : HistorySearch("random", std::move(context)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(int n, uint64_t event,
                                                          const cost_model::CostModel*) override {

@@ -73,11 +73,6 @@ class SearchStrategy {
   // before the first Propose. Candidates of other spaces and candidates with illegal decisions are
   // ignored. A latency that is not finite and positive counts as a failure.
   virtual void Tell(absl::Span<const Measured> results) = 0;
-
-  // Saves and restores the state between calls, for recovery after a crash. InvalidArgument: the
-  // state is damaged, or was saved by another strategy or version or for other design spaces.
-  virtual std::string Save() const = 0;
-  virtual absl::Status Restore(absl::string_view state) = 0;
 };
 
 // Creates a strategy by its registered name. NotFound: the name is unknown; the message lists the

@@ -9,7 +9,6 @@
 namespace hone::search {
 namespace {
 
-constexpr uint32_t kStateVersion = 1000;  // greater than the versions of the inner strategies
 // The inner strategy may propose a candidate that was proposed as a seed, once per seed. It is then
 // asked again.
 constexpr int kRounds = kMostSeeds + 1;
@@ -18,8 +17,7 @@ constexpr int64_t kProposalsPerSeed = 4;
 class SeededSearch final : public HistorySearch {
  public:
   SeededSearch(SearchContext context, std::unique_ptr<SearchStrategy> inner)
-      : HistorySearch({inner->name(), kStateVersion}, std::move(context)),
-        inner_(std::move(inner)) {}
+      : HistorySearch(inner->name(), std::move(context)), inner_(std::move(inner)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -63,16 +61,6 @@ class SeededSearch final : public HistorySearch {
     if (decisions != (*space)->decision_count() || !(*space)->IsLegal(candidate.decisions))
       return false;
     return Add({static_cast<int>(space - spaces.begin()), candidate.decisions}, call);
-  }
-
-  void SaveMore(cost_model::ByteWriter& writer) const override {
-    writer.Add(next_seed_, proposed_seeds_, proposals_, inner_->Save());
-  }
-
-  absl::Status RestoreMore(cost_model::ByteReader& reader) override {
-    absl::string_view state;
-    HONE_RETURN_IF_ERROR(reader.Read(next_seed_, proposed_seeds_, proposals_, state));
-    return inner_->Restore(state);
   }
 
   const std::unique_ptr<SearchStrategy> inner_;

@@ -94,25 +94,4 @@ void VectorCursor::Enter(const space::DesignSpace& space, absl::Span<const int64
   sites_ = std::move(decider.sites);
 }
 
-void VectorCursor::Save(int number, cost_model::ByteWriter& writer) const {
-  writer.Add<uint32_t>((begun_ ? 1 : 0) | (done_ ? 2 : 0));
-  if (begun_) WritePoint(writer, {number, decisions_});
-}
-
-absl::Status VectorCursor::Restore(const SearchContext& context, int number, SiteValues& lists,
-                                   cost_model::ByteReader& reader) {
-  HONE_ASSIGN_OR_RETURN(const uint32_t flags, reader.Read<uint32_t>());
-  begun_ = flags & 1;
-  done_ = flags >> 1 & 1;
-  if (!begun_) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(Point point, ReadPoint(reader, context));
-  const space::DesignSpace& space = *context.spaces[number];
-  if (space.only().has_value()) {
-    decisions_ = std::move(point.decisions);
-  } else {
-    Enter(space, point.decisions, lists);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace hone::search

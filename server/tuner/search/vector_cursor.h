@@ -19,12 +19,6 @@ class VectorCursor {
   // REQUIRES: the last Advance returned true.
   const std::vector<int64_t>& decisions() const { return decisions_; }
 
-  // Writes and reads the position in saved states. `number`: the index of the space in the context.
-  // Returns the errors of ReadPoint.
-  void Save(int number, cost_model::ByteWriter& writer) const;
-  absl::Status Restore(const SearchContext& context, int number, SiteValues& lists,
-                       cost_model::ByteReader& reader);
-
  private:
   // Moves to the first vector that begins with `prefix`.
   void Enter(const space::DesignSpace& space, absl::Span<const int64_t> prefix, SiteValues& lists);

@@ -110,41 +110,6 @@ TEST_P(StrategyTest, ThreadsDoNotChangeTheCandidates) {
   EXPECT_EQ(Run(spaces, *one, first_learner, 3), Run(spaces, *four, second_learner, 3));
 }
 
-TEST_P(StrategyTest, RestoredStrategyContinuesIdentically) {
-  const TestSpaces spaces = MatmulSpaces();
-  Learner learner(&spaces), restored_learner(&spaces);
-  const auto strategy = Create(spaces);
-  Run(spaces, *strategy, learner, 3);
-  Run(spaces, *Create(spaces), restored_learner, 3);
-  const std::string state = strategy->Save();
-  const auto restored = Create(spaces);
-  ASSERT_TRUE(restored->Restore(state).ok());
-  EXPECT_EQ(restored->Save(), state);
-  EXPECT_EQ(Run(spaces, *strategy, learner, 3, /*event=*/3),
-            Run(spaces, *restored, restored_learner, 3, /*event=*/3));
-}
-
-TEST_P(StrategyTest, RejectsForeignStates) {
-  const TestSpaces spaces = MatmulSpaces(), others = TinySpace(8);
-  Learner learner(&spaces);
-  const auto strategy = Create(spaces);
-  Run(spaces, *strategy, learner, 2);
-  const std::string state = strategy->Save();
-  std::vector<std::string> bad = {"", "x", state.substr(0, state.size() / 2), state + "x",
-                                  Create(others)->Save()};
-  for (size_t at = 0; at < state.size(); at += state.size() / 16 + 1) {
-    bad.push_back(state);
-    bad.back()[at] ^= 0x21;
-  }
-  for (const std::string& name : SearchStrategyNames()) {
-    if (name != GetParam()) bad.push_back((*CreateSearchStrategy(name, spaces.Context(7)))->Save());
-  }
-  for (const std::string& bytes : bad) {
-    EXPECT_EQ(strategy->Restore(bytes).code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(strategy->Save(), state);
-  }
-}
-
 TEST_P(StrategyTest, ProposesLegalCandidatesWithDifferentPrograms) {
   const TestSpaces spaces = MatmulSpaces();
   Learner learner(&spaces);
@@ -300,25 +265,6 @@ TEST_P(SeededStrategyTest, EveryFourthSingleProposalIsASeed) {
   }
   EXPECT_EQ(all[0], seeds[0]);
   EXPECT_EQ(all[4], seeds[1]);
-}
-
-TEST_P(SeededStrategyTest, RestoredStrategyContinuesIdentically) {
-  const TestSpaces spaces = MatmulSpaces();
-  const Candidates seeds = Drawn(spaces, 6);
-  Learner learner(&spaces), restored_learner(&spaces);
-  const auto strategy = Create(spaces, seeds);
-  Run(spaces, *strategy, learner, 1);
-  Run(spaces, *Create(spaces, seeds), restored_learner, 1);
-  const std::string state = strategy->Save();
-  const auto restored = Create(spaces, seeds);
-  ASSERT_TRUE(restored->Restore(state).ok());
-  EXPECT_EQ(restored->Save(), state);
-  EXPECT_EQ(Run(spaces, *strategy, learner, 2, /*event=*/1),
-            Run(spaces, *restored, restored_learner, 2, /*event=*/1));
-  // The state of a search without seeds does not fit, in either direction.
-  EXPECT_EQ(Create(spaces, {})->Restore(state).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(strategy->Restore(Create(spaces, {})->Save()).code(),
-            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_P(SeededStrategyTest, ExhaustedSpaceEnds) {
