@@ -57,6 +57,23 @@ void Merge(Program& program, std::vector<Interval>& region, const Block& block,
   }
 }
 
+// Marks the inputs that nodes below `id` read.
+void MarkReads(const Program& program, NodeId id, const std::vector<BufferId>& inputs,
+               std::vector<bool>& reads) {
+  const Node& node = program.node(id);
+  if (node.kind == Node::Kind::kBlock) {
+    const auto mark = [&](ExprId value) {
+      program.pool.VisitLoads(value, [&](const Expr& load) {
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          if (program.buffers[load.buffer].tensor == inputs[i]) reads[i] = true;
+        }
+      });
+    };
+    for (const ExprId value : program.blocks[node.block].values) mark(value);
+  }
+  for (const NodeId child : node.children) MarkReads(program, child, inputs, reads);
+}
+
 }  // namespace
 
 Interval IntervalOf(Program& program, const Index& index, absl::FunctionRef<bool(AtomId)> inner,
@@ -146,6 +163,17 @@ std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId sc
     Merge(program, region, block, block.indices, inner);
   }
   return region;
+}
+
+std::vector<bool> InputsThatRunReads(const Program& program) {
+  const Workload& workload = program.workload();
+  const std::vector<BufferId> inputs = workload.Inputs();
+  std::vector<bool> reads;
+  for (const BufferId id : inputs) reads.push_back(!workload.tensors[id].constant);
+  for (const NodeId kernel : program.kernels) {
+    if (program.node(kernel).name != kPrepackKernel) MarkReads(program, kernel, inputs, reads);
+  }
+  return reads;
 }
 
 }  // namespace hone::ir

@@ -30,6 +30,11 @@ Interval Union(Program& program, const Interval& a, const Interval& b);
 std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope);
 std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId scope);
 
+// Returns for each input of a program's workload whether the program reads it outside of its
+// prepack kernel. The other inputs are constants, of which it reads only the packed form. Inputs
+// that are not constant count as read.
+std::vector<bool> InputsThatRunReads(const Program& program);
+
 }  // namespace hone::ir
 
 #endif  // HONE_COMMON_IR_REGION_H_

@@ -11,7 +11,7 @@ namespace hone::record {
 namespace {
 
 constexpr absl::string_view kMagic = "HONEKERN";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr absl::string_view kElfMagic =
     "\x7f"
     "ELF";
@@ -19,7 +19,8 @@ constexpr absl::string_view kElfMagic =
 constexpr absl::string_view kGpuMagic = "HONEGPU1\n";
 
 constexpr std::array kSections = {&Artifact::shared_object, &Artifact::object,  &Artifact::workload,
-                                  &Artifact::trace,         &Artifact::program, &Artifact::target};
+                                  &Artifact::trace,         &Artifact::program, &Artifact::target,
+                                  &Artifact::reads};
 constexpr size_t kHeaderBytes = kMagic.size() + 4 + 4 + 8 * kSections.size();
 
 void AppendInteger(std::string& out, uint64_t value, int bytes) {
@@ -41,6 +42,22 @@ absl::Status Refuse(absl::string_view why) {
 
 bool HoldsGpuModule(const Artifact& artifact) {
   return absl::StartsWith(artifact.shared_object, kGpuMagic);
+}
+
+std::string ReadsText(const std::vector<bool>& reads) {
+  std::string text;
+  for (const bool read : reads) text.push_back(read ? '1' : '0');
+  return text;
+}
+
+absl::StatusOr<std::vector<bool>> InputsRead(const Artifact& artifact, size_t inputs) {
+  if (artifact.reads.size() != inputs) {
+    return Refuse(absl::StrCat("it says what a run reads of ", artifact.reads.size(),
+                               " inputs, and its workload has ", inputs));
+  }
+  std::vector<bool> reads;
+  for (const char read : artifact.reads) reads.push_back(read == '1');
+  return reads;
 }
 
 std::string EncodeArtifact(const Artifact& artifact) {
@@ -75,6 +92,9 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   if (!rest.empty()) return Refuse(absl::StrCat(rest.size(), " bytes follow its last section"));
   if (!absl::StartsWith(artifact.shared_object, kElfMagic) && !HoldsGpuModule(artifact)) {
     return Refuse("its shared object is not an ELF file, nor a module for a GPU");
+  }
+  if (artifact.reads.find_first_not_of("01") != std::string::npos) {
+    return Refuse("it does not say which inputs a run reads");
   }
   return artifact;
 }

@@ -2,6 +2,7 @@
 #define HONE_COMMON_RECORD_ARTIFACT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,11 +22,18 @@ struct Artifact {
   std::string object;    // the ELF object file that the shared object was linked from, or ""
   std::string workload;  // text form
   std::string trace;     // text form with its decisions
-  std::string program;   // readable form, for people
+  std::string program;   // text form, for people
   std::string target;    // text form
+  // Whether a run reads each input of the workload ('1'), or only the prepack function does ('0').
+  std::string reads;
 
   friend bool operator==(const Artifact&, const Artifact&) = default;
 };
+
+// The form of Artifact::reads.
+std::string ReadsText(const std::vector<bool>& reads);
+// Returns Artifact::reads. InvalidArgument: the artifact does not have `inputs` inputs.
+absl::StatusOr<std::vector<bool>> InputsRead(const Artifact& artifact, size_t inputs);
 
 inline constexpr size_t kMaxArtifactBytes = 64 << 20;
 

@@ -1,8 +1,8 @@
 // A workload, a line "program", and a program's text: refused with line and column, or read back as
 // the same program.
-#include "common/ir/program_parser.h"
 #include "common/ir/workload_parser.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/oracles/program_parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hone;

@@ -1,9 +1,9 @@
 // A trace file is refused or can be read back. Its replay fails or gives a program; the canonical
 // text gives the same program, whose text can be read back.
 #include "common/base/rng.h"
-#include "common/ir/program_parser.h"
 #include "common/schedule/replay.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/oracles/program_parser.h"
 
 namespace {
 

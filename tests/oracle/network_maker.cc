@@ -14,6 +14,7 @@
 #include "client/network/plan/runner.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "common/ir/region.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
 #include "server/tuner/space/generate.h"
@@ -59,7 +60,8 @@ absl::StatusOr<network::NetworkKernel> MakeKernel(const ir::Workload& workload,
                               .object = std::move(code.bytes),
                               .workload = workload.ToText(),
                               .program = program.ToText(),
-                              .target = target.ToText()});
+                              .target = target.ToText(),
+                              .reads = record::ReadsText(ir::InputsThatRunReads(program))});
 }
 
 }  // namespace

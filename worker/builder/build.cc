@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
 #include "common/ir/reference_workload.h"
+#include "common/ir/region.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/schedule/default_schedule.h"
@@ -102,12 +103,14 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   failure.outcome = Outcome::kDeviceLost;
   // Artifacts for GPUs keep sources instead of an object file; for OpenCL, the binary has them.
   if (code->format != codegen::kElfObject) code->bytes = std::move(finished->sources);
-  const std::string artifact = record::EncodeArtifact({.shared_object = std::move(finished->binary),
-                                                       .object = std::move(code->bytes),
-                                                       .workload = source.workload->ToText(),
-                                                       .trace = source.trace,
-                                                       .program = source.program.ToText(),
-                                                       .target = target.ToText()});
+  const std::string artifact =
+      record::EncodeArtifact({.shared_object = std::move(finished->binary),
+                              .object = std::move(code->bytes),
+                              .workload = source.workload->ToText(),
+                              .trace = source.trace,
+                              .program = source.program.ToText(),
+                              .target = target.ToText(),
+                              .reads = record::ReadsText(ir::InputsThatRunReads(source.program))});
   response.artifact_digest = DigestOf(artifact).ToHex();
   HONE_RETURN_IF_ERROR(
       WriteFileAtomically(absl::StrCat(request.artifact_dir, "/", response.artifact_digest),

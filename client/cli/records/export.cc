@@ -117,8 +117,8 @@ std::vector<std::string> WordsOf(const std::vector<WorkloadArgument>& arguments)
   return words;
 }
 
-absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const target::Target& target,
-                                            const client::Best& best,
+absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const ir::Workload& workload,
+                                            const target::Target& target, const client::Best& best,
                                             const record::Artifact& artifact) {
   client::KernelFacts facts;
   facts.name = naming.files;
@@ -126,8 +126,7 @@ absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const target::
   facts.cpu_features = absl::StrJoin(target.features, " ");
   facts.latency_ns = client::LatencyNs(best);
   facts.gflops = best.gflops;
-  HONE_ASSIGN_OR_RETURN(facts.reads,
-                        client::InputsThatRunReads(artifact.workload, artifact.program));
+  HONE_ASSIGN_OR_RETURN(facts.reads, record::InputsRead(artifact, workload.Inputs().size()));
   facts.accepts_null = absl::StrContains(artifact.object, target::kUsesSymbol);
   return facts;
 }
@@ -159,7 +158,8 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
                      SuggestedCommandForTarget("revalidate"), " builds it again"));
   }
   HONE_ASSIGN_OR_RETURN(std::string object, client::RenameFunctions(artifact.object, naming.files));
-  HONE_ASSIGN_OR_RETURN(const client::KernelFacts facts, FactsOf(naming, target, best, artifact));
+  HONE_ASSIGN_OR_RETURN(const client::KernelFacts facts,
+                        FactsOf(naming, argument.workload, target, best, artifact));
   // The measured file has functions of the same names as that of every other kernel.
   HONE_ASSIGN_OR_RETURN(std::string shared_object, LinkObjects(naming.files, {object}, scratch));
   Files files{{naming.files + ".so", std::move(shared_object)},
@@ -188,7 +188,7 @@ absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& n
                                .latency_ns = client::LatencyNs(best),
                                .gflops = best.gflops};
   HONE_ASSIGN_OR_RETURN(facts.reads,
-                        client::InputsThatRunReads(artifact.workload, artifact.program));
+                        record::InputsRead(artifact, argument.workload.Inputs().size()));
   const std::string& name = naming.files;
   Files files{{name + ".json", module.LaunchesAsJson() + "\n"},
               {name + ".h", client::GpuKernelHeader(argument.workload, module, facts)},

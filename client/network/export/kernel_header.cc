@@ -11,7 +11,6 @@
 #include "absl/strings/str_replace.h"
 #include "client/network/export/c_text.h"
 #include "common/base/status_macros.h"
-#include "common/ir/program_parser.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/kernel_abi.h"
 
@@ -69,43 +68,7 @@ HoneRuntime hone_threads(int32_t threads);
 #endif
 )";
 
-// Marks the inputs that nodes below `id` read.
-void MarkReads(const ir::Program& program, ir::NodeId id, const std::vector<ir::BufferId>& inputs,
-               std::vector<bool>& reads) {
-  const ir::Node& node = program.node(id);
-  if (node.kind == ir::Node::Kind::kBlock) {
-    const auto mark = [&](ir::ExprId value) {
-      program.pool.VisitLoads(value, [&](const ir::Expr& load) {
-        for (size_t i = 0; i < inputs.size(); ++i) {
-          if (program.buffers[load.buffer].tensor == inputs[i]) reads[i] = true;
-        }
-      });
-    };
-    for (const ir::ExprId value : program.blocks[node.block].values) mark(value);
-  }
-  for (const ir::NodeId child : node.children) MarkReads(program, child, inputs, reads);
-}
-
 }  // namespace
-
-std::vector<bool> InputsThatRunReads(const ir::Program& program) {
-  const ir::Workload& workload = program.workload();
-  const std::vector<ir::BufferId> inputs = workload.Inputs();
-  std::vector<bool> reads;
-  for (const ir::BufferId id : inputs) reads.push_back(!workload.tensors[id].constant);
-  for (const ir::NodeId kernel : program.kernels) {
-    if (program.node(kernel).name != ir::kPrepackKernel) MarkReads(program, kernel, inputs, reads);
-  }
-  return reads;
-}
-
-absl::StatusOr<std::vector<bool>> InputsThatRunReads(const std::string& workload,
-                                                     const std::string& program) {
-  HONE_ASSIGN_OR_RETURN(ir::Workload read, ir::ParseWorkload(workload));
-  const auto shared = std::make_shared<const ir::Workload>(std::move(read));
-  HONE_ASSIGN_OR_RETURN(const ir::Program parsed, ir::ParseProgram(shared, program));
-  return InputsThatRunReads(parsed);
-}
 
 std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts) {
   const std::string prefix = MacroPrefix(CIdentifier(facts.name));

@@ -17,20 +17,11 @@ struct KernelFacts {
   std::string cpu_features;  // required CPU features, human-readable
   double latency_ns = 0;     // 0: unknown
   double gflops = 0;
-  // Whether run reads each input (InputsThatRunReads); empty: it may read all.
+  // Whether run reads each input (record::InputsRead); empty: it may read all.
   std::vector<bool> reads;
   // Whether the pointers of inputs that run does not read may be null (target::kUsesSymbol).
   bool accepts_null = false;
 };
-
-// Returns for each input of a program's workload whether the program reads it outside of its
-// prepack kernel. The other inputs are constants, of which it reads only the packed form. Inputs
-// that are not constant count as read.
-std::vector<bool> InputsThatRunReads(const ir::Program& program);
-// The same for the texts of a workload and of its program. Errors as for ir::ParseWorkload and
-// ir::ParseProgram.
-absl::StatusOr<std::vector<bool>> InputsThatRunReads(const std::string& workload,
-                                                     const std::string& program);
 
 // A C and C++ header for a kernel that follows common/target/kernel_abi.h. It declares the
 // functions, defines the type, shape, strides, size and index of every buffer and the alignment,

@@ -3,10 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/export/kernel_header.h"
 #include "common/base/status_macros.h"
-#include "common/ir/program.h"
-#include "common/ir/program_parser.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/target.h"
@@ -46,14 +43,12 @@ absl::Status ReadForGpu(const record::Artifact& artifact, const ir::Workload& wo
 absl::StatusOr<NetworkKernel> LoadKernel(const record::Artifact& artifact) {
   NetworkKernel kernel{.object = artifact.object};
   HONE_ASSIGN_OR_RETURN(kernel.target, target::Target::FromText(artifact.target));
-  HONE_ASSIGN_OR_RETURN(ir::Workload workload, ir::ParseWorkload(artifact.workload));
-  const auto shared = std::make_shared<const ir::Workload>(std::move(workload));
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(artifact.workload));
   HONE_RETURN_IF_ERROR(kernel.target.kind == target::Kind::kCpu
                            ? LoadForCpu(artifact, kernel)
-                           : ReadForGpu(artifact, *shared, kernel));
-  HONE_ASSIGN_OR_RETURN(const ir::Program program, ir::ParseProgram(shared, artifact.program));
-  kernel.reads = kernel.packed_bytes > 0 ? client::InputsThatRunReads(program)
-                                         : std::vector<bool>(shared->Inputs().size(), true);
+                           : ReadForGpu(artifact, workload, kernel));
+  HONE_ASSIGN_OR_RETURN(kernel.reads, record::InputsRead(artifact, workload.Inputs().size()));
+  if (kernel.packed_bytes == 0) kernel.reads.assign(kernel.reads.size(), true);
   return kernel;
 }
 

@@ -9,6 +9,7 @@
 #include "client/network/plan/partition_options.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/ir/region.h"
 #include "common/schedule/default_schedule.h"
 #include "gtest/gtest.h"
 #include "server/tuner/space/generate.h"
@@ -73,7 +74,8 @@ absl::StatusOr<NetworkKernel> MakeKernel(const ir::Workload& workload,
                      .object = std::move(code.bytes),
                      .workload = workload.ToText(),
                      .program = program.ToText(),
-                     .target = options.target.ToText()});
+                     .target = options.target.ToText(),
+                     .reads = record::ReadsText(ir::InputsThatRunReads(program))});
 }
 
 ir::Scalars SmallIntegers(const graph::TensorType& type, int seed) {

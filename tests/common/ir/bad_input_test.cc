@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/ir/program_parser.h"
 #include "common/ir/text_mark.h"
 #include "common/ir/workload_parser.h"
+#include "tests/oracles/program_parser.h"
 
 namespace hone::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/ir/program_parser.h"
+#include "tests/oracles/program_parser.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,8 @@ Artifact Some() {
           .workload = "workload matmul",
           .trace = "trace",
           .program = "program",
-          .target = "target"};
+          .target = "target",
+          .reads = "101"};
 }
 
 std::string Refusal(absl::string_view bytes) {
@@ -53,6 +54,16 @@ TEST(ArtifactTest, ErrorsNameTheCause) {
   Artifact no_elf = Some();
   no_elf.shared_object = "MZ";
   EXPECT_THAT(Refusal(EncodeArtifact(no_elf)), HasSubstr("not an ELF"));
+  Artifact unknown_reads = Some();
+  unknown_reads.reads = "1x1";
+  EXPECT_THAT(Refusal(EncodeArtifact(unknown_reads)), HasSubstr("which inputs a run reads"));
+}
+
+TEST(ArtifactTest, SaysWhichInputsARunReads) {
+  EXPECT_EQ(ReadsText({true, false, true}), "101");
+  EXPECT_EQ(*InputsRead(Some(), 3), (std::vector<bool>{true, false, true}));
+  EXPECT_THAT(std::string(InputsRead(Some(), 2).status().message()),
+              HasSubstr("what a run reads of 3 inputs, and its workload has 2"));
 }
 
 TEST(ArtifactTest, HoldsModulesForGpus) {

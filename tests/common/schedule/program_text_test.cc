@@ -12,10 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
-#include "common/ir/program_parser.h"
 #include "common/schedule/replay.h"
 #include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/seed_range.h"
+#include "tests/oracles/program_parser.h"
 
 namespace hone::schedule {
 namespace {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/interpreter.h"
-#include "common/ir/program_parser.h"
 #include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/rewrite/rewrite.h"
@@ -23,6 +22,7 @@
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/common/schedule/shrink.h"
+#include "tests/oracles/program_parser.h"
 
 namespace hone::schedule {
 namespace {

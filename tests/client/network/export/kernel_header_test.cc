@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/network/export/c_text.h"
+#include "common/ir/region.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "common/schedule/replay.h"
@@ -156,10 +157,8 @@ TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
                                         trace->parsed.trace, trace->parsed.decisions);
   ASSERT_TRUE(program.ok()) << program.status();
   KernelFacts facts = Facts("w");
-  const auto reads = InputsThatRunReads(workload->ToText(), program->ToText());
-  ASSERT_TRUE(reads.ok()) << reads.status();
-  EXPECT_EQ(*reads, (std::vector<bool>{true, false, true}));
-  facts.reads = *reads;
+  facts.reads = ir::InputsThatRunReads(*program);
+  EXPECT_EQ(facts.reads, (std::vector<bool>{true, false, true}));
   const std::string header = KernelHeader(*workload, facts);
   EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
                                 "its memory may be freed, but its pointer must stay aligned"));

@@ -14,6 +14,7 @@
 #include "client/network/graph/node_view.h"
 #include "common/base/status_macros.h"
 #include "common/ir/interpreter.h"
+#include "common/ir/region.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "common/target/kernel_abi.h"
@@ -83,7 +84,7 @@ int CallWithNull(const ir::Workload& workload, const ir::Program& program) {
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   if (!kernel.ok()) return 0;
   const target::KernelLibrary& library = (*kernel)->library();
-  const std::vector<bool> reads = client::InputsThatRunReads(program);
+  const std::vector<bool> reads = ir::InputsThatRunReads(program);
 
   std::vector<ir::Scalars> inputs;
   Call call;

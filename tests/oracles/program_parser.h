@@ -1,5 +1,5 @@
-#ifndef HONE_COMMON_IR_PROGRAM_PARSER_H_
-#define HONE_COMMON_IR_PROGRAM_PARSER_H_
+#ifndef HONE_TESTS_ORACLES_PROGRAM_PARSER_H_
+#define HONE_TESTS_ORACLES_PROGRAM_PARSER_H_
 
 #include <memory>
 
@@ -30,4 +30,4 @@ absl::StatusOr<Program> ParseProgram(std::shared_ptr<const Workload> workload,
 
 }  // namespace hone::ir
 
-#endif  // HONE_COMMON_IR_PROGRAM_PARSER_H_
+#endif  // HONE_TESTS_ORACLES_PROGRAM_PARSER_H_

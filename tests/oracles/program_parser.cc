@@ -1,4 +1,4 @@
-#include "common/ir/program_parser.h"
+#include "tests/oracles/program_parser.h"
 
 #include <algorithm>
 #include <map>
@@ -12,11 +12,11 @@
 #include "common/base/status_macros.h"
 #include "common/ir/annotation.h"
 #include "common/ir/atom_plan.h"
-#include "common/ir/buffer_parser.h"
 #include "common/ir/cases.h"
 #include "common/ir/expr_parser.h"
 #include "common/ir/text_mark.h"
 #include "common/ir/token_reader.h"
+#include "tests/oracles/buffer_parser.h"
 
 namespace hone::ir {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef HONE_COMMON_IR_BUFFER_PARSER_H_
-#define HONE_COMMON_IR_BUFFER_PARSER_H_
+#ifndef HONE_TESTS_ORACLES_BUFFER_PARSER_H_
+#define HONE_TESTS_ORACLES_BUFFER_PARSER_H_
 
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
@@ -14,4 +14,4 @@ absl::StatusOr<Buffer> ParseBuffer(TokenReader& reader, const Workload& workload
 
 }  // namespace hone::ir
 
-#endif  // HONE_COMMON_IR_BUFFER_PARSER_H_
+#endif  // HONE_TESTS_ORACLES_BUFFER_PARSER_H_

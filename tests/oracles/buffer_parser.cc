@@ -1,4 +1,4 @@
-#include "common/ir/buffer_parser.h"
+#include "tests/oracles/buffer_parser.h"
 
 #include <algorithm>
 #include <string>
