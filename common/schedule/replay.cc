@@ -1,14 +1,68 @@
 #include "common/schedule/replay.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/base/status_macros.h"
-#include "common/schedule/snapshot.h"
+#include "common/ir/program.h"
+#include "common/schedule/primitive.h"
+#include "common/schedule/primitive/apply.h"
+#include "common/schedule/trace.h"
 
 namespace hone::schedule {
 namespace {
+
+// The program after the instructions before a trace's first sampling. It is the same for every
+// decision vector. Rewriting a workload takes ten times as long as scheduling it, and a search
+// replays the same few traces repeatedly.
+struct Snapshot {
+  std::shared_ptr<const ir::Workload> workload;
+  std::vector<Instruction> instructions;
+  ir::Program program;
+  std::vector<ir::NodeId> blocks, loops;  // indexed by register
+};
+
+// A task has about this many design spaces that begin with a rewrite.
+constexpr size_t kKept = 8;
+
+std::deque<Snapshot>& Kept() {
+  thread_local std::deque<Snapshot> kept;
+  return kept;
+}
+
+// The instructions before the first sampling of a trace that begins with a rewrite. Empty for other
+// traces, because their first instructions are fast.
+absl::Span<const Instruction> SharedStart(const Trace& trace) {
+  const std::vector<Instruction>& all = trace.instructions;
+  if (all.empty() || all[0].primitive->apply != ApplyRewrite) return {};
+  const auto sampling = std::find_if(all.begin(), all.end(), [](const Instruction& instruction) {
+    return instruction.primitive->samples;
+  });
+  return absl::MakeConstSpan(all).first(sampling - all.begin());
+}
+
+// The snapshot for exactly this workload object and these instructions if this thread still has it,
+// else nullptr. Valid until the next KeepSnapshot.
+const Snapshot* FindSnapshot(const ir::Workload* workload,
+                             absl::Span<const Instruction> instructions) {
+  for (const Snapshot& snapshot : Kept()) {
+    if (snapshot.workload.get() == workload && instructions == snapshot.instructions)
+      return &snapshot;
+  }
+  return nullptr;
+}
+
+void KeepSnapshot(Snapshot snapshot) {
+  std::deque<Snapshot>& kept = Kept();
+  if (kept.size() == kKept) kept.pop_front();
+  kept.push_back(std::move(snapshot));
+}
 
 // "the argument 'factor'", for messages.
 std::string NameOf(const Instruction& instruction, int operand) {

@@ -1,8 +1,11 @@
 #ifndef HONE_SERVER_FLEET_LEASE_BOOK_H_
 #define HONE_SERVER_FLEET_LEASE_BOOK_H_
 
+#include <compare>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,11 +16,101 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/fleet/fair_share.h"
 #include "server/fleet/fleet_options.h"
-#include "server/fleet/work_queue.h"
+#include "server/fleet/work.h"
 #include "server/fleet/worker.h"
 
 namespace hone::fleet {
+
+// Determines which workers can take an item. Items of one lane wait for the same workers.
+struct Lane {
+  std::string target_key;
+  bool build = false;     // false: the artifact exists and is only run
+  std::string worker_id;  // the worker that the item is pinned to; "": any
+  bool alone = false;     // only a worker without other leases may run the item
+  friend auto operator<=>(const Lane&, const Lane&) = default;
+};
+
+// An item and its state, from Submit to its end.
+struct TrackedItem {
+  int64_t id = 0;
+  std::shared_ptr<const WorkItem> work;
+  WorkDone done;
+  // The artifact to run, from the item or from a build lease; "" until it is built.
+  std::string artifact_digest;
+  record::BuildFacts facts;  // of the build lease
+  BuilderVersion builder;    // of the artifact
+  std::string builder_id;    // the worker that has the artifact
+
+  std::string lease_id;             // "" while waiting
+  int attempts = 0;                 // leases that ended without an answer and count as attempts
+  int device_errors = 0;            // device_lost answers, which are failures of the worker
+  std::string last_failure;         // why the last attempt ended
+  std::vector<std::string> killed;  // workers that were lost while running it
+  bool suspect = false;             // it may have killed a worker, and is retried alone
+
+  Lane lane() const {
+    return {work->target_key, artifact_digest.empty(), work->worker_id, suspect};
+  }
+};
+
+// The items of all jobs, and the order in which waiting items are granted: by the fair shares of
+// owners and jobs, then by priority, then by the age of the job, then in order of submission.
+// Requeued items go first within their job. Not thread-safe.
+class WorkQueue {
+ public:
+  // Adds a waiting item and returns its id.
+  int64_t Add(WorkItem work, WorkDone done);
+  // Returns the first waiting item that `fits` from the lanes that are `open`, and counts it as
+  // leased. Null if there is no such item.
+  TrackedItem* Take(absl::FunctionRef<bool(const Lane&)> open,
+                    absl::FunctionRef<bool(const TrackedItem&)> fits);
+  // Puts a leased item back at the front of its job's queue.
+  void Requeue(TrackedItem& item);
+  // Makes a waiting item wait for a build again, because its artifact is gone.
+  void Rebuild(TrackedItem& item);
+  // Null if there is no such item.
+  TrackedItem* Find(int64_t id) const;
+  // Removes and returns an item.
+  TrackedItem Remove(int64_t id);
+
+  std::vector<int64_t> ItemsOf(const std::string& job_id) const;
+  // Returns the lanes with waiting items.
+  std::vector<Lane> Lanes() const;
+  // Returns the waiting items of a lane.
+  std::vector<int64_t> WaitingIn(const Lane& lane) const;
+  // Returns the lanes in which items have started to wait since the last call.
+  std::set<Lane> TakeFresh() { return std::exchange(fresh_, {}); }
+  // Makes TakeFresh return all lanes with waiting items, because other workers may take them now.
+  void RefreshAll();
+  bool HasWaiting() const { return !waiting_.empty(); }
+  bool HasSuspects() const { return suspects_ > 0; }  // among the waiting items
+  bool HasWaiting(const Lane& lane) const { return waiting_.contains(lane); }
+  int64_t waiting() const { return waiting_count_; }
+  int64_t items() const { return static_cast<int64_t>(items_.size()); }
+  int64_t items(const std::string& owner) const;
+
+ private:
+  struct JobItems {
+    std::string owner;
+    int64_t order = 0;  // of the job's first item
+    std::set<int64_t> items;
+  };
+  using Jobs = std::map<std::string, std::deque<int64_t>>;  // waiting items by job
+  void Wait(const TrackedItem& item, bool first);
+  void Unwait(const TrackedItem& item);
+
+  absl::flat_hash_map<int64_t, std::unique_ptr<TrackedItem>> items_;
+  absl::flat_hash_map<std::string, JobItems> jobs_;
+  std::map<std::string, int64_t> owners_;  // items of each
+  std::map<Lane, Jobs> waiting_;           // without empty entries
+  std::set<Lane> fresh_;
+  int64_t waiting_count_ = 0;
+  int64_t suspects_ = 0;  // among the waiting items
+  FairShare shares_;
+  int64_t next_id_ = 1;
+};
 
 struct Lease {
   std::string id;

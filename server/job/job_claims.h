@@ -1,6 +1,8 @@
 #ifndef HONE_SERVER_JOB_JOB_CLAIMS_H_
 #define HONE_SERVER_JOB_JOB_CLAIMS_H_
 
+#include <deque>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,13 +11,32 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_services.h"
 #include "server/job/job_book.h"
 #include "server/job/job_starter.h"
-#include "server/job/job_turns.h"
 #include "server/store/store.h"
 
 namespace hone::job {
+
+// Starts jobs one at a time, each once the job before it has begun. After a crash the jobs begin in
+// this way, and those that were in a risky step begin last: if one of them crashes the server
+// again, no other job is in such a step. Thread-safe.
+class JobTurns {
+ public:
+  // Appends jobs, and starts the first one if none is beginning.
+  void Add(const std::vector<std::shared_ptr<JobActor>>& jobs);
+  // Starts the next job if the one before it has begun. Called periodically.
+  void Pass();
+  // Starts no more jobs.
+  void Stop();
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<std::shared_ptr<JobActor>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<JobActor> beginning_ ABSL_GUARDED_BY(mutex_);  // the last one that was started
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
 
 // The claims of this server on stored jobs: takes up the jobs that no server works on, renews the
 // claims on those in the book, and lets go of those that another server has claimed. Thread-safe.

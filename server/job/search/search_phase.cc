@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
+#include "common/base/digest.h"
 #include "common/base/host_share.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/job/actor/exceptions.h"
 #include "server/job/search/first_work.h"
 #include "server/job/search/search_options.h"
+#include "server/job/search/task_search.h"
 #include "server/job/withdrawn.h"
 #include "spdlog/spdlog.h"
 
@@ -34,6 +37,79 @@ bool IsBetterToShow(const record::Record& record, const record::Record& than) {
 }
 
 }  // namespace
+
+search::Measured MeasuredOf(const record::Record& record) {
+  return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
+}
+
+absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
+                                                  int64_t up_to_record) {
+  const JobSpec& spec = job.spec();
+  EarlierResults earlier;
+  std::set<Digest> seen;
+  store::RecordQuery query{
+      .workload_digest = task.workload().digest, .target = spec.target_key, .page_size = 1000};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
+                          job.services().store->Query(query));
+    for (const record::Record& record : page) {
+      query.after_id = record.id;
+      if (record.tolerance != spec.tolerance) continue;
+      // A search that an earlier release began keeps its own results.
+      if (record.job_id != job.id() && !task.HasSameInputs(record)) continue;
+      earlier.default_schedule.Add(record);
+      if (record.policy.name != "screen") {
+        const bool counts = record.job_id == job.id() && !record.quarantined &&
+                            record.result.outcome == record::Outcome::kOk &&
+                            record.result.processes == 0;
+        if (counts) earlier.again.push_back(record);
+        continue;
+      }
+      if (record.job_id == job.id()) {
+        earlier.own.emplace(record.trial, record);
+        continue;
+      }
+      if (up_to_record >= 0 && record.id > up_to_record) continue;
+      if (record.quarantined || !task.spaces().IsSearched(record.candidate)) continue;
+      if (task.IsOnly(record.candidate)) continue;  // otherwise it would not be measured again
+      earlier.last_record = std::max(earlier.last_record, record.id);
+      if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
+      earlier.prior.push_back(MeasuredOf(record));
+    }
+    if (static_cast<int>(page.size()) < query.page_size) break;
+  }
+  // A confirmation also measures the published best, which another job may have found.
+  std::erase_if(earlier.again, [&](const record::Record& record) {
+    const auto own = earlier.own.find(record.trial);
+    return own == earlier.own.end() || own->second.candidate != record.candidate;
+  });
+  return earlier;
+}
+
+absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,
+                                                             const JobTask& task,
+                                                             int64_t up_to_record,
+                                                             int64_t model_id) {
+  const JobSpec& spec = job.spec();
+  // A search that began without transfer continues without it.
+  if (!spec.transfer || task.IsDecided() || (up_to_record == 0 && model_id == 0)) return nullptr;
+  HONE_ASSIGN_OR_RETURN(
+      Transfer transfer,
+      GatherTransfer(*job.services().store, *job.services().environment, task.spaces(),
+                     {.workload = task.workload(),
+                      .target_key = spec.target_key,
+                      .tolerance = spec.tolerance,
+                      .up_to_record = up_to_record,
+                      .cost_model = spec.cost_model,
+                      .feature_set = spec.feature_set,
+                      .model_id = model_id}));
+  if (transfer.empty()) return nullptr;
+  spdlog::info("job {}: starts from {} results of {} other workloads{} and {} adapted candidates",
+               job.id(), transfer.results, transfer.workloads,
+               transfer.model == nullptr ? "" : absl::StrCat(", stored model ", transfer.model_id),
+               transfer.seeds.size());
+  return std::make_shared<const Transfer>(std::move(transfer));
+}
 
 absl::Status SearchPhase::Restore() {
   const JobSpec& spec = job_.spec();

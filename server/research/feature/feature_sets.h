@@ -20,7 +20,7 @@ inline constexpr int kKnobDecisions = 64;
 std::unique_ptr<FeatureSet> MakeKnobFeatures();
 
 // "itervar": AutoTVM's features of every loop (Chen et al., NeurIPS 2018), one row per program: the
-// columns of loop_blocks.h for each loop, in order of first appearance. At most 32 loops are
+// columns of loop_features.cc for each loop, in order of first appearance. At most 32 loops are
 // described. Columns of absent loops and accesses are 0.
 //
 // The public code sorts accesses by the names of buffers, and pads rows to the longest program of a
@@ -33,7 +33,7 @@ inline constexpr int kTreeParentColumn = 0;
 
 // "tree": the loop tree, one row per loop (at most 256), for models that process a program's
 // structure (AutoTVM's TreeGRU). The first column is the number of the parent's row in the
-// candidate; the others are the loop's features (loop_blocks.h). A parent's row precedes its
+// candidate; the others are the loop's features (loop_features.cc). A parent's row precedes its
 // children's rows. A program without loops has one row, with the parent -1 and zeros.
 std::unique_ptr<FeatureSet> MakeTreeFeatures();
 

@@ -15,7 +15,7 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // REQUIRES: a new predictor, valid rows and labels (validate.h), and at least one candidate.
+  // REQUIRES: a new predictor, valid rows and labels, and at least one candidate.
   virtual absl::Status Train(const FeatureMatrix& features,
                              absl::Span<const double> throughput) = 0;
   // Convert to and from the binary form inside a model file. REQUIRES for Parse: a new predictor.

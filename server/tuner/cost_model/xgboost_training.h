@@ -23,7 +23,7 @@ struct ForestOptions {
 };
 
 // Trains trees until the training error stops decreasing, and keeps those up to the round with the
-// least training error. REQUIRES: valid rows and labels (validate.h), and at least one candidate.
+// least training error. REQUIRES: valid rows and labels, and at least one candidate.
 // Internal: an error of the library.
 absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
                                        absl::Span<const double> throughput,

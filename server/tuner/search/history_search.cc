@@ -1,10 +1,93 @@
 #include "server/tuner/search/history_search.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"
 
 namespace hone::search {
+namespace {
+
+// If one candidate in a hundred is unseen, the probability that all draws miss it is 1 in 170.
+constexpr int kTries = 512;
+
+}  // namespace
+
+std::optional<Unseen> UnseenSource::Draw(int space, Rng& rng) {
+  if (exhausted_[space]) return std::nullopt;
+  const int tries = context_->spaces[space]->decision_count() == 0 ? 1 : kTries;
+  for (int attempt = 0; attempt < tries; ++attempt) {
+    absl::StatusOr<std::vector<int64_t>> drawn = context_->spaces[space]->Sample(rng);
+    if (!drawn.ok()) continue;
+    Point point{space, *std::move(drawn)};
+    if (history_->Knows(point)) continue;
+    const auto evaluated = evaluator_->Evaluate(absl::MakeConstSpan(&point, 1));
+    if (!evaluated.ok()) break;  // the search is being stopped
+    EvaluationPtr evaluation = (*evaluated)[0];
+    if (!evaluation->legal || history_->KnowsProgram(*evaluation) ||
+        skipped_.contains(evaluation->program))
+      continue;
+    return Unseen{std::move(point), std::move(evaluation)};
+  }
+  exhausted_[space] = true;
+  return std::nullopt;
+}
+
+std::optional<Unseen> UnseenSource::DrawAny(Rng& rng) {
+  while (true) {
+    std::vector<int> open;
+    for (size_t s = 0; s < exhausted_.size(); ++s) {
+      if (!exhausted_[s]) open.push_back(static_cast<int>(s));
+    }
+    if (open.empty()) return std::nullopt;
+    if (std::optional<Unseen> drawn = Draw(open[rng.Below(open.size())], rng)) return drawn;
+  }
+}
+
+void SortByScore(std::vector<Scored>& candidates) {
+  std::sort(candidates.begin(), candidates.end(), [](const Scored& a, const Scored& b) {
+    return a.score != b.score ? a.score > b.score : a.key < b.key;
+  });
+}
+
+BatchPicker::BatchPicker(const SearchContext& context, const History& history, int n)
+    : context_(context), history_(history), n_(n), per_space_(context.spaces.size(), 0) {
+  for (size_t s = 0; s < context.spaces.size(); ++s)
+    any_untried_ |= history.IsUntried(static_cast<int>(s));
+}
+
+bool BatchPicker::IsNew(const Scored& candidate) const {
+  return candidate.evaluation->legal && !history_.Knows(candidate.point) &&
+         !history_.KnowsProgram(*candidate.evaluation) &&
+         !programs_.contains(candidate.evaluation->program);
+}
+
+bool BatchPicker::Add(Scored candidate) {
+  if (full() || !IsNew(candidate)) return false;
+  programs_.insert(candidate.evaluation->program);
+  ++per_space_[candidate.point.space];
+  batch_.push_back(std::move(candidate));
+  return true;
+}
+
+void BatchPicker::CoverUntried(absl::Span<const Scored> pool) {
+  if (!any_untried_) return;
+  const int limit = history_.entries().empty() ? n_ : (n_ + 1) / 2;
+  for (const Scored& candidate : pool) {
+    if (size() >= limit) return;
+    if (history_.IsUntried(candidate.point.space) && !Covers(candidate.point.space)) Add(candidate);
+  }
+}
+
+void BatchPicker::PickBest(absl::Span<const Scored> pool, int size) {
+  const int cap = any_untried_ && context_.spaces.size() > 1 ? std::max(1, n_ / 2) : n_;
+  for (const Scored& candidate : pool) {
+    if (this->size() >= size) return;
+    if (per_space_[candidate.point.space] < cap) Add(candidate);
+  }
+}
+
+void BatchPicker::Sort() { SortByScore(batch_); }
 
 HistorySearch::HistorySearch(absl::string_view name, SearchContext context,
                              std::unique_ptr<const cost_model::CostModel> draft)

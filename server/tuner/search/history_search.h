@@ -6,15 +6,100 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "common/base/rng.h"
-#include "server/tuner/search/batch.h"
 #include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/history.h"
 #include "server/tuner/search/ranking.h"
 #include "server/tuner/search/search_strategy.h"
-#include "server/tuner/search/unseen.h"
 
 namespace hone::search {
+
+struct Unseen {
+  Point point;
+  EvaluationPtr evaluation;
+};
+
+// Draws legal candidates that the history does not know and whose programs are not skipped. A space
+// counts as exhausted once several hundred draws in a row have found no such candidate. Used by one
+// thread at a time.
+class UnseenSource {
+ public:
+  // The arguments outlive the source.
+  UnseenSource(const SearchContext* context, const History* history, Evaluator* evaluator)
+      : context_(context),
+        history_(history),
+        evaluator_(evaluator),
+        exhausted_(context->spaces.size(), false) {}
+
+  // Excludes candidates with this program from later draws.
+  void Skip(const Digest& program) { skipped_.insert(program); }
+
+  // Returns nullopt if the space is exhausted.
+  std::optional<Unseen> Draw(int space, Rng& rng);
+  // Draws from a random space that is not exhausted. Returns nullopt if all spaces are exhausted.
+  std::optional<Unseen> DrawAny(Rng& rng);
+
+ private:
+  const SearchContext* const context_;
+  const History* const history_;
+  Evaluator* const evaluator_;
+  std::vector<bool> exhausted_;
+  absl::flat_hash_set<Digest> skipped_;
+};
+
+// A candidate with its evaluation and score.
+struct Scored {
+  Point point;
+  Digest key;
+  EvaluationPtr evaluation;
+  double prediction = 0;
+  double score = 0;
+};
+
+// Picks a batch of unseen candidates from scored ones. Each call of Propose creates its own picker.
+class BatchPicker {
+ public:
+  // `context` and `history` outlive the picker. `n`: the size of the batch.
+  BatchPicker(const SearchContext& context, const History& history, int n);
+
+  // Adds the best candidate of each untried design space. These candidates may fill the whole first
+  // batch of a search, but at most half of a later batch. `pool`: sorted, best first.
+  void CoverUntried(absl::Span<const Scored> pool);
+  // Adds the best candidates of the pool until the batch has `size` candidates. If there are
+  // several spaces and one was untried when the batch began, no space gets more than half. `pool`:
+  // sorted, best first.
+  void PickBest(absl::Span<const Scored> pool, int size);
+  // Adds one candidate. Returns false if the batch is full, or if the candidate is illegal or known
+  // to the history or the batch.
+  bool Add(Scored candidate);
+
+  std::vector<Scored>& batch() { return batch_; }
+  bool full() const { return static_cast<int>(batch_.size()) >= n_; }
+  int size() const { return static_cast<int>(batch_.size()); }
+  // Whether a space was untried when the batch began.
+  bool any_untried() const { return any_untried_; }
+  // Whether the batch has a candidate of the space.
+  bool Covers(int space) const { return per_space_[space] > 0; }
+  // Sorts the batch, best first.
+  void Sort();
+
+ private:
+  bool IsNew(const Scored& candidate) const;
+
+  const SearchContext& context_;
+  const History& history_;
+  const int n_;
+  bool any_untried_ = false;
+  std::vector<int> per_space_;
+  absl::flat_hash_set<Digest> programs_;
+  std::vector<Scored> batch_;
+};
+
+// Sorts best first. Equal scores are ordered by key, which makes the order independent of the input
+// order.
+void SortByScore(std::vector<Scored>& candidates);
 
 // The base class of strategies. It holds a history and an evaluator, and scores candidates with a
 // Ranking.

@@ -1,16 +1,170 @@
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/network/graph/node_view.h"
 #include "client/network/graph/op/broadcast.h"
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
-#include "client/network/graph/op/moments.h"
+#include "client/network/graph/stage_writer.h"
 #include "common/base/status_macros.h"
+#include "common/ir/dtype.h"
 
 namespace hone::graph {
 namespace {
+
+// How a normalization divides input 0 into groups of elements that it normalizes. `element`,
+// `first` and `first_of_own` are indices of the input; `own` are indices of a tensor of groups.
+struct Normalized {
+  std::vector<std::string> axes;          // of the input
+  std::vector<std::string> groups;        // the axes of the groups
+  std::vector<int64_t> shape;             // the extents of `groups`
+  std::vector<std::string> members;       // the axes of a group's elements
+  std::vector<int64_t> extents;           // the extents of `members`
+  std::vector<std::string> element;       // the element at `groups` and `members`
+  std::vector<std::string> first;         // the first element of the group at `groups`
+  std::vector<std::string> own;           // the group of the element at `axes`
+  std::vector<std::string> first_of_own;  // the first element of that group
+
+  // Makes one group for each element of the dimensions before `axis`.
+  static Normalized Tail(const NodeView& node, int64_t axis);
+  // Divides the channels, dimension 1, of each sample into this many groups.
+  static Normalized Channels(const NodeView& node, int64_t groups);
+};
+
+// Writes the stages of the mean and the variance of each group, in f32 or f64. All elements are
+// taken relative to the first one of the group, which removes a large common offset exactly. The
+// variance takes a second pass, because E[x²] − E[x]² would cancel.
+class Moments {
+ public:
+  // Without `centered`, the mean is taken as 0.
+  Moments(const NodeView& node, StageWriter& writer, Normalized parts, double epsilon,
+          bool centered);
+
+  const std::vector<std::string>& axes() const { return parts_.axes; }
+  ir::DType dtype() const { return dtype_; }
+  // Values of type dtype() at axes(): (x - mean) / sqrt(variance + epsilon), the mean, and 1 /
+  // sqrt(variance + epsilon).
+  std::string Value() const;
+  std::string Mean() const;
+  std::string InverseDeviation() const;
+
+ private:
+  std::string At(const std::vector<std::string>& indices) const;
+  std::string Deviation(const std::vector<std::string>& element,
+                        const std::vector<std::string>& first,
+                        const std::vector<std::string>& group) const;
+
+  StageWriter& writer_;
+  const Normalized parts_;
+  const ir::DType input_dtype_, dtype_;
+  const double epsilon_;
+  const bool centered_;
+  std::string share_;  // 1 / the number of elements of a group
+  std::string sum_, squares_;
+};
+
+Normalized Normalized::Tail(const NodeView& node, int64_t axis) {
+  Normalized parts{.axes = StageWriter::Axes(node.Shape(0))};
+  for (int64_t d = 0; d < node.Rank(0); ++d) {
+    const std::string& i = parts.axes[d];
+    if (d < axis) {
+      parts.groups.push_back(i);
+      parts.shape.push_back(node.Shape(0)[d]);
+      parts.element.push_back(i);
+      parts.first.push_back(i);
+    } else {
+      parts.members.push_back(absl::StrCat("k", d));
+      parts.extents.push_back(node.Shape(0)[d]);
+      parts.element.push_back(parts.members.back());
+      parts.first.push_back("0");
+    }
+  }
+  parts.own = parts.groups;
+  parts.first_of_own = parts.first;
+  if (axis == 0) {  // a single group
+    parts.groups = {"i"};
+    parts.own = {"0"};
+  }
+  return parts;
+}
+
+Normalized Normalized::Channels(const NodeView& node, int64_t groups) {
+  const std::vector<int64_t>& shape = node.Shape(0);
+  const int64_t channels = shape[1] / groups;  // per group
+  Normalized parts{.axes = StageWriter::Axes(shape)};
+  const std::string &n = parts.axes[0], &c = parts.axes[1];
+  const std::string own = channels == 1 ? c : absl::StrCat(c, " / ", channels);
+  parts.groups = {n, "g"};
+  parts.shape = {shape[0], groups};
+  parts.own = {n, own};
+  parts.element = {n, "g"};
+  parts.first = {n, channels == 1 ? "g" : absl::StrCat("g * ", channels)};
+  parts.first_of_own = {n, channels == 1 ? own : absl::StrCat(own, " * ", channels)};
+  if (channels > 1) {
+    parts.members.push_back("c");
+    parts.extents.push_back(channels);
+    parts.element[1] = absl::StrCat("g * ", channels, " + c");
+  }
+  for (size_t d = 2; d < shape.size(); ++d) {
+    parts.members.push_back(absl::StrCat("k", d));
+    parts.extents.push_back(shape[d]);
+    parts.element.push_back(parts.members.back());
+    parts.first.push_back("0");
+    parts.first_of_own.push_back("0");
+  }
+  return parts;
+}
+
+Moments::Moments(const NodeView& node, StageWriter& writer, Normalized parts, double epsilon,
+                 bool centered)
+    : writer_(writer),
+      parts_(std::move(parts)),
+      input_dtype_(node.Type(0).dtype),
+      dtype_(ir::AccumulatorOf(input_dtype_)),
+      epsilon_(epsilon),
+      centered_(centered) {
+  const double count = static_cast<double>(TensorType{.shape = parts_.extents}.elements());
+  share_ = Literal(dtype_, 1 / count);
+  const std::string reduction = Reduction("sum", parts_.members, parts_.extents);
+  if (centered_) {
+    sum_ = writer.Stage("sum", parts_.groups, parts_.shape,
+                        absl::StrCat(reduction, At(parts_.element), " - ", At(parts_.first)));
+  }
+  const std::string deviation = Deviation(parts_.element, parts_.first, parts_.groups);
+  squares_ = writer.Stage("squares", parts_.groups, parts_.shape,
+                          absl::StrCat(reduction, deviation, " * ", deviation));
+}
+
+std::string Moments::Value() const {
+  return absl::StrCat(Deviation(parts_.axes, parts_.first_of_own, parts_.own), " * ",
+                      InverseDeviation());
+}
+
+std::string Moments::Mean() const {
+  return absl::StrCat(At(parts_.first_of_own), " + ", Element(sum_, parts_.own), " * ", share_);
+}
+
+std::string Moments::InverseDeviation() const {
+  return absl::StrCat("rsqrt(", Element(squares_, parts_.own), " * ", share_, " + ",
+                      Literal(dtype_, epsilon_), ")");
+}
+
+std::string Moments::At(const std::vector<std::string>& indices) const {
+  return Convert(input_dtype_, dtype_, writer_.In(0, indices));
+}
+
+std::string Moments::Deviation(const std::vector<std::string>& element,
+                               const std::vector<std::string>& first,
+                               const std::vector<std::string>& group) const {
+  if (!centered_) return At(element);
+  return absl::StrCat("(", At(element), " - ", At(first), " - ", Element(sum_, group), " * ",
+                      share_, ")");
+}
 
 using ir::DType;
 

@@ -1,19 +1,75 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
+#include "client/network/graph/op/convolution.h"
 #include "client/network/graph/op/quantized.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/padded_image.h"
 #include "client/network/graph/pass/passes.h"
-#include "client/network/graph/pass/zero_point_shift.h"
 #include "common/base/status_macros.h"
 
 namespace hone::graph {
 namespace {
+
+// What a zero point of the image adds to the sums of products of a convolution: the zero point
+// times the sum of the weights. Padding is left out of the sums, so this depends on the position
+// along the dimensions that are padded.
+struct ZeroPointShift {
+  std::vector<int64_t> shape;  // [channels, 1, width], for example, if only the width is padded
+  std::vector<double> elements;
+};
+
+bool ReadsPadding(const Window& window) {
+  return !window.IsInside(0, 0) || !window.IsInside(window.outputs - 1, window.kernel - 1);
+}
+
+// `convolution`: a Conv with channels first. `weights`: the elements of its kernels, as integers.
+// InvalidArgument: the node is not a legal convolution.
+absl::StatusOr<ZeroPointShift> ShiftOf(const NodeView& convolution,
+                                       const std::vector<double>& weights, double zero_point) {
+  HONE_ASSIGN_OR_RETURN(const Convolution c, Convolution::Of(convolution, 0, 1));
+  int64_t taps = 1;
+  for (const Window& window : c.windows) taps *= window.kernel;
+  const int64_t channels = c.groups * c.group_outputs;
+  ZeroPointShift shift{.shape = {channels}};
+  // The sums over the input channels: [channels, taps…].
+  shift.elements.assign(channels * taps, 0);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    shift.elements[index / (taps * c.group_inputs) * taps + index % taps] +=
+        zero_point * weights[i];
+  }
+  // Replaces the taps of one dimension after the other by positions.
+  int64_t outer = channels, inner = taps;
+  for (const Window& window : c.windows) {
+    const int64_t positions = ReadsPadding(window) ? window.outputs : 1;
+    inner /= window.kernel;
+    std::vector<double> sums(outer * positions * inner, 0);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t p = 0; p < positions; ++p) {
+        for (int64_t tap = 0; tap < window.kernel; ++tap) {
+          if (!window.IsInside(p, tap)) continue;
+          for (int64_t i = 0; i < inner; ++i) {
+            sums[(o * positions + p) * inner + i] +=
+                shift.elements[(o * window.kernel + tap) * inner + i];
+          }
+        }
+      }
+    }
+    shift.elements = std::move(sums);
+    shift.shape.push_back(positions);
+    outer *= positions;
+  }
+  return shift;
+}
 
 // A tensor of bytes that a DequantizeLinear converts, with constant parameters.
 struct Dequantized {

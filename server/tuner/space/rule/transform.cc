@@ -132,7 +132,7 @@ class Transformer {
     inputs.SetKinds(sketch_.trace);
     last.SetKinds(sketch_.trace);
     // Decisions come last, so that the instructions before them are replayed only once
-    // (common/schedule/snapshot.h).
+    // (common/schedule/replay.cc).
     Multiply(products, row);
     sketch_.name.push_back("rows");
     return std::move(sketch_);
