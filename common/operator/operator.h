@@ -2,26 +2,16 @@
 #define HONE_COMMON_OPERATOR_OPERATOR_H_
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/base/nearest.h"
 #include "common/ir/workload.h"
+#include "common/operator/text_template.h"
 
 namespace hone::op {
-
-// The checked and complete arguments of an operator. Every key has a value, except a key that is
-// only the default of other keys, all of which are given (KeyInfo::default_key).
-struct Arguments {
-  std::map<std::string, int64_t, std::less<>> values;
-  ir::DType dtype = ir::DType::kF32;  // type of the inputs
-  ir::DType acc = ir::DType::kF32;    // type of the computation and the results
-  int64_t operator[](absl::string_view key) const { return values.find(std::string(key))->second; }
-};
 
 struct KeyInfo {
   std::string name;
@@ -48,18 +38,28 @@ struct TensorInfo {
 enum class Types {
   kNumbers,  // keys dtype and acc, any type
   kFloats,   // the same, but the compute type must be a float
-  kFixed,    // fixed by its tensors; no such keys
+  kFixed,    // fixed by its text, with results of type i32; no such keys
+};
+
+// A condition of the keys, and what is wrong if it is 0, both in terms of the definitions.
+struct Check {
+  std::string expression;
+  std::string message;
 };
 
 // One entry of the library.
 struct OperatorInfo {
   std::string name;
-  std::string meaning;        // a formula or a sentence
-  std::string note = "";      // special values, accuracy and limits beyond the formula
-  std::vector<KeyInfo> keys;  // "dtype" and "acc" are implied by `types`
-  std::vector<TensorInfo> inputs, outputs;  // in the workload's order
+  std::string meaning;    // a formula or a sentence
+  std::string note = "";  // special values, accuracy and limits beyond the formula
   Types types = Types::kNumbers;
-  absl::StatusOr<ir::Workload> (*build)(const Arguments&) = nullptr;
+  std::vector<KeyInfo> keys = {};  // "dtype" and "acc" are implied by `types`
+  Definitions definitions = {};    // what the text says in several places, in terms of the keys
+  std::vector<Check> checks = {};  // in the order in which they are made
+  // The workload without its first line, as a template of the keys, dtype, acc and the definitions.
+  // What a stage reads of an input is converted to acc.
+  std::string text;
+  std::vector<TensorInfo> inputs = {}, outputs = {};  // as the text declares them
 };
 
 // All operators, sorted by name. README.md says how to add one.
