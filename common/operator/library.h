@@ -3,14 +3,26 @@
 
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/operator/operator.h"
 
-// The definitions of all operators. README.md explains their texts.
 namespace hone::op {
 
-std::vector<OperatorInfo> MatrixOperators();  // products of matrices, and what is made of them
-std::vector<OperatorInfo> RowOperators();     // element-wise, reductions, normalization, transposes
-std::vector<OperatorInfo> ImageOperators();   // convolutions and pooling
+// The definitions of all operators. README.md describes their form.
+extern const char kMatrixOperators[];  // products of matrices, and what is made of them
+extern const char kRowOperators[];     // element-wise, reductions, normalization, transposition
+extern const char kImageOperators[];   // convolutions and pooling
+
+// Reads definitions. Aborts if they are malformed.
+std::vector<OperatorInfo> ReadOperators(absl::string_view text);
+
+// What a statement of a workload or of its template declares. No names: it declares no tensors.
+struct Declaration {
+  bool input = false, output = false, constant = false;
+  std::string type;  // of an input
+  std::vector<std::string> names, extents;
+};
+Declaration ReadDeclaration(absl::string_view statement);
 
 }  // namespace hone::op
 

@@ -1,95 +1,54 @@
 #include "common/operator/operator.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/library.h"
+#include "common/operator/text_template.h"
 
 namespace hone::op {
 namespace {
 
-// A statement of a workload or of a template: the tensors that it declares.
-struct Statement {
-  bool input = false, output = false, constant = false;
-  std::string type;  // of an input
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+template <typename Named>
+std::vector<std::string> NamesOf(const std::vector<Named>& all) {
   std::vector<std::string> names;
-  std::vector<std::string> extents;
-};
-
-Statement ReadStatement(absl::string_view line) {
-  Statement statement;
-  statement.input = absl::ConsumePrefix(&line, "input ");
-  statement.output = absl::ConsumePrefix(&line, "output ");
-  statement.constant = absl::EndsWith(line, "] constant");
-  const std::vector<std::string> parts =
-      absl::StrSplit(line, absl::MaxSplits(absl::ByAnyChar("[]"), 2));
-  if (parts.size() < 2) return statement;
-  const std::vector<std::string> head = absl::StrSplit(parts[0], ": ");
-  if (head.size() == 2) statement.type = head[1];
-  statement.names = absl::StrSplit(absl::StrReplaceAll(head[0], {{"(", ""}, {")", ""}}), ", ");
-  for (const absl::string_view extent : absl::StrSplit(parts[1], ", ")) {
-    const std::vector<std::string> axis = absl::StrSplit(extent, ": ");
-    statement.extents.push_back(absl::StrReplaceAll(axis.back(), {{"{", ""}, {"}", ""}}));
-  }
-  return statement;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
 }
 
-// Fills in the inputs and outputs that the text declares.
-void DescribeTensors(OperatorInfo& info) {
-  for (absl::string_view line : absl::StrSplit(info.text, '\n')) {
-    if (absl::StartsWith(line, "{")) line.remove_prefix(line.find(" ? ") + 3);
-    const Statement statement = ReadStatement(line);
-    for (size_t t = 0; t < statement.names.size(); ++t) {
-      TensorInfo tensor{statement.names[t], absl::StrJoin(statement.extents, " "),
-                        statement.constant};
-      if (statement.input && statement.type != "{dtype}") tensor.dtype = statement.type;
-      // The second output of a stage is an index.
-      if (statement.output && (t > 0 || info.types == Types::kFixed)) tensor.dtype = "i32";
-      std::vector<TensorInfo>& tensors = statement.input ? info.inputs : info.outputs;
-      // Only one of several optional statements declares it.
-      const bool listed = std::any_of(tensors.begin(), tensors.end(),
-                                      [&](const auto& other) { return other.name == tensor.name; });
-      if (!listed && (statement.input || statement.output)) tensors.push_back(std::move(tensor));
-    }
-  }
-}
-
-absl::Status AddValue(const OperatorInfo& info, absl::string_view key, absl::string_view value,
+absl::Status AddValue(const OperatorInfo& info, absl::string_view name, absl::string_view value,
                       Definitions& arguments) {
-  const auto known = std::find_if(info.keys.begin(), info.keys.end(),
-                                  [&](const KeyInfo& k) { return k.name == key; });
-  if (known == info.keys.end()) {
-    std::vector<std::string> keys;
-    for (const KeyInfo& k : info.keys) keys.push_back(k.name);
-    return absl::InvalidArgumentError(
-        absl::StrCat(info.name, " has no key '", key, "'", DidYouMean(key, keys)));
+  const auto key = std::find_if(info.keys.begin(), info.keys.end(),
+                                [&](const KeyInfo& k) { return k.name == name; });
+  if (key == info.keys.end()) {
+    return Invalid(info.name, " has no key '", name, "'", DidYouMean(name, NamesOf(info.keys)));
   }
   int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key '", key, "': '", value, "' is not a whole number that fits in 64 bits"));
+    return Invalid("key '", name, "': '", value, "' is not a whole number that fits in 64 bits");
   }
-  if (number < known->minimum) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key '", key, "' is ", number, "; it must be at least ", known->minimum));
+  if (number < key->minimum) {
+    return Invalid("key '", name, "' is ", number, "; it must be at least ", key->minimum);
   }
-  if (number > known->maximum) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key '", key, "' is ", number, "; at most ", known->maximum, " is supported"));
+  if (number > key->maximum) {
+    return Invalid("key '", name, "' is ", number, "; at most ", key->maximum, " is supported");
   }
-  if (!arguments.emplace(key, absl::StrCat(number)).second) {
-    return absl::InvalidArgumentError(absl::StrCat("key '", key, "' is given twice"));
-  }
-  return absl::OkStatus();
+  const bool added = arguments.try_emplace(key->name, Definition{absl::StrCat(number)}).second;
+  return added ? absl::OkStatus() : Invalid("key '", name, "' is given twice");
 }
 
 // Whether a key is the extent of a tensor's dimension.
@@ -120,16 +79,14 @@ bool Needed(const OperatorInfo& info, const KeyInfo& key, const Definitions& arg
 absl::Status AddDefaults(const OperatorInfo& info, Definitions& arguments) {
   for (const KeyInfo& key : info.keys) {
     if (key.default_value >= 0) {
-      arguments.emplace(key.name, absl::StrCat(key.default_value));
+      arguments.try_emplace(key.name, Definition{absl::StrCat(key.default_value)});
     } else if (const auto other = arguments.find(key.default_key); other != arguments.end()) {
-      arguments.emplace(key.name, other->second);
+      arguments.try_emplace(key.name, other->second);
     }
   }
   for (const KeyInfo& key : info.keys) {
-    if (Needed(info, key, arguments)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(info.name, " needs key '", key.name, "' (", key.meaning, ")"));
-    }
+    if (!Needed(info, key, arguments)) continue;
+    return Invalid(info.name, " needs key '", key.name, "' (", key.meaning, ")");
   }
   return absl::OkStatus();
 }
@@ -146,29 +103,27 @@ bool Holds(ir::DType to, ir::DType from) {
 // Completes and checks dtype and acc.
 absl::Status AddTypes(const OperatorInfo& info, Definitions& arguments) {
   if (info.types == Types::kFixed) {
-    arguments["acc"] = "i32";
+    arguments["acc"] = {"i32"};
     return absl::OkStatus();
   }
-  const std::string& name = arguments.emplace("dtype", "f32").first->second;
-  HONE_ASSIGN_OR_RETURN(const ir::DType dtype, ir::DTypeFromName(name));
+  const Definition given = arguments.try_emplace("dtype", Definition{"f32"}).first->second;
+  HONE_ASSIGN_OR_RETURN(const ir::DType dtype, ir::DTypeFromName(given.text));
   HONE_ASSIGN_OR_RETURN(const ir::DType acc,
-                        ir::DTypeFromName(arguments.emplace("acc", name).first->second));
+                        ir::DTypeFromName(arguments.try_emplace("acc", given).first->second.text));
   if (dtype == ir::DType::kBool || acc == ir::DType::kBool) {
-    return absl::InvalidArgumentError("dtype bool has no arithmetic");
+    return Invalid("dtype bool has no arithmetic");
   }
   if (ir::IsPacked(acc)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("only inputs are of type ", ir::DTypeName(acc),
-                     "; choose the type of the results, as in acc=i32"));
+    return Invalid("only inputs are of type ", ir::DTypeName(acc),
+                   "; choose the type of the results, as in acc=i32");
   }
   if (!Holds(acc, dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "acc ", ir::DTypeName(acc), " cannot hold what dtype ", ir::DTypeName(dtype), " can"));
+    return Invalid("acc ", ir::DTypeName(acc), " cannot hold what dtype ", ir::DTypeName(dtype),
+                   " can");
   }
   if (info.types == Types::kFloats && !ir::IsFloat(acc)) {
-    return absl::InvalidArgumentError(absl::StrCat(info.name, " computes in a float type, not ",
-                                                   ir::DTypeName(acc),
-                                                   "; with acc=f32 it converts its inputs"));
+    return Invalid(info.name, " computes in a float type, not ", ir::DTypeName(acc),
+                   "; with acc=f32 it converts its inputs");
   }
   return absl::OkStatus();
 }
@@ -179,16 +134,13 @@ absl::StatusOr<Definitions> ReadArguments(const OperatorInfo& info,
                                           absl::Span<const std::string> words) {
   Definitions arguments;
   for (const std::string& word : words) {
-    const std::pair<absl::string_view, absl::string_view> pair =
-        absl::StrSplit(word, absl::MaxSplits('=', 1));
-    const auto [key, value] = pair;
-    if (!absl::StrContains(word, '=') || key.empty() || value.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", word, "' is not of the form key=value"));
-    }
+    const std::pair<std::string, std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    const auto& [key, value] = pair;
+    if (key.empty() || value.empty()) return Invalid("'", word, "' is not of the form key=value");
     if (info.types == Types::kFixed || (key != "dtype" && key != "acc")) {
       HONE_RETURN_IF_ERROR(AddValue(info, key, value, arguments));
-    } else if (!arguments.emplace(key, value).second) {
-      return absl::InvalidArgumentError(absl::StrCat("key '", key, "' is given twice"));
+    } else if (!arguments.try_emplace(key, Definition{value}).second) {
+      return Invalid("key '", key, "' is given twice");
     }
   }
   HONE_RETURN_IF_ERROR(AddTypes(info, arguments));
@@ -200,15 +152,12 @@ absl::StatusOr<Definitions> ReadArguments(const OperatorInfo& info,
 std::string WithConversions(const OperatorInfo& info, absl::string_view acc, std::string stage) {
   for (const TensorInfo& input : info.inputs) {
     const std::string read = input.name + "[";
-    for (size_t at = stage.find(read); at != stage.npos; at = stage.find(read, at)) {
+    for (size_t at = stage.find(read, 1); at != stage.npos; at = stage.find(read, at + 1)) {
       // Not the end of a longer name.
-      if (at > 0 && (absl::ascii_isalnum(static_cast<unsigned char>(stage[at - 1])))) {
-        ++at;
-        continue;
-      }
+      if (absl::ascii_isalnum(static_cast<unsigned char>(stage[at - 1]))) continue;
       stage.insert(stage.find(']', at) + 1, ")");
       stage.insert(at, absl::StrCat(acc, "("));
-      at += acc.size() + read.size();
+      at += acc.size() + 1;
     }
   }
   return stage;
@@ -217,21 +166,18 @@ std::string WithConversions(const OperatorInfo& info, absl::string_view acc, std
 // The error of a workload that does not parse, without the position in a text that the user did not
 // write. Only limits on sizes can be exceeded; an extent is reported with its tensor.
 absl::Status SizeError(absl::string_view message, absl::string_view acc,
-                       const std::vector<std::string>& lines) {
-  const std::vector<std::string> parts = absl::StrSplit(message, absl::MaxSplits(':', 2));
-  size_t number = 0;
-  if (parts.size() == 3 && absl::SimpleAtoi(parts[0], &number) && number <= lines.size()) {
-    const Statement statement = ReadStatement(lines[number - 1]);
-    ir::Tensor tensor{.name = statement.names[0]};
-    HONE_ASSIGN_OR_RETURN(tensor.dtype, ir::DTypeFromName(statement.input ? statement.type : acc));
-    for (const std::string& extent : statement.extents) {
-      tensor.shape.emplace_back();
-      (void)absl::SimpleAtoi(extent, &tensor.shape.back());
-    }
+                       const std::vector<std::string>& statements) {
+  const std::vector<std::string> parts = absl::StrSplit(message, absl::MaxSplits(": ", 1));
+  const Declaration declared =
+      ReadDeclaration(statements.at(std::strtoull(parts[0].c_str(), nullptr, 10) - 1));
+  if (!declared.names.empty()) {
+    ir::Tensor tensor{.name = declared.names[0]};
+    HONE_ASSIGN_OR_RETURN(tensor.dtype, ir::DTypeFromName(declared.input ? declared.type : acc));
+    for (const std::string& extent : declared.extents)
+      tensor.shape.push_back(std::strtoll(extent.c_str(), nullptr, 10));
     HONE_RETURN_IF_ERROR(ir::ValidateTensor(tensor));
   }
-  const absl::string_view what = parts.back();
-  return absl::InvalidArgumentError(absl::StripAsciiWhitespace(what.substr(0, what.find('\n'))));
+  return Invalid(parts.back().substr(0, parts.back().find('\n')));
 }
 
 }  // namespace
@@ -239,11 +185,10 @@ absl::Status SizeError(absl::string_view message, absl::string_view acc,
 const std::vector<OperatorInfo>& Operators() {
   static const auto* const operators = [] {
     auto* const all = new std::vector<OperatorInfo>;
-    for (auto* const family : {ImageOperators, MatrixOperators, RowOperators}) {
-      std::vector<OperatorInfo> members = family();
-      std::move(members.begin(), members.end(), std::back_inserter(*all));
+    for (const char* text : {kImageOperators, kMatrixOperators, kRowOperators}) {
+      std::vector<OperatorInfo> some = ReadOperators(text);
+      std::move(some.begin(), some.end(), std::back_inserter(*all));
     }
-    std::for_each(all->begin(), all->end(), DescribeTensors);
     std::sort(all->begin(), all->end(),
               [](const OperatorInfo& a, const OperatorInfo& b) { return a.name < b.name; });
     return all;
@@ -254,7 +199,7 @@ const std::vector<OperatorInfo>& Operators() {
 const OperatorInfo* FindOperator(absl::string_view name) {
   const auto& operators = Operators();
   const auto info = std::find_if(operators.begin(), operators.end(),
-                                 [&](const auto& o) { return o.name == name; });
+                                 [&](const OperatorInfo& o) { return o.name == name; });
   return info == operators.end() ? nullptr : &*info;
 }
 
@@ -262,26 +207,29 @@ absl::StatusOr<ir::Workload> BuildWorkload(absl::string_view name,
                                            absl::Span<const std::string> words) {
   const OperatorInfo* const info = FindOperator(name);
   if (info == nullptr) {
-    std::vector<std::string> names;
-    for (const OperatorInfo& o : Operators()) names.push_back(o.name);
     return absl::NotFoundError(
-        absl::StrCat("unknown operator '", name, "'", DidYouMean(name, names)));
+        absl::StrCat("unknown operator '", name, "'", DidYouMean(name, NamesOf(Operators()))));
   }
   HONE_ASSIGN_OR_RETURN(Definitions definitions, ReadArguments(*info, words));
-  definitions.insert(info->definitions.begin(), info->definitions.end());
-  for (const Check& check : info->checks) {
-    if (Evaluate(check.expression, definitions) != 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", Expand(check.message, definitions)));
+  const std::string acc = definitions["acc"].text;
+  definitions["max_elements"] = {absl::StrCat(ir::kMaxElements)};
+  std::vector<std::string> statements = {absl::StrCat("workload ", name)};
+  for (absl::string_view statement : info->statements) {
+    if (absl::ConsumePrefix(&statement, "let ")) {
+      Define(statement, definitions);
+    } else if (absl::ConsumePrefix(&statement, "check ")) {
+      const std::pair<absl::string_view, absl::string_view> check =
+          absl::StrSplit(statement, absl::MaxSplits(": ", 1));
+      if (Evaluate(check.first, definitions) == 0)
+        return Invalid(name, ": ", Expand(check.second, definitions));
+    } else {
+      statements.push_back(Expand(statement, definitions));
+      if (!absl::StartsWith(statement, "input "))
+        statements.back() = WithConversions(*info, acc, std::move(statements.back()));
+    }
   }
-  // Without the breaks inside statements, so that each is one line.
-  const std::string text = absl::StrReplaceAll(Expand(info->text, definitions), {{"\n  ", " "}});
-  std::vector<std::string> lines = absl::StrSplit(absl::StrCat("workload ", name, text), '\n');
-  const std::string& acc = definitions["acc"];
-  for (std::string& line : lines) {
-    if (!absl::StartsWith(line, "input ")) line = WithConversions(*info, acc, std::move(line));
-  }
-  auto workload = ir::ParseWorkload(absl::StrJoin(lines, "\n"));
-  if (!workload.ok()) return SizeError(workload.status().message(), acc, lines);
+  auto workload = ir::ParseWorkload(absl::StrJoin(statements, "\n"));
+  if (!workload.ok()) return SizeError(workload.status().message(), acc, statements);
   return workload;
 }
 

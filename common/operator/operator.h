@@ -9,7 +9,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/workload.h"
-#include "common/operator/text_template.h"
 
 namespace hone::op {
 
@@ -38,13 +37,7 @@ struct TensorInfo {
 enum class Types {
   kNumbers,  // keys dtype and acc, any type
   kFloats,   // the same, but the compute type must be a float
-  kFixed,    // fixed by its text, with results of type i32; no such keys
-};
-
-// A condition of the keys, and what is wrong if it is 0, both in terms of the definitions.
-struct Check {
-  std::string expression;
-  std::string message;
+  kFixed,    // fixed by the statements, with results of type i32; no such keys
 };
 
 // One entry of the library.
@@ -53,13 +46,9 @@ struct OperatorInfo {
   std::string meaning;    // a formula or a sentence
   std::string note = "";  // special values, accuracy and limits beyond the formula
   Types types = Types::kNumbers;
-  std::vector<KeyInfo> keys = {};  // "dtype" and "acc" are implied by `types`
-  Definitions definitions = {};    // what the text says in several places, in terms of the keys
-  std::vector<Check> checks = {};  // in the order in which they are made
-  // The workload without its first line, as a template of the keys, dtype, acc and the definitions.
-  // What a stage reads of an input is converted to acc.
-  std::string text;
-  std::vector<TensorInfo> inputs = {}, outputs = {};  // as the text declares them
+  std::vector<KeyInfo> keys = {};                     // "dtype" and "acc" are implied by `types`
+  std::vector<std::string> statements = {};           // of the workload, as templates; README.md
+  std::vector<TensorInfo> inputs = {}, outputs = {};  // as the statements declare them
 };
 
 // All operators, sorted by name. README.md says how to add one.

@@ -4,30 +4,41 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace hone::op {
 namespace {
 
-// Templates are a part of the program, so a malformed one is a bug.
 void Require(bool holds, absl::string_view what, absl::string_view text) {
   if (holds) return;
-  std::fprintf(stderr, "template: %.*s: %.*s\n", static_cast<int>(what.size()), what.data(),
-               static_cast<int>(text.size()), text.data());
+  absl::FPrintF(stderr, "template: %s: %s\n", what, text);
   std::abort();
 }
 
 struct Number {
   double value = 0;
-  bool real = false;  // not rounded by "/"
+  bool real = false;  // "/" does not round it
 };
+
+Number Apply(absl::string_view op, Number a, Number b) {
+  const bool real = a.real || b.real;
+  const double quotient = a.value / b.value, floor = std::floor(quotient);
+  if (op == "+") return {a.value + b.value, real};
+  if (op == "-") return {a.value - b.value, real};
+  if (op == "*") return {a.value * b.value, real};
+  if (op == "/") return {real ? quotient : floor, real};
+  if (op == "%") return {a.value - floor * b.value, real};
+  return {static_cast<double>(op == "<="  ? a.value <= b.value
+                              : op == "<" ? a.value < b.value
+                                          : a.value == b.value)};
+}
 
 class Evaluator {
  public:
@@ -35,62 +46,33 @@ class Evaluator {
       : text_(text), definitions_(definitions) {}
 
   Number Whole() {
-    const Number number = Comparison();
+    const Number number = Operation(0);
     Require(text_.empty(), "unexpected", text_);
     return number;
   }
 
  private:
-  // Returns the first of the operators that follows, or "".
-  absl::string_view Accept(std::initializer_list<absl::string_view> operators) {
+  bool Accept(absl::string_view symbol) {
     text_ = absl::StripLeadingAsciiWhitespace(text_);
-    for (const absl::string_view op : operators) {
-      if (absl::ConsumePrefix(&text_, op)) return op;
-    }
-    return "";
+    return absl::ConsumePrefix(&text_, symbol);
   }
 
-  Number Comparison() {
-    Number left = Sum();
+  Number Operation(size_t level) {
+    static constexpr const char* kOperators[][3] = {{"<=", "<", "=="}, {"+", "-"}, {"*", "/", "%"}};
+    if (level == std::size(kOperators)) return Operand();
+    Number left = Operation(level + 1);
     while (true) {
-      const absl::string_view op = Accept({"<=", "<", "=="});
-      if (op.empty()) return left;
-      const double a = left.value, b = Sum().value;
-      left = {(op == "<=" ? a <= b : op == "<" ? a < b : a == b) ? 1.0 : 0.0};
+      const auto op = std::find_if(std::begin(kOperators[level]), std::end(kOperators[level]),
+                                   [&](const char* o) { return o != nullptr && Accept(o); });
+      if (op == std::end(kOperators[level])) return left;
+      left = Apply(*op, left, Operation(level + 1));
     }
   }
 
-  Number Sum() {
-    Number left = Product();
-    while (true) {
-      const absl::string_view op = Accept({"+", "-"});
-      if (op.empty()) return left;
-      const Number right = Product();
-      left = {op == "+" ? left.value + right.value : left.value - right.value,
-              left.real || right.real};
-    }
-  }
-
-  Number Product() {
-    Number left = Primary();
-    while (true) {
-      const absl::string_view op = Accept({"*", "/", "%"});
-      if (op.empty()) return left;
-      const Number right = Primary();
-      const bool real = left.real || right.real;
-      const double quotient = left.value / right.value, floor = std::floor(quotient);
-      left = {op == "*"   ? left.value * right.value
-              : op == "%" ? left.value - floor * right.value
-              : real      ? quotient
-                          : floor,
-              real};
-    }
-  }
-
-  Number Primary() {
-    if (!Accept({"("}).empty()) {
-      const Number inner = Comparison();
-      Require(!Accept({")"}).empty(), "expected ')'", text_);
+  Number Operand() {
+    if (Accept("(")) {
+      const Number inner = Operation(0);
+      Require(Accept(")"), "expected ')'", text_);
       return inner;
     }
     const auto end = std::find_if_not(text_.begin(), text_.end(), [](unsigned char c) {
@@ -98,11 +80,10 @@ class Evaluator {
     });
     const absl::string_view word = text_.substr(0, static_cast<size_t>(end - text_.begin()));
     text_.remove_prefix(word.size());
-    if (word == "sqrt") return {std::sqrt(Primary().value), true};
-    const auto definition = definitions_.find(word);
-    const std::string digits = definition == definitions_.end()
-                                   ? std::string(word)
-                                   : Expand(definition->second, definitions_);
+    if (word == "sqrt") return {std::sqrt(Operand().value), /*real=*/true};
+    const auto known = definitions_.find(word);
+    const std::string digits =
+        known == definitions_.end() ? std::string(word) : Expand(known->second.text, definitions_);
     Number number{.real = absl::StrContains(digits, '.')};
     Require(absl::SimpleAtod(digits, &number.value), "not a number", word);
     return number;
@@ -112,7 +93,7 @@ class Evaluator {
   const Definitions& definitions_;
 };
 
-// Returns the position of a character or word of a part that is not inside inner braces.
+// Returns the position of the first occurrence that is not inside inner braces.
 size_t FindOutside(absl::string_view text, absl::string_view what) {
   int depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -122,7 +103,37 @@ size_t FindOutside(absl::string_view text, absl::string_view what) {
   return absl::string_view::npos;
 }
 
+// Expands what stands between two braces.
+std::string ExpandPart(absl::string_view part, const Definitions& definitions) {
+  if (const size_t question = FindOutside(part, " ? "); question != part.npos) {
+    const bool wanted = Evaluate(part.substr(0, question), definitions) != 0;
+    return wanted ? Expand(part.substr(question + 3), definitions) : "";
+  }
+  const size_t open = part.find('(');
+  const auto known = definitions.find(part.substr(0, open));
+  if (known == definitions.end()) {
+    const Number number = Evaluator(part, definitions).Whole();
+    return absl::StrFormat(number.real ? "%.17g" : "%.0f", number.value);
+  }
+  if (open == part.npos) return Expand(known->second.text, definitions);
+  const std::vector<std::string> arguments =
+      absl::StrSplit(part.substr(open + 1, part.size() - open - 2), ", ");
+  Require(arguments.size() == known->second.parameters.size(), "wrong number of arguments", part);
+  Definitions inner = definitions;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    inner[known->second.parameters[i]] = {Expand(arguments[i], definitions)};
+  return Expand(known->second.text, inner);
+}
+
 }  // namespace
+
+void Define(absl::string_view definition, Definitions& definitions) {
+  const std::vector<std::string> sides = absl::StrSplit(definition, absl::MaxSplits(" = ", 1));
+  Require(sides.size() == 2, "expected a definition", definition);
+  const std::vector<std::string> head = absl::StrSplit(sides[0], absl::ByAnyChar("()"));
+  Definition& added = definitions[head[0]] = {sides[1]};
+  if (head.size() > 1) added.parameters = absl::StrSplit(head[1], ", ");
+}
 
 double Evaluate(absl::string_view expression, const Definitions& definitions) {
   return Evaluator(expression, definitions).Whole().value;
@@ -135,27 +146,14 @@ std::string Expand(absl::string_view text, const Definitions& definitions) {
     text.remove_prefix(open + 1);
     const size_t close = FindOutside(text, "}");
     Require(close != text.npos, "expected '}'", text);
-    const absl::string_view part = text.substr(0, close);
+    const std::string part = ExpandPart(text.substr(0, close), definitions);
     text.remove_prefix(close + 1);
-    std::string expanded;
-    if (const size_t question = FindOutside(part, " ? "); question != part.npos) {
-      if (Evaluate(part.substr(0, question), definitions) != 0)
-        expanded = Expand(part.substr(question + 3), definitions);
-    } else if (const auto known = definitions.find(part); known != definitions.end()) {
-      expanded = Expand(known->second, definitions);
-    } else {
-      const Number number = Evaluator(part, definitions).Whole();
-      expanded = absl::StrFormat(number.real ? "%.17g" : "%.0f", number.value);
-    }
+    result += part;
     // A separator is dropped with an item that is left out.
-    if (expanded.empty() && !absl::ConsumePrefix(&text, ", ")) {
-      for (const absl::string_view separator : {", ", " where "}) {
-        if (!absl::EndsWith(result, separator)) continue;
-        result.resize(result.size() - separator.size());
-        break;
-      }
-    }
-    result += expanded;
+    if (!part.empty() || absl::ConsumePrefix(&text, ", ")) continue;
+    const absl::string_view before = absl::StripSuffix(result, ", ");
+    result.resize(
+        (before.size() < result.size() ? before : absl::StripSuffix(result, " where ")).size());
   }
   absl::StrAppend(&result, text);
   return result;
