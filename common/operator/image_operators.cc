@@ -46,7 +46,8 @@ let not_fit(kernel, padded) =
   a kernel of {kernel}{1 < dil ?  with dilation {dil}} does not fit into the padded input of {padded}
 let not_fit_hw = {not_fit({kh}x{kw}, {h + 2*ph}x{w + 2*pw})}
 
-# The group is computed from the output channel, so tensors keep their dimensions.
+# The group is computed from the output channel, so tensors keep their dimensions. A tile of output channels that
+# divides co/groups reads one group.
 let channel = ci + co / {co/groups} * {ci/groups}
 let undivided(channels) = {groups} groups do not divide {channels} channels
 
@@ -136,10 +137,10 @@ output Y[n: {n}, h: {oh}, w: {ow}, i: {cap}, j: {cap}, co: {co}] =
 
 # One dimension is y[o] = sum of x[i] * w[r] over i*s + r - p = o. Only every s-th tap reads an input. A sum over all
 # taps with a guard (o + p - r) mod s = 0 would do s times the work, or need guards that loop bounds cannot express.
-# Instead, the output is divided into phases, o = s*q + a, with the taps r = (a + p) mod s + s*t. The input is then i
-# = q + (a + p) / s - t: everything is affine in the loops over q and t, and no tap is wasted. The weights depend on
+# Instead, the output is divided into phases, o = s*q + a, with the taps r = (a + p) mod s + s*t. The input is then
+# i = q + (a + p) / s - t: everything is affine in the loops over q and t, and no tap is wasted. The weights depend on
 # the phase but not on q, so q forms the rows of a matrix product. The last step over taps, and over outputs, may be
-# partial.
+# partial. A second stage interleaves the phases; a schedule can fuse it.
 operator conv2d_transpose: Y[n, h*sh + r - ph, w*sw + s - pw, co] += X[n, h, w, ci] * W[r, s, ci, co];
   oh = (h-1)*sh - 2ph + kh
 keys n h w ci co k s p kh kw sh sw ph pw

@@ -28,8 +28,8 @@ bool Same(const ir::ExprPool& pool, ir::ExprId left, ir::ExprId right) {
          Same(pool, a.b, b.b) && Same(pool, a.c, b.c);
 }
 
-// Returns x if a quotient is the formula of silu(x) in common/operator/formula.h, else kNoExpr. Its
-// terms underflow for large |x|.
+// Returns x if a quotient is the formula of silu(x) in common/operator/row_operators.cc, else
+// kNoExpr. Its terms underflow for large |x|.
 ir::ExprId ArgumentOfSilu(const ir::ExprPool& pool, const ir::Expr& quotient) {
   const auto is_number = [&](ir::ExprId id, double value) {
     return pool[id].op == Op::kConst && ir::IsFloat(pool[id].dtype) &&

@@ -16,7 +16,7 @@ namespace {
 // One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r·d − p = o.
 //
 // The output is divided into phases, o = s·q + a, because only every s-th tap reads an input;
-// common/operator/conv2d_transpose.cc explains this. If the stride is 1, there is one phase, and
+// common/operator/image_operators.cc explains this. If the stride is 1, there is one phase, and
 // the taps may be dilated.
 struct Phases {
   int64_t extent, kernel, stride, dilation, begin, outputs;

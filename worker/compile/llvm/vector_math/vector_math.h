@@ -29,8 +29,8 @@ namespace hone::codegen {
 // some CPUs hundreds of cycles. Denormal results take none either, except one with AVX-512 (exp,
 // pow) and for products of a small argument.
 //
-// The operators gelu and silu (common/operator/formula.h) are computed as functions of their own
-// (expr_emitter.cc). Both are within 4.5 ulp (tests/worker/compile/activation_test.cc).
+// The operators gelu and silu (common/operator/row_operators.cc) are computed as functions of their
+// own (expr_emitter.cc). Both are within 4.5 ulp (tests/worker/compile/activation_test.cc).
 //
 // Methods: reduction by multiples of ln 2 in two parts (Cody and Waite, Software Manual for the
 // Elementary Functions, 1980; Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed.,
