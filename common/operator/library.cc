@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +13,14 @@
 
 namespace hone::op {
 namespace {
+
+template <typename Named>
+const Named& Called(absl::string_view name, const std::vector<Named>& all) {
+  const auto named =
+      std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
+  if (named == all.end()) std::abort();
+  return *named;
+}
 
 // Reads "p = 0 min 0".
 KeyInfo ReadKey(absl::string_view head, absl::string_view meaning) {
@@ -91,22 +99,16 @@ std::vector<OperatorInfo> ReadOperators(absl::string_view text) {
     } else if (word == "key") {
       info.keys.push_back(ReadKey(sides[0], sides.at(1)));
     } else if (word == "keys") {
-      for (const absl::string_view name : absl::StrSplit(rest, ' ')) {
-        const auto key = std::find_if(shared.keys.begin(), shared.keys.end(),
-                                      [&](const KeyInfo& k) { return k.name == name; });
-        if (key == shared.keys.end()) std::abort();
-        info.keys.push_back(*key);
-      }
+      for (const absl::string_view name : absl::StrSplit(rest, ' '))
+        info.keys.push_back(Called(name, shared.keys));
     } else if (word == "like") {
-      const auto other = std::find_if(operators.begin(), operators.end(),
-                                      [&](const OperatorInfo& o) { return o.name == rest; });
-      if (other == operators.end()) std::abort();
-      info.keys.insert(info.keys.end(), other->keys.begin(), other->keys.end());
-      std::copy_if(other->statements.begin() + static_cast<int64_t>(shared.statements.size()),
-                   other->statements.end(), std::back_inserter(info.statements),
-                   [](const std::string& s) {
-                     return absl::StartsWith(s, "let ") || absl::StartsWith(s, "check ");
-                   });
+      const OperatorInfo& other = Called(rest, operators);
+      info.keys.insert(info.keys.end(), other.keys.begin(), other.keys.end());
+      for (size_t s = shared.statements.size(); s < other.statements.size(); ++s) {
+        const std::string& statement = other.statements[s];
+        if (absl::StartsWith(statement, "let ") || absl::StartsWith(statement, "check "))
+          info.statements.push_back(statement);
+      }
     } else {
       if (word != "let" && word != "check") AddTensors(line, info);
       info.statements.emplace_back(line);
