@@ -2,19 +2,85 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/llvm/lane_reduction.h"
-#include "worker/compile/llvm/parallel_for.h"
 #include "worker/compile/llvm/tensor.h"
 #include "worker/compile/llvm/unrolled_loop.h"
 
 namespace hone::codegen {
+namespace {
+
+using llvm::Value;
+
+// Emits a parallel loop at the builder's position: the caller's runtime (HoneRuntime of
+// common/target/kernel_abi.h) runs body(context, begin, end, thread) over parts of [0, extent), on
+// at most `threads` threads. If it has one thread, or `runtime` is null, the body is called once.
+// `chunk` is as in HoneRuntime.
+void EmitParallelFor(llvm::IRBuilder<>& b, llvm::Function* body, Value* context, Value* runtime,
+                     int64_t extent, int threads, int64_t chunk) {
+  auto* const ptr = b.getPtrTy();
+  auto* const i32 = b.getInt32Ty();
+  auto* const i64 = b.getInt64Ty();
+  // HoneRuntime.
+  auto* const layout = llvm::StructType::get(ptr, i32);
+  llvm::Function* const function = b.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b.getContext(), name, function);
+  };
+  auto* const ask = block("runtime");
+  auto* const fork = block("fork");
+  auto* const alone = block("alone");
+  auto* const join = block("joined");
+  b.CreateCondBr(b.CreateIsNull(runtime), alone, ask);
+  b.SetInsertPoint(ask);
+  Value* const available = b.CreateLoad(i32, b.CreateStructGEP(layout, runtime, 1));
+  Value* const used =
+      b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, available, b.getInt32(threads));
+  b.CreateCondBr(b.CreateICmpSGT(used, b.getInt32(1)), fork, alone);
+  b.SetInsertPoint(fork);
+  auto* const type = llvm::FunctionType::get(b.getVoidTy(), {ptr, i64, i64, i32, ptr, ptr}, false);
+  Value* const parallel_for = b.CreateLoad(ptr, b.CreateStructGEP(layout, runtime, 0));
+  b.CreateCall(type, parallel_for,
+               {runtime, b.getInt64(extent), b.getInt64(chunk), used, body, context});
+  b.CreateBr(join);
+  b.SetInsertPoint(alone);
+  b.CreateCall(body, {context, b.getInt64(0), b.getInt64(extent), b.getInt64(0)});
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+}
+
+// Adds the number of operations in an expression, up to the limit. Shared parts of inlined
+// expressions count each time, because they are emitted each time.
+void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
+  if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
+  for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c})
+    AddOperations(pool, operand, operations);
+}
+
+// Returns how many lanes, a power of two, contain all that are set in a constant mask. Half a
+// vector takes half the time on processors that split wide vectors, and needs no mask if it is
+// full.
+int64_t LanesEnoughFor(const llvm::Constant& mask, int64_t lanes) {
+  int64_t last = 0;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    const llvm::Constant* const set = mask.getAggregateElement(static_cast<unsigned>(lane));
+    if (set == nullptr) return lanes;
+    if (!set->isNullValue()) last = lane;
+  }
+  const auto enough = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(last) + 1));
+  return std::clamp<int64_t>(enough, std::min<int64_t>(2, lanes), lanes);
+}
+
+}  // namespace
 
 using ir::AtomId;
 using ir::Index;
@@ -246,32 +312,6 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
   EmitParallelFor(f_.b, body, context, runtime, loop.extent, static_cast<int>(threads), chunk);
   return absl::OkStatus();
 }
-
-namespace {
-
-// Adds the number of operations in an expression, up to the limit. Shared parts of inlined
-// expressions count each time, because they are emitted each time.
-void AddOperations(const ir::ExprPool& pool, ir::ExprId id, int64_t& operations) {
-  if (id == ir::kNoExpr || ++operations > kMaxOperations) return;
-  for (ir::ExprId operand : {pool[id].a, pool[id].b, pool[id].c})
-    AddOperations(pool, operand, operations);
-}
-
-// Returns how many lanes, a power of two, contain all that are set in a constant mask. Half a
-// vector takes half the time on processors that split wide vectors, and needs no mask if it is
-// full.
-int64_t LanesEnoughFor(const llvm::Constant& mask, int64_t lanes) {
-  int64_t last = 0;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    const llvm::Constant* const set = mask.getAggregateElement(static_cast<unsigned>(lane));
-    if (set == nullptr) return lanes;
-    if (!set->isNullValue()) last = lane;
-  }
-  const auto enough = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(last) + 1));
-  return std::clamp<int64_t>(enough, std::min<int64_t>(2, lanes), lanes);
-}
-
-}  // namespace
 
 bool FunctionEmitter::MayComputeFewerLanes(const Stmt& store) const {
   // Instructions and reductions over lanes need all lanes.
