@@ -1,10 +1,13 @@
 #include "common/target/open_gpu.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/target/cuda/context.h"
 #include "common/target/device_list.h"
+#include "common/target/device_name.h"
 #include "common/target/opencl/context.h"
 
 namespace hone::target {
@@ -29,25 +32,46 @@ Opened OpenNamed(absl::StatusOr<const Api*> api, absl::string_view name) {
   return Open(**api, device);
 }
 
+// The number and the facts of a device.
 template <typename Api>
-Opened OpenFor(absl::StatusOr<const Api*> api, const Target& target, absl::string_view name,
-               absl::string_view interface) {
-  HONE_RETURN_IF_ERROR(api.status());
+auto FindFor(const Api& api, const Target& target, absl::string_view name,
+             absl::string_view interface)
+    -> absl::StatusOr<std::pair<int, typename decltype(ListDevices(api))::value_type::value_type>> {
   if (!name.empty()) {
-    HONE_ASSIGN_OR_RETURN(const auto named, FindDevice(**api, name));
-    if (named.target == target) return Open(**api, named);
+    HONE_ASSIGN_OR_RETURN(const auto named, FindDevice(api, name));
+    HONE_ASSIGN_OR_RETURN(const uint32_t number,
+                          DeviceNumberOf(name.substr(0, name.find(':')), name));
+    if (named.target == target) return std::pair(static_cast<int>(number), named);
     return absl::FailedPreconditionError(absl::StrCat("the kernel is for ", target.Key(), ", and ",
                                                       name, " is ", named.target.Key()));
   }
-  HONE_ASSIGN_OR_RETURN(const auto devices, ListDevices(**api));
-  for (const auto& device : devices) {
-    if (Problem(device).empty() && device.target == target) return Open(**api, device);
+  HONE_ASSIGN_OR_RETURN(const auto devices, ListDevices(api));
+  for (size_t d = 0; d < devices.size(); ++d) {
+    if (Problem(devices[d]).empty() && devices[d].target == target) {
+      return std::pair(static_cast<int>(d), devices[d]);
+    }
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "the kernel is for ", target.Key(), "; the ", interface, " devices of this machine are ",
       absl::StrJoin(devices, ", ", [](std::string* out, const auto& device) {
         absl::StrAppend(out, Problem(device).empty() ? device.target.Key() : device.name);
       })));
+}
+
+template <typename Api>
+Opened OpenFor(absl::StatusOr<const Api*> api, const Target& target, absl::string_view name,
+               absl::string_view interface) {
+  HONE_RETURN_IF_ERROR(api.status());
+  HONE_ASSIGN_OR_RETURN(const auto found, FindFor(**api, target, name, interface));
+  return Open(**api, found.second);
+}
+
+template <typename Api>
+absl::StatusOr<int> NumberFor(absl::StatusOr<const Api*> api, const Target& target,
+                              absl::string_view name, absl::string_view interface) {
+  HONE_RETURN_IF_ERROR(api.status());
+  HONE_ASSIGN_OR_RETURN(const auto found, FindFor(**api, target, name, interface));
+  return found.first;
 }
 
 }  // namespace
@@ -65,6 +89,11 @@ Opened OpenGpu(absl::string_view name) {
 Opened OpenGpuFor(const Target& target, absl::string_view name) {
   if (target.kind == Kind::kCuda) return OpenFor(cuda::LoadedApi(), target, name, "CUDA");
   return OpenFor(opencl::LoadedApi(), target, name, "OpenCL");
+}
+
+absl::StatusOr<int> GpuNumberFor(const Target& target, absl::string_view name) {
+  if (target.kind == Kind::kCuda) return NumberFor(cuda::LoadedApi(), target, name, "CUDA");
+  return NumberFor(opencl::LoadedApi(), target, name, "OpenCL");
 }
 
 }  // namespace hone::target

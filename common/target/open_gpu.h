@@ -21,6 +21,9 @@ absl::StatusOr<std::unique_ptr<GpuContext>> OpenGpu(absl::string_view name);
 absl::StatusOr<std::unique_ptr<GpuContext>> OpenGpuFor(const Target& target,
                                                        absl::string_view name = "");
 
+// The number of that GPU: N of "cuda:N" or "opencl:N". Does not open it. Errors as above.
+absl::StatusOr<int> GpuNumberFor(const Target& target, absl::string_view name = "");
+
 }  // namespace hone::target
 
 #endif  // HONE_COMMON_TARGET_OPEN_GPU_H_

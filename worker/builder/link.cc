@@ -54,10 +54,10 @@ constexpr KnownLibrary kKnownLibraries[] = {
      "__aeabi_memclr __aeabi_memclr4 __aeabi_memclr8 __aeabi_memcpy __aeabi_memcpy4 "
      "__aeabi_memcpy8 __aeabi_memmove __aeabi_memmove4 __aeabi_memmove8 __aeabi_memset "
      "__aeabi_memset4 __aeabi_memset8 __errno_location aligned_alloc bzero calloc clock_gettime "
-     "close dlopen dlsym free getauxval getenv getpid lseek madvise malloc memchr memcmp memcpy "
-     "memmove memset mmap mprotect munmap open prctl pthread_create pthread_join pthread_once "
-     "pthread_self pthread_sigmask read sched_yield sigdelset sigfillset snprintf strchr strcmp "
-     "strerror strlen syscall vsnprintf"},
+     "close dlerror dlopen dlsym free getauxval getenv getpid lseek madvise malloc memchr memcmp "
+     "memcpy memmove memset mmap mprotect munmap open prctl pthread_create pthread_join "
+     "pthread_once pthread_self pthread_sigmask read sched_yield sigdelset sigfillset snprintf "
+     "strchr strcmp strerror strlen strstr syscall vsnprintf"},
     {"libm.so.6",
      "exp exp2 exp2f expf expm1 expm1f erf erff log log1p log1pf log2 log2f logf pow powf sin sinf "
      "cos cosf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf rint rintf round roundf "

@@ -50,8 +50,7 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   facts.name = options.name;
   facts.kind = "network";
   facts.kernels = facts.measured = static_cast<int64_t>(network.tasks.size());
-  const bool is_gpu = TargetArgument{.given = globals.target}.IsGpu();
-  const std::vector<std::string> names = network::FilesOfNetwork(options.name, is_gpu);
+  const std::vector<std::string> names = network::FilesOfNetwork(options.name);
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
   HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,

@@ -3,7 +3,9 @@
 
 namespace hone::client {
 
-// The part of a host program that calls the CUDA driver, see gpu_driver_text.h.
+// The part of a host program that calls the CUDA driver: the types
+// Memory, Module and Kernel; open_device, make_buffer, write_buffer, read_buffer, load_module,
+// make_kernel, launch and finish. @NAME@ is the name of the export.
 inline constexpr char kCudaDriverText[] =
     R"c(/* What is used of the driver API. */
 typedef int Result;
@@ -115,21 +117,6 @@ static void launch(const Kernel* kernel, const size_t* grid, const size_t* block
         name);
 }
 static void finish(void) { check(cuStreamSynchronize()(NULL), "run the kernels"); }
-)c";
-
-// Of programs that need parts and copies of buffers.
-inline constexpr char kCudaPartsText[] = R"c(
-USE(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", Memory, Memory, size_t, void*)
-USE(cuMemFree, "cuMemFree_v2", Memory)
-
-static Memory make_part(Memory buffer, int64_t offset, int64_t bytes) {
-  (void)bytes;
-  return buffer + (uint64_t)offset;
-}
-static void copy_buffer(Memory from, Memory to, int64_t bytes) {
-  check(cuMemcpyDtoDAsync()(to, from, (size_t)bytes, NULL), "copy a buffer");
-}
-static void free_buffer(Memory buffer) { check(cuMemFree()(buffer), "cuMemFree"); }
 )c";
 
 }  // namespace hone::client

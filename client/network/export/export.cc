@@ -8,7 +8,6 @@
 #include "client/connection/program_call.h"
 #include "client/network/export/c_text.h"
 #include "client/network/export/embedded_files.h"
-#include "client/network/export/gpu_export.h"
 #include "client/network/export/kernel_object.h"
 #include "client/network/export/network_header.h"
 #include "client/network/export/program_object.h"
@@ -23,6 +22,11 @@ namespace {
 // Prefix of all functions of the runtime.
 constexpr char kRuntimePrefix[] = "hone_network_";
 
+// What runs the kernels: "cpu", "cuda" or "opencl".
+absl::string_view BackendName(absl::Span<const NetworkKernel> kernels) {
+  return target::KindName(kernels.empty() ? target::Kind::kCpu : kernels[0].target.kind);
+}
+
 std::string KernelPrefix(size_t task) { return absl::StrCat("hone_job", task); }
 
 // Links the kernels, the runtime and the plan to a shared object. `folder` is for object files.
@@ -35,6 +39,7 @@ absl::StatusOr<std::string> Link(const Plan& plan, absl::Span<const NetworkKerne
   };
   std::vector<std::string> prefixes;
   for (size_t t = 0; t < kernels.size(); ++t) {
+    if (plan.is_gpu) break;  // the plan has the code
     if (kernels[t].object.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the object file of the kernel of ", plan.kernels[t].name, " is missing"));
@@ -57,26 +62,9 @@ absl::StatusOr<std::string> Link(const Plan& plan, absl::Span<const NetworkKerne
   }
   HONE_RETURN_IF_ERROR(add_renamed(
       "program.o",
-      ProgramObject(absl::StrCat(kRuntimePrefix, "embedded"), plan.Encode(), prefixes)));
+      ProgramObject(absl::StrCat(kRuntimePrefix, "embedded"), plan.Encode(),
+                    absl::StrCat("hone_", BackendName(kernels), "_backend"), prefixes)));
   return client::RunBuilder(words, "", options.program_dir);
-}
-
-// Writes the files of a network for a CPU. Returns their names.
-absl::StatusOr<std::vector<std::string>> WriteCpuFiles(
-    PlannedNetwork& planned, const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
-    const ExportOptions& options, const std::string& scratch, client::ExportFolder& folder) {
-  const std::string& name = options.name;
-  HONE_RETURN_IF_ERROR(
-      WriteWeights(graph, kernels, absl::StrCat(scratch, "/", name, ".weights"), planned));
-  HONE_ASSIGN_OR_RETURN(const std::string shared_object,
-                        Link(planned.plan, kernels, options, scratch));
-  const std::pair<std::string, std::string> contents[] = {
-      {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
-      {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
-      {absl::StrCat(name, ".hpp"), CppHeader(name)},
-      {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
-  for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
-  return FilesOfNetwork(name, /*is_gpu=*/false);
 }
 
 }  // namespace
@@ -91,8 +79,7 @@ client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const Netwo
   return facts;
 }
 
-std::vector<std::string> FilesOfNetwork(const std::string& name, bool is_gpu) {
-  if (is_gpu) return {name + ".weights", name + ".json", name + ".h", name + "_host.c"};
+std::vector<std::string> FilesOfNetwork(const std::string& name) {
   return {name + ".weights", absl::StrCat("lib", name, ".so"), name + ".h", name + ".hpp",
           name + ".py"};
 }
@@ -111,11 +98,17 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
   HONE_ASSIGN_OR_RETURN(PlannedNetwork planned, MakePlan(graph, partition, kernels));
   client::ExportFolder folder(options.folder, options.overwrite);
   HONE_ASSIGN_OR_RETURN(const std::string scratch, folder.Scratch());
-  const bool is_gpu = !kernels.empty() && kernels[0].module != nullptr;
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                        is_gpu ? WriteGpuFiles(planned, graph, kernels, name, scratch)
-                               : WriteCpuFiles(planned, graph, kernels, options, scratch, folder));
-  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, kernels), names));
+  HONE_RETURN_IF_ERROR(
+      WriteWeights(graph, kernels, absl::StrCat(scratch, "/", name, ".weights"), planned));
+  HONE_ASSIGN_OR_RETURN(const std::string shared_object,
+                        Link(planned.plan, kernels, options, scratch));
+  const std::pair<std::string, std::string> contents[] = {
+      {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
+      {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
+      {absl::StrCat(name, ".hpp"), CppHeader(name)},
+      {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
+  for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
+  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, kernels), FilesOfNetwork(name)));
   HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
   return files[0];
 }

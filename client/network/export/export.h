@@ -28,16 +28,12 @@ using client::ExportedFile;
 
 // The facts of an export of these kernels.
 client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels);
-// The files of an export whose names do not depend on the kernels.
-std::vector<std::string> FilesOfNetwork(const std::string& name, bool is_gpu);
+// The files of an export of this name.
+std::vector<std::string> FilesOfNetwork(const std::string& name);
 
-// Writes a network for a CPU: libNAME.so with all kernels, the runtime and the plan; NAME.weights
-// with the constants, packed as the kernels need them; NAME.h, NAME.hpp and NAME.py, the interfaces
-// for C, C++ and Python.
-//
-// Writes a network for a GPU: NAME_kernels/ with the code of the kernels; NAME.weights with the
-// constants; NAME.json and NAME.h, which describe buffers and launches; NAME_host.c, a program that
-// runs them, and which packs constants itself, so that an export needs no GPU.
+// Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
+// constants, for a CPU packed as the kernels need them (a GPU packs them itself, so that an export
+// needs none); NAME.h, NAME.hpp and NAME.py, the interfaces for C, C++ and Python.
 //
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
 // `kernels` has one kernel for each task, all for one target; those of a CPU with their object

@@ -6,7 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/network/export/c_text.h"
-#include "client/network/export/gpu_driver_text.h"
+#include "client/network/export/cuda_driver_text.h"
+#include "client/network/export/opencl_driver_text.h"
 
 namespace hone::client {
 namespace {
@@ -19,7 +20,63 @@ constexpr char kUsageText[] = R"c( *
  * are written in the same way. Without them, the inputs are zeros, and only the time is printed.
 )c";
 
-// The host program after the functions of GpuDriverText.
+// The beginning of a host program.
+constexpr char kHeaders[] = R"c(#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "@NAME@.h"
+
+)c";
+
+// What it does with files, after the functions of a driver.
+constexpr char kFiles[] =
+    R"c(
+/* The bytes of a file, which has `bytes` of them; any number if that is -1. A 0 follows. */
+static char* read_file(const char* path, int64_t bytes) {
+  FILE* file = fopen(path, "rb");
+  if (file == NULL) {
+    perror(path);
+    exit(1);
+  }
+  fseek(file, 0, SEEK_END);
+  const int64_t size = ftell(file);
+  rewind(file);
+  if (bytes >= 0 && size != bytes) {
+    fprintf(stderr, "%s has %lld bytes, not %lld\n", path, (long long)size, (long long)bytes);
+    exit(1);
+  }
+  char* content = calloc((size_t)size + 1, 1);
+  if (content == NULL || fread(content, 1, (size_t)size, file) != (size_t)size) fail(path, 0);
+  fclose(file);
+  return content;
+}
+
+/* Writes the content of a buffer. */
+static void write_file(const char* path, Memory memory, int64_t bytes) {
+  char* content = malloc((size_t)bytes);
+  if (content == NULL) fail("out of memory", 0);
+  read_buffer(memory, bytes, content);
+  FILE* file = fopen(path, "wb");
+  if (file == NULL || fwrite(content, 1, (size_t)bytes, file) != (size_t)bytes || fclose(file) != 0) {
+    perror(path);
+    exit(1);
+  }
+  free(content);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+)c";
+
+// The rest of it.
 constexpr char kHostText[] = R"c(
 static void run(const Kernel* kernels, int prepack) {
   for (int i = 0; i < @PREFIX@_LAUNCHES; ++i) {
@@ -73,21 +130,27 @@ struct Kind {
   const char* about;   // a description of the files, after their name
   const char* host;    // what the host program does
   const char* note;    // more about its files
+  const char* driver;  // the functions that hide it
 };
 Kind KindOf(const target::GpuModule& module) {
   if (module.kind == target::Kind::kCuda) {
     return {
-        "CUDA", ".cubin",
+        "CUDA",
+        ".cubin",
         " is their code for exactly this architecture, the files .ptx and .cu have it\n * as "
         "PTX for newer ones and as CUDA C++, ",
         "/* Runs the kernels of @NAME@.cubin on the first GPU. It needs no CUDA toolkit:\n",
         " * The cubin is for the GPUs of one architecture; @NAME@.ptx, which drivers compile for "
-        "newer\n * ones, can be given in its place.\n"};
+        "newer\n * ones, can be given in its place.\n",
+        kCudaDriverText};
   }
   return {
-      "OpenCL", ".cl", " is their source in OpenCL C, ",
+      "OpenCL",
+      ".cl",
+      " is their source in OpenCL C, ",
       "/* Runs the kernels of @NAME@.cl on the first OpenCL device. It needs no OpenCL headers:\n",
-      ""};
+      "",
+      kOpenClDriverText};
 }
 
 std::string LaunchText(const target::GpuLaunch& launch) {
@@ -166,9 +229,8 @@ std::string GpuHostProgram(const ir::Workload& workload, const target::GpuModule
       BufferPrefixes(prefix, workload), ", ",
       [](std::string* out, const std::string& buffer) { absl::StrAppend(out, buffer, "_BYTES"); });
   const Kind kind = KindOf(module);
-  const std::string text =
-      absl::StrCat(kind.host, kUsageText, kind.note, " */\n",
-                   GpuDriverText(module.kind, facts.name, /*parts=*/false), kHostText);
+  const std::string text = absl::StrCat(kind.host, kUsageText, kind.note, " */\n", kHeaders,
+                                        kind.driver, kFiles, kHostText);
   return absl::StrReplaceAll(text, {{"@NAME@", facts.name},
                                     {"@BINARY@", kind.binary},
                                     {"@PREFIX@", prefix},

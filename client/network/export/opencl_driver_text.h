@@ -3,7 +3,9 @@
 
 namespace hone::client {
 
-// The part of a host program that calls OpenCL, see gpu_driver_text.h.
+// The part of a host program that calls OpenCL: the types
+// Memory, Module and Kernel; open_device, make_buffer, write_buffer, read_buffer, load_module,
+// make_kernel, launch and finish. @NAME@ is the name of the export.
 inline constexpr char kOpenClDriverText[] =
     R"c(/* What is used of OpenCL 1.2. */
 typedef struct Platform* Platform;
@@ -13,7 +15,7 @@ typedef struct Queue* Queue;
 typedef struct Program* Module;
 typedef struct Kernel* Kernel;
 typedef struct Memory* Memory;
-enum { kGpu = 1 << 2, kReadWrite = 1, kDeviceName = 0x102b, kBuildLog = 0x1183, kDeviceNotFound = -1, kRegion = 0x1220 };
+enum { kGpu = 1 << 2, kReadWrite = 1, kDeviceName = 0x102b, kBuildLog = 0x1183, kDeviceNotFound = -1 };
 
 static void* library;
 static Device device;
@@ -136,25 +138,6 @@ static void launch(const Kernel* kernel, const size_t* grid, const size_t* block
   check(clEnqueueNDRangeKernel()(queue, *kernel, 3, NULL, items, block, 0, NULL, NULL), name);
 }
 static void finish(void) { check(clFinish()(queue), "clFinish"); }
-)c";
-
-// Of programs that need parts and copies of buffers.
-inline constexpr char kOpenClPartsText[] = R"c(
-USE(Memory, clCreateSubBuffer, Memory, uint64_t, unsigned, const void*, int*)
-USE(int, clEnqueueCopyBuffer, Queue, Memory, Memory, size_t, size_t, size_t, unsigned, const void*, void*)
-USE(int, clReleaseMemObject, Memory)
-
-static Memory make_part(Memory buffer, int64_t offset, int64_t bytes) {
-  const size_t region[] = {(size_t)offset, (size_t)bytes};
-  int code = 0;
-  Memory part = clCreateSubBuffer()(buffer, kReadWrite, kRegion, region, &code);
-  check(code, "clCreateSubBuffer");
-  return part;
-}
-static void copy_buffer(Memory from, Memory to, int64_t bytes) {
-  check(clEnqueueCopyBuffer()(queue, from, to, 0, 0, (size_t)bytes, 0, NULL, NULL), "copy a buffer");
-}
-static void free_buffer(Memory buffer) { check(clReleaseMemObject()(buffer), "clReleaseMemObject"); }
 )c";
 
 }  // namespace hone::client

@@ -67,19 +67,21 @@ struct Content {
   }
 };
 
-Content MakeContent(absl::string_view name, absl::string_view plan,
+Content MakeContent(absl::string_view name, absl::string_view plan, absl::string_view backend,
                     const std::vector<std::string>& kernel_prefixes) {
   Content content;
   content.AddAddress(kPlanSymbol, 0);
   AppendBytes(content.program, static_cast<uint64_t>(plan.size()));
   content.AddAddress(kProgramSymbol, sizeof(hone_network_program));
   AppendBytes(content.program, static_cast<uint64_t>(kernel_prefixes.size()));
+  content.AddAddress(kLocalSymbols + 1, 0);
   content.AddSymbol(0, STB_LOCAL, STT_NOTYPE, SHN_UNDEF, 0);
   content.AddSymbol(0, STB_LOCAL, STT_SECTION, kPlan, 0);
   content.AddSymbol(0, STB_LOCAL, STT_SECTION, kProgram, 0);
   content.AddSymbol(AddString(content.strings, name), STB_GLOBAL, STT_OBJECT, kProgram,
                     sizeof(hone_network_program));
-  uint64_t symbol = kLocalSymbols + 1;
+  content.AddSymbol(AddString(content.strings, backend), STB_GLOBAL, STT_NOTYPE, SHN_UNDEF, 0);
+  uint64_t symbol = kLocalSymbols + 2;
   for (const std::string& prefix : kernel_prefixes) {
     for (const absl::string_view function : kFunctions) {
       const uint32_t function_name = AddString(content.strings, absl::StrCat(prefix, function));
@@ -92,11 +94,11 @@ Content MakeContent(absl::string_view name, absl::string_view plan,
 
 }  // namespace
 
-std::string ProgramObject(absl::string_view name, absl::string_view plan,
+std::string ProgramObject(absl::string_view name, absl::string_view plan, absl::string_view backend,
                           const std::vector<std::string>& kernel_prefixes) {
-  static_assert(sizeof(hone_network_program) == 4 * sizeof(uint64_t));
+  static_assert(sizeof(hone_network_program) == 5 * sizeof(uint64_t));
   static_assert(sizeof(hone_network_kernel) == std::size(kFunctions) * sizeof(uint64_t));
-  Content content = MakeContent(name, plan, kernel_prefixes);
+  Content content = MakeContent(name, plan, backend, kernel_prefixes);
   Elf64_Shdr sections[kSections] = {};
   for (int s = 1; s < kSections; ++s) {
     sections[s].sh_name = AddString(content.strings, kSectionNames[s]);

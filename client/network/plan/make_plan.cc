@@ -11,6 +11,7 @@
 #include "client/network/graph/memory_plan.h"
 #include "client/network/graph/op/indices.h"
 #include "common/base/status_macros.h"
+#include "common/target/gpu_sources.h"
 #include "common/target/kernel_memory.h"
 
 namespace hone::network {
@@ -38,6 +39,7 @@ class Planner {
       return absl::InvalidArgumentError(absl::StrCat("the network has ", partition_.tasks.size(),
                                                      " tasks, but ", kernels_.size(), " kernels"));
     }
+    plan().is_gpu = !kernels_.empty() && kernels_[0].module != nullptr;
     for (size_t t = 0; t < kernels_.size(); ++t) HONE_RETURN_IF_ERROR(AddKernel(t));
     FindPlainConstants();
     plan().arena_bytes = memory_.arena_bytes;
@@ -47,6 +49,7 @@ class Planner {
     }
     for (size_t o = 0; o < graph_.outputs.size(); ++o) AddOutput(static_cast<int>(o));
     plan().weights_bytes = weights_bytes_;
+    if (plan().is_gpu) PlacePacked();
     return std::move(planned_);
   }
 
@@ -63,7 +66,13 @@ class Planner {
     plan().kernels.push_back(
         {.name = workload.name,
          .buffers = static_cast<int>(workload.Inputs().size() + workload.Outputs().size()),
-         .packed_bytes = kernels_[task].packed_bytes});
+         .packed_bytes = kernels_[task].packed_bytes,
+         .module = kernels_[task].module});
+    if (plan().is_gpu && kernels_[task].module->kind == target::Kind::kCuda) {
+      const absl::StatusOr<target::GpuSources> sources =
+          target::GpuSources::Decode(kernels_[task].object);
+      if (sources.ok()) plan().kernels.back().portable = sources->assembly;
+    }
     return absl::OkStatus();
   }
 
@@ -91,8 +100,7 @@ class Planner {
     PlanTensor tensor{
         .name = graph_.value(id).name, .type = graph_.value(id).type, .offset = place.offset};
     if (place.kind == graph::Place::Kind::kOutside) PlaceOutside(place, tensor);
-    plan().tensors.push_back(std::move(tensor));
-    return entry->second;
+    return AddTensor(std::move(tensor));
   }
 
   void PlaceOutside(const graph::Place& place, PlanTensor& tensor) {
@@ -113,8 +121,12 @@ class Planner {
   int64_t WeightsOf(ValueId constant) {
     const auto [entry, is_new] = constants_.emplace(constant, weights_bytes_);
     if (is_new) {
+      const int64_t bytes = graph_.value(constant).type.bytes();
       planned_.pieces.push_back({.offset = weights_bytes_, .constant = constant});
-      weights_bytes_ += target::AlignedBytes(graph_.value(constant).type.bytes());
+      if (plan().is_gpu && bytes > 0) {
+        plan().pieces.push_back({weights_bytes_, bytes, !plain_.contains(constant)});
+      }
+      weights_bytes_ += target::AlignedBytes(bytes);
     }
     return entry->second;
   }
@@ -126,13 +138,63 @@ class Planner {
     for (ValueId& id : key.second) {
       if (!graph_.IsConstant(id)) id = graph::kNoValue;
     }
-    const auto [entry, is_new] = packed_.emplace(key, weights_bytes_);
+    const int64_t bytes = target::AlignedBytes(plan().kernels[step.task].packed_bytes);
+    int64_t& end = plan().is_gpu ? packed_bytes_ : weights_bytes_;
+    const auto [entry, is_new] = packed_.emplace(key, end);
     if (is_new) {
-      planned_.pieces.push_back(
-          {.offset = weights_bytes_, .task = step.task, .inputs = std::move(key.second)});
-      weights_bytes_ += target::AlignedBytes(plan().kernels[step.task].packed_bytes);
+      end += bytes;
+      if (plan().is_gpu) {
+        AddPacking(step.task, key.second, entry->second);
+      } else {
+        planned_.pieces.push_back(
+            {.offset = entry->second, .task = step.task, .inputs = std::move(key.second)});
+      }
     }
     return entry->second;
+  }
+
+  // Adds the step of a GPU that packs constants. It reads neither other inputs nor outputs.
+  void AddPacking(int task, const std::vector<ValueId>& constants, int64_t offset) {
+    PlanStep packing{.name = plan().kernels[task].name, .kernel = task, .packed_offset = offset};
+    for (const ValueId id : constants) {
+      packing.tensors.push_back(id == graph::kNoValue ? AbsentTensor() : WholeTensor(id));
+    }
+    packing.tensors.resize(plan().kernels[task].buffers, AbsentTensor());
+    plan().packing.push_back(std::move(packing));
+  }
+
+  int AbsentTensor() {
+    if (absent_ < 0) {
+      absent_ = AddTensor({.type = {ir::DType::kF32, {0}}, .place = PlaceKind::kAbsent});
+    }
+    return absent_;
+  }
+
+  // A constant that is packed.
+  int WholeTensor(ValueId constant) {
+    return AddTensor({.name = graph_.value(constant).name,
+                      .type = graph_.value(constant).type,
+                      .place = PlaceKind::kWeights,
+                      .offset = WeightsOf(constant)});
+  }
+
+  int AddTensor(PlanTensor tensor) {
+    plan().tensors.push_back(std::move(tensor));
+    return static_cast<int>(plan().tensors.size()) - 1;
+  }
+
+  // Places the packed constants of a GPU behind the end of the file.
+  void PlacePacked() {
+    const auto move = [&](PlanStep& step) {
+      if (step.kernel != PlanStep::kCopy && plan().kernels[step.kernel].packed_bytes > 0) {
+        step.packed_offset += weights_bytes_;
+      }
+    };
+    absl::c_for_each(plan().steps, move);
+    absl::c_for_each(plan().packing, move);
+    for (const PlanStep& step : plan().packing) {
+      plan().pieces.push_back({step.packed_offset, plan().kernels[step.kernel].packed_bytes});
+    }
   }
 
   absl::Status AddStep(const graph::Step& step) {
@@ -182,10 +244,9 @@ class Planner {
     }
     PlanTensor own{.name = made.name, .type = made.type, .place = PlaceKind::kOutput};
     own.number = number;
-    const int copy = static_cast<int>(plan().tensors.size());
-    plan().steps.push_back({.name = own.name, .tensors = {tensor, copy}});
-    plan().tensors.push_back(std::move(own));
-    plan().outputs.push_back(copy);
+    plan().outputs.push_back(AddTensor(std::move(own)));
+    plan().steps.push_back(
+        {.name = plan().tensors[tensor].name, .tensors = {tensor, plan().outputs.back()}});
   }
 
   const graph::Graph& graph_;
@@ -198,6 +259,8 @@ class Planner {
   std::map<ValueId, int64_t> constants_;  // offsets in the weights file
   std::map<std::pair<int, std::vector<ValueId>>, int64_t> packed_;
   int64_t weights_bytes_ = sizeof(HoneWeightsHeader);
+  int64_t packed_bytes_ = 0;  // of a GPU
+  int absent_ = -1;           // a tensor that no kernel reads
 };
 
 }  // namespace

@@ -13,7 +13,8 @@
 
 namespace hone::network {
 
-// A part of the weights file: an unpacked constant, or the packed constants of a step.
+// A part of the weights file: an unpacked constant, or the packed constants of a step. A GPU packs
+// constants itself, so its file has only the former.
 struct WeightsPiece {
   int64_t offset = 0;
   graph::ValueId constant = graph::kNoValue;
@@ -28,7 +29,8 @@ struct PlannedNetwork {
 
 // Plans the memory and the steps of a network. `kernels` has one for each task. Aliases become no
 // steps of the plan, but an output of the network that is a view of another tensor is copied. The
-// unpacked form of a constant is left out of the weights if kernels read only the packed form.
+// unpacked form of a constant is left out of the weights if kernels read only the packed form; on a
+// GPU, it is removed from the device after packing.
 //
 // InvalidArgument: the number of kernels is wrong, or a kernel belongs to another workload.
 absl::StatusOr<PlannedNetwork> MakePlan(const graph::Graph& graph,

@@ -19,7 +19,7 @@ struct NetworkKernel {
   target::Target target;                               // that it was built for
   std::shared_ptr<const target::LoadedKernel> loaded;  // of a CPU, in this process
   std::shared_ptr<const target::GpuModule> module;     // of a GPU
-  // What an export needs besides: the ELF object file of a kernel for a CPU, or the encoded
+  // The ELF object file of a kernel for a CPU, which an export needs, or the encoded
   // target::GpuSources of one for CUDA. "" if it is not known.
   std::string object;
   int64_t packed_bytes = 0;  // of its packed constants

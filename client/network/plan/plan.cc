@@ -48,71 +48,123 @@ HonePlanTensor Encoded(const PlanTensor& tensor, Texts& texts) {
   return encoded;
 }
 
-}  // namespace
-
-HonePlanCheck Plan::ForRuntime(const PlanCheck& check) const {
-  HonePlanCheck encoded = {};
-  encoded.extent = check.extent;
-  encoded.tensor = check.tensor;
-  encoded.element_bytes = ir::BytesOf(tensors[check.tensor].type.dtype, 1);
-  encoded.column = check.column;
-  encoded.columns = check.columns;
-  return encoded;
+// Appends code and a zero, and aligns its end.
+HonePlanCode AppendCode(std::string& code, absl::string_view text) {
+  const HonePlanCode part = {code.size(), text.size()};
+  absl::StrAppend(&code, text);
+  code.resize((code.size() / HONE_PLAN_CODE_ALIGNMENT + 1) * HONE_PLAN_CODE_ALIGNMENT);
+  return part;
 }
 
-std::string Plan::Encode() const {
-  Texts texts;
-  std::string body;
-  HonePlanHeader header = {};
-  for (const PlanTensor& tensor : tensors) {
-    Append(body, Encoded(tensor, texts));
-    if (tensor.place == PlaceKind::kAbsent) {
-      header.absent_bytes = std::max<uint64_t>(header.absent_bytes, tensor.type.bytes());
+// The parts of a plan in the order of plan_format.h.
+class Encoder {
+ public:
+  explicit Encoder(const Plan& plan) : plan_(plan) {}
+
+  std::string Run() {
+    HonePlanHeader header = {};
+    for (const PlanTensor& tensor : plan_.tensors) {
+      Append(tensors_, Encoded(tensor, texts_));
+      if (tensor.place == PlaceKind::kAbsent) {
+        header.absent_bytes = std::max<uint64_t>(header.absent_bytes, tensor.type.bytes());
+      }
     }
+    for (const PlanStep& step : plan_.steps) AddStep(step);
+    for (const PlanStep& step : plan_.packing) AddStep(step);
+    for (const PlanKernel& kernel : plan_.kernels) AddKernel(kernel);
+    for (const PlanPiece& piece : plan_.pieces) {
+      Append(pieces_, HonePlanPiece{.offset = static_cast<uint64_t>(piece.offset),
+                                    .bytes = static_cast<uint64_t>(piece.bytes),
+                                    .only_for_packing = piece.only_for_packing,
+                                    .reserved = 0});
+    }
+    std::string ends;
+    AppendNumbers(ends, buffers_);
+    AppendNumbers(ends, plan_.inputs);
+    AppendNumbers(ends, plan_.outputs);
+    std::memcpy(header.magic, HONE_PLAN_MAGIC, sizeof header.magic);
+    header.version = HONE_PLAN_VERSION;
+    header.tensors = plan_.tensors.size();
+    header.steps = plan_.steps.size();
+    header.packing = plan_.packing.size();
+    header.kernels = plan_.kernels.size();
+    header.launches = launches_.size() / sizeof(HonePlanLaunch);
+    header.pieces = plan_.pieces.size();
+    header.buffers = buffers_.size();
+    header.inputs = plan_.inputs.size();
+    header.outputs = plan_.outputs.size();
+    header.text_bytes = texts_.bytes().size();
+    header.checks = checks_.size() / sizeof(HonePlanCheck);
+    header.is_gpu = plan_.is_gpu;
+    header.code_bytes = code_.size();
+    header.arena_bytes = plan_.arena_bytes;
+    header.weights_bytes = plan_.weights_bytes;
+    std::memcpy(header.id, &plan_.weights, sizeof header.id);
+    std::string bytes;
+    Append(bytes, header);
+    return absl::StrCat(bytes, tensors_, steps_, kernels_, launches_, pieces_,
+                        absl::StrCat(checks_, code_, ends, texts_.bytes()));
   }
-  std::vector<int> buffers;
-  std::string checks;
-  for (const PlanStep& step : steps) {
+
+ private:
+  void AddStep(const PlanStep& step) {
     HonePlanStep encoded = {};
     encoded.packed_offset = step.packed_offset;
-    encoded.name = texts.Add(step.name);
+    encoded.name = texts_.Add(step.name);
     encoded.kernel = step.kernel == PlanStep::kCopy ? HONE_PLAN_COPY : step.kernel;
-    encoded.first_buffer = buffers.size();
+    encoded.first_buffer = buffers_.size();
     encoded.buffers = step.tensors.size();
-    encoded.first_check = checks.size() / sizeof(HonePlanCheck);
+    encoded.first_check = checks_.size() / sizeof(HonePlanCheck);
     encoded.checks = step.checks.size();
-    for (const PlanCheck& check : step.checks) Append(checks, ForRuntime(check));
-    Append(body, encoded);
-    buffers.insert(buffers.end(), step.tensors.begin(), step.tensors.end());
+    for (const PlanCheck& check : step.checks) AddCheck(check);
+    Append(steps_, encoded);
+    buffers_.insert(buffers_.end(), step.tensors.begin(), step.tensors.end());
   }
-  for (const PlanKernel& kernel : kernels) {
+
+  void AddCheck(const PlanCheck& check) {
+    HonePlanCheck encoded = {};
+    encoded.extent = check.extent;
+    encoded.tensor = check.tensor;
+    encoded.element_bytes = ir::BytesOf(plan_.tensors[check.tensor].type.dtype, 1);
+    encoded.column = check.column;
+    encoded.columns = check.columns;
+    Append(checks_, encoded);
+  }
+
+  void AddKernel(const PlanKernel& kernel) {
     HonePlanKernel encoded = {};
     encoded.packed_bytes = kernel.packed_bytes;
-    encoded.name = texts.Add(kernel.name);
+    encoded.name = texts_.Add(kernel.name);
     encoded.buffers = kernel.buffers;
-    Append(body, encoded);
+    if (kernel.module != nullptr) {
+      encoded.workspace_bytes = kernel.module->workspace_bytes;
+      encoded.first_launch = launches_.size() / sizeof(HonePlanLaunch);
+      encoded.launches = kernel.module->launches.size();
+      encoded.code = AppendCode(code_, kernel.module->code);
+      if (!kernel.portable.empty()) encoded.portable = AppendCode(code_, kernel.portable);
+      for (const target::GpuLaunch& launch : kernel.module->launches) AddLaunch(launch);
+    }
+    Append(kernels_, encoded);
   }
-  body += checks;
-  AppendNumbers(body, buffers);
-  AppendNumbers(body, inputs);
-  AppendNumbers(body, outputs);
 
-  std::memcpy(header.magic, HONE_PLAN_MAGIC, sizeof header.magic);
-  header.version = HONE_PLAN_VERSION;
-  header.tensors = tensors.size();
-  header.steps = steps.size();
-  header.kernels = kernels.size();
-  header.buffers = buffers.size();
-  header.inputs = inputs.size();
-  header.outputs = outputs.size();
-  header.text_bytes = texts.bytes().size();
-  header.checks = checks.size() / sizeof(HonePlanCheck);
-  header.arena_bytes = arena_bytes;
-  header.weights_bytes = weights_bytes;
-  std::memcpy(header.id, &weights, sizeof header.id);
-  std::string bytes;
-  Append(bytes, header);
-  return bytes + body + texts.bytes();
-}
+  void AddLaunch(const target::GpuLaunch& launch) {
+    HonePlanLaunch encoded = {};
+    encoded.shared_bytes = launch.shared_bytes;
+    std::ranges::copy(launch.grid, encoded.grid);
+    std::ranges::copy(launch.block, encoded.block);
+    encoded.name = texts_.Add(launch.kernel);
+    encoded.prepack = launch.prepack;
+    Append(launches_, encoded);
+  }
+
+  const Plan& plan_;
+  Texts texts_;
+  std::vector<int> buffers_;  // of all steps
+  std::string tensors_, steps_, kernels_, launches_, pieces_, checks_, code_;
+};
+
+}  // namespace
+
+std::string Plan::Encode() const { return Encoder(*this).Run(); }
 
 }  // namespace hone::network

@@ -2,12 +2,14 @@
 #define HONE_CLIENT_NETWORK_PLAN_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "client/network/graph/graph.h"
 #include "client/network/runtime/plan_format.h"
 #include "common/base/digest.h"
+#include "common/target/gpu_module.h"
 
 namespace hone::network {
 
@@ -42,7 +44,7 @@ struct PlanStep {
   std::string name;
   int kernel = kCopy;
   std::vector<int> tensors;   // inputs, then outputs
-  int64_t packed_offset = 0;  // in the weights file, if the kernel has packed constants
+  int64_t packed_offset = 0;  // in the weights, if the kernel has packed constants
   std::vector<PlanCheck> checks;
 };
 
@@ -50,6 +52,14 @@ struct PlanKernel {
   std::string name;
   int buffers = 0;
   int64_t packed_bytes = 0;
+  std::shared_ptr<const target::GpuModule> module = nullptr;  // of a GPU
+  std::string portable = "";                                  // its code as PTX; "": not known
+};
+
+// A part of the weights that has a buffer of its own on a GPU; see HonePlanPiece.
+struct PlanPiece {
+  int64_t offset = 0, bytes = 0;
+  bool only_for_packing = false;
 };
 
 // How a network runs: which kernels to call with which tensors. The runtime (runtime/) executes the
@@ -58,14 +68,15 @@ struct Plan {
   std::vector<PlanTensor> tensors;
   std::vector<PlanStep> steps;
   std::vector<PlanKernel> kernels;
-  std::vector<int> inputs;   // tensors
-  std::vector<int> outputs;  // tensors
+  bool is_gpu = false;
+  std::vector<PlanStep> packing;  // on a GPU: runs once, when the network is opened
+  std::vector<PlanPiece> pieces;  // on a GPU: by offset
+  std::vector<int> inputs;        // tensors
+  std::vector<int> outputs;       // tensors
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;  // the size of the weights file
   Digest weights;             // identifies the weights file
 
-  // A check as the runtime does it.
-  HonePlanCheck ForRuntime(const PlanCheck& check) const;
   // The bytes of runtime/plan_format.h.
   std::string Encode() const;
 };

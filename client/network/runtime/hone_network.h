@@ -47,7 +47,7 @@ struct HoneRuntime {
 };
 #endif
 
-/* Buffers with this alignment in bytes are used in place. Others are copied. */
+/* Buffers with this alignment in bytes are used in place on a CPU. Others are copied. */
 #define HONE_NETWORK_ALIGNMENT 64
 
 typedef enum hone_network_status {
@@ -58,7 +58,9 @@ typedef enum hone_network_status {
   HONE_NETWORK_BAD_FILE = 3,         /* the file is truncated, or belongs to another network */
   HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have */
   HONE_NETWORK_OUT_OF_MEMORY = 5,
-  HONE_NETWORK_INTERNAL = 6 /* a kernel failed */
+  HONE_NETWORK_INTERNAL = 6, /* a kernel failed */
+  HONE_NETWORK_DEVICE = 7    /* a GPU's driver is missing, has no such GPU, refuses a kernel, or
+                                failed; after a failure in a run, open the network anew */
 } hone_network_status;
 
 /* An input or output: dense and row-major. */
@@ -74,12 +76,19 @@ typedef struct hone_network hone_network;
 typedef struct hone_network_instance hone_network_instance;
 
 /* Reads the weights file into memory, and checks that it belongs to this network and that the CPU
- * can run every kernel. The network is immutable: any number of threads may use it. On failure
- * *network is null. */
+ * can run every kernel, or, for a network of a GPU, copies the weights to the GPU. The network is
+ * immutable: any number of threads may use it. On failure *network is null. */
 hone_network_status hone_network_open(const char* weights_path,
                                       hone_network** network) HONE_NETWORK_NOEXCEPT;
 
-/* Checks that the weights are those of the export. BAD_FILE: they are not. */
+/* The same for a network of a GPU on the GPU with this number: that of CUDA, or for OpenCL that of
+ * hone's device names ("opencl:1"). -1: the number in the environment variable HONE_DEVICE, or else
+ * 0. A CPU has no numbers. */
+hone_network_status hone_network_open_on(const char* weights_path, int32_t device,
+                                         hone_network** network) HONE_NETWORK_NOEXCEPT;
+
+/* Checks that the weights are those of the export. A GPU's were checked when they were copied to
+ * it, and open fails if they are not. BAD_FILE: they are not. */
 hone_network_status hone_network_verify(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 
 /* Frees a network. Its instances must have been freed. Null is allowed. */
@@ -98,23 +107,24 @@ const char* hone_network_step_kernel(const hone_network* network,
 
 /* Makes the memory for one run at a time. Instances are independent: several threads may run at
  * once, each with its own. `runtime` must outlive the instance; null: everything runs on the
- * calling thread. Two instances that run at the same time may share it if its parallel_for allows
- * that. */
+ * calling thread. GPUs need none. Two instances that run at the same time may share it if its
+ * parallel_for allows that. */
 hone_network_status hone_network_new_instance(
     const hone_network* network, const HoneRuntime* runtime,
     hone_network_instance** instance) HONE_NETWORK_NOEXCEPT;
 void hone_network_free_instance(hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
 
-/* Bytes that an instance has allocated. */
+/* Bytes that an instance has allocated, on the GPU if the network is of one. */
 int64_t hone_network_instance_bytes(const hone_network_instance* instance) HONE_NETWORK_NOEXCEPT;
 
 /* Computes the outputs. Allocates nothing and takes no lock. Outputs overlap neither inputs nor
- * each other. After a failure, their content is undefined. `inputs` may be NULL if the network has
- * none. */
+ * each other. After a failure, their content is undefined. A GPU's driver may allocate and lock,
+ * and indices that the network computes on a GPU are clamped, not checked. `inputs` may be NULL if
+ * the network has none. */
 hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,
                                      void* const* outputs) HONE_NETWORK_NOEXCEPT;
 
-/* The same, and writes the nanoseconds of each step. */
+/* The same, and writes the nanoseconds of each step. On a GPU, such a run takes longer. */
 hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
                                          void* const* outputs,
                                          int64_t* step_ns) HONE_NETWORK_NOEXCEPT;

@@ -63,10 +63,10 @@ using Output = Buffer<void>;
 // An opened network. Copies share it, and any number of threads may use it.
 class Network {
  public:
-  // Throws Error: see hone_network_open.
-  explicit Network(const std::string& weights_path) {
+  // Throws Error: see hone_network_open_on.
+  explicit Network(const std::string& weights_path, int device = -1) {
     hone_network* opened = nullptr;
-    check(hone_network_open(weights_path.c_str(), &opened));
+    check(hone_network_open_on(weights_path.c_str(), device, &opened));
     network_.reset(opened, hone_network_close);
   }
   // Reads all weights. Throws Error if they are not those of the export.

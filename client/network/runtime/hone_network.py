@@ -60,7 +60,7 @@ def _load(path):
     library = ctypes.CDLL(path)
     pointer = ctypes.c_void_p
     for name, result, arguments in [
-            ("open", ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(pointer)]),
+            ("open_on", ctypes.c_int, [ctypes.c_char_p, ctypes.c_int32, ctypes.POINTER(pointer)]),
             ("verify", ctypes.c_int, [pointer]),
             ("close", None, [pointer]),
             ("input_count", ctypes.c_int32, [pointer]),
@@ -83,19 +83,27 @@ def _load(path):
 
 
 class _Weights:
-    """The opened network, which all siblings share."""
+    """The opened network and the instances of all siblings. At the end of a program, Python finalizes objects in any order."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, device):
+        self.instances = set()
         self.call = _load(os.path.join(folder, "libhone_network.so"))
         self.address = ctypes.c_void_p()
         path = os.path.join(folder, "hone_network.weights")
-        if self.function("open")(os.fsencode(path), ctypes.byref(self.address)) != 0:
+        if self.function("open_on")(os.fsencode(path), device, ctypes.byref(self.address)) != 0:
             raise Error(self.function("error")().decode())
 
     def function(self, name):
         return getattr(self.call, "hone_network_" + name)
 
+    def free(self, instance):
+        if instance in self.instances:
+            self.instances.remove(instance)
+            self.function("free_instance")(instance)
+
     def __del__(self):
+        for instance in list(self.instances):
+            self.free(instance)
         if getattr(self, "address", None):
             self.function("close")(self.address)
 
@@ -114,10 +122,11 @@ def _address(array):
 
 class Network:
     """The network, with memory for one run at a time. `threads` 0: as many as OMP_NUM_THREADS
-    says, or else as there are CPUs that this process may use."""
+    says, or else as there are CPUs that this process may use. `device`: the number of a GPU, if the
+    network is for one; -1: that of the environment variable HONE_DEVICE, or else 0."""
 
-    def __init__(self, folder=_FOLDER, threads=0, _weights=None):
-        self._weights = _weights or _Weights(folder)
+    def __init__(self, folder=_FOLDER, threads=0, _weights=None, device=-1):
+        self._weights = _weights or _Weights(folder, device)
         self._threads = threads
         function, address = self._weights.function, self._weights.address
         self.inputs = [Tensor(function("inputs")(address)[i]) for i in range(function("input_count")(address))]
@@ -128,10 +137,11 @@ class Network:
         self._instance = ctypes.c_void_p()
         if function("new_instance")(address, ctypes.byref(self._runtime), ctypes.byref(self._instance)) != 0:
             raise Error(function("error")().decode())
+        self._weights.instances.add(self._instance.value)
 
     def __del__(self):
         if getattr(self, "_instance", None):
-            self._weights.function("free_instance")(self._instance)
+            self._weights.free(self._instance.value)
 
     def verify(self):
         """Reads all weights and checks that they are those of the export."""

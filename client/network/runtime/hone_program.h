@@ -24,15 +24,21 @@ typedef struct hone_network_kernel {
 typedef struct hone_network_program {
   const void* plan; /* plan_format.h; aligned to 8 bytes */
   uint64_t plan_bytes;
-  const hone_network_kernel* kernels;
+  const hone_network_kernel* kernels; /* of a CPU, one for each kernel of the plan */
   uint64_t kernel_count;
+  const struct HoneBackend* backend;
 } hone_network_program;
 
-/* Opens this program as hone_network_open does; the program must outlive the network. BAD_FILE also
- * means that the plan is malformed. Callers of an exported network do not see this function. */
+/* What runs networks on a kind of device (backend.h). */
+extern __attribute__((visibility("hidden"))) const struct HoneBackend hone_cpu_backend,
+    hone_cuda_backend, hone_opencl_backend;
+
+/* Opens this program as hone_network_open_on does; the program must outlive the network. BAD_FILE
+ * also means that the plan is malformed. Callers of an exported network do not see this function.
+ */
 __attribute__((visibility("hidden"))) hone_network_status
 hone_network_open_program(const hone_network_program* program, const char* weights_path,
-                          hone_network** network) HONE_NETWORK_NOEXCEPT;
+                          int32_t device, hone_network** network) HONE_NETWORK_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,17 +1,21 @@
 /* The bytes of a network's plan, which hone_network.c reads and client/network/plan/plan.cc writes.
- * All numbers are little-endian. The header is followed by the tensors, steps, kernels, checks,
- * buffers, inputs, outputs and texts, without gaps. Text is given by its offset in the texts, and
- * ends with a zero. */
+ * All numbers are little-endian. The header is followed by the tensors, steps, kernels, launches,
+ * pieces, checks, code, buffers, inputs, outputs and texts, without gaps. Text is given by its
+ * offset in the texts, and ends with a zero.
+ *
+ * On a GPU, kernels are code and launches, constants are packed when the network is opened, and
+ * each piece of the weights has a buffer of its own, because devices limit the size of buffers. */
 #ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 #define HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 
 #include <stdint.h>
 
 #define HONE_PLAN_MAGIC "HONEPLAN"
-#define HONE_PLAN_VERSION 2
+#define HONE_PLAN_VERSION 3
 #define HONE_WEIGHTS_MAGIC "HONEWGTS"
 #define HONE_WEIGHTS_VERSION 1
 #define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
+#define HONE_PLAN_CODE_ALIGNMENT 8
 #define HONE_PLAN_MAX_RANK 8
 #define HONE_PLAN_COPY \
   UINT32_MAX /* the kernel of a step that copies its first tensor to its second */
@@ -22,13 +26,18 @@ typedef struct HonePlanHeader {
   uint32_t version;
   uint32_t tensors; /* counts */
   uint32_t steps;
+  uint32_t packing; /* steps after these, which pack constants on a GPU */
   uint32_t kernels;
+  uint32_t launches; /* of all kernels */
+  uint32_t pieces;
   uint32_t buffers; /* of all steps */
   uint32_t inputs;
   uint32_t outputs;
   uint32_t text_bytes;
   uint32_t checks; /* of all steps */
+  uint32_t is_gpu;
   uint32_t reserved;
+  uint64_t code_bytes; /* a multiple of HONE_PLAN_CODE_ALIGNMENT */
   uint64_t arena_bytes;
   uint64_t weights_bytes; /* of the weights file, with its header */
   uint64_t absent_bytes;  /* of the largest tensor in HONE_PLACE_ABSENT */
@@ -40,7 +49,7 @@ enum {
   HONE_PLACE_OUTPUT = 1,  /* in the caller's buffer of output `number` */
   HONE_PLACE_WEIGHTS = 2, /* in the weights file */
   HONE_PLACE_ARENA = 3,   /* in the instance's arena */
-  HONE_PLACE_ABSENT = 4,  /* a constant that kernels read in its packed form only */
+  HONE_PLACE_ABSENT = 4,  /* what a kernel does not read, such as a constant that is packed */
   HONE_PLACES = 5
 };
 
@@ -57,7 +66,7 @@ typedef struct HonePlanTensor {
 } HonePlanTensor;
 
 typedef struct HonePlanStep {
-  uint64_t packed_offset; /* of the packed constants in the weights file */
+  uint64_t packed_offset; /* of the packed constants in the weights */
   uint32_t name;
   uint32_t kernel; /* or HONE_PLAN_COPY */
   uint32_t first_buffer;
@@ -76,11 +85,41 @@ typedef struct HonePlanCheck {
   uint32_t columns;
 } HonePlanCheck;
 
+/* Code that a driver loads; a zero follows. */
+typedef struct HonePlanCode {
+  uint64_t offset; /* in the code */
+  uint64_t bytes;
+} HonePlanCode;
+
 typedef struct HonePlanKernel {
   uint64_t packed_bytes;
+  uint64_t workspace_bytes; /* on a GPU, as what follows the buffers */
   uint32_t name;
   uint32_t buffers;
+  uint32_t first_launch;
+  uint32_t launches;
+  HonePlanCode code;     /* OpenCL C, or a cubin for the GPUs of one architecture */
+  HonePlanCode portable; /* PTX for those of another one; may be empty */
 } HonePlanKernel;
+
+/* A launch of grid[d] blocks (work groups) of block[d] threads (work items) in each dimension. Its
+ * parameters are pointers to the buffers of the step, the packed constants and the workspace. */
+typedef struct HonePlanLaunch {
+  uint64_t shared_bytes; /* of a block, in all */
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t name;    /* of the function */
+  uint32_t prepack; /* whether it packs constants */
+} HonePlanLaunch;
+
+/* A part of the weights, by offset: a constant, or packed constants, which have offsets from the
+ * end of the file on. */
+typedef struct HonePlanPiece {
+  uint64_t offset;
+  uint64_t bytes;
+  uint32_t only_for_packing;
+  uint32_t reserved;
+} HonePlanPiece;
 
 /* The first bytes of the weights file. Its id is the XXH3-128 hash of the bytes after this header,
  * the high half first. */

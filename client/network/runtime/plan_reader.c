@@ -10,8 +10,26 @@ static const void* Take(const char** at, const char* end, uint64_t count, uint64
   return begin;
 }
 
-static int InFile(const HonePlan* plan, uint64_t offset, uint64_t bytes) {
+const HonePlanPiece* hone_plan_piece(const HonePlan* plan, uint64_t offset, uint64_t bytes) {
+  uint32_t begin = 0, end = plan->header->pieces; /* the last one that begins at the offset or before */
+  while (end - begin > 1) {
+    const uint32_t middle = begin + (end - begin) / 2;
+    if (plan->pieces[middle].offset <= offset) {
+      begin = middle;
+    } else {
+      end = middle;
+    }
+  }
+  const HonePlanPiece* const piece = &plan->pieces[begin];
+  return begin < end && piece->offset <= offset && offset - piece->offset <= piece->bytes &&
+                 bytes <= piece->bytes - (offset - piece->offset)
+             ? piece
+             : NULL;
+}
+
+static int InWeights(const HonePlan* plan, uint64_t offset, uint64_t bytes) {
   const uint64_t total = plan->header->weights_bytes;
+  if (plan->header->is_gpu) return bytes == 0 || hone_plan_piece(plan, offset, bytes) != NULL;
   return offset % HONE_PLAN_ALIGNMENT == 0 && offset >= sizeof(HoneWeightsHeader) &&
          offset <= total && bytes <= total - offset;
 }
@@ -35,7 +53,7 @@ static const char* CheckTensor(const HonePlan* plan, const HonePlanTensor* tenso
       return tensor->number < header->outputs ? NULL
                                               : "has a tensor in an output that does not exist";
     case HONE_PLACE_WEIGHTS:
-      return InFile(plan, tensor->offset, tensor->bytes) ? NULL
+      return InWeights(plan, tensor->offset, tensor->bytes) ? NULL
                                                          : "has a tensor outside the weights";
     case HONE_PLACE_ARENA:
       return IsInside(tensor, header->arena_bytes) ? NULL : "has a tensor outside the arena";
@@ -45,6 +63,46 @@ static const char* CheckTensor(const HonePlan* plan, const HonePlanTensor* tenso
     default:
       return "has a tensor in an unknown place";
   }
+}
+
+static int HasCode(const HonePlan* plan, const HonePlanCode* code) {
+  const uint64_t total = plan->header->code_bytes;
+  return code->offset % HONE_PLAN_CODE_ALIGNMENT == 0 && code->offset < total &&
+         code->bytes < total - code->offset && plan->code[code->offset + code->bytes] == '\0';
+}
+
+static const char* CheckKernel(const HonePlan* plan, const HonePlanKernel* kernel) {
+  const HonePlanHeader* const header = plan->header;
+  if (kernel->name >= header->text_bytes) return "names no text";
+  if (kernel->packed_bytes > HONE_PLAN_MAX_BYTES)
+    return "has packed constants that are too large";
+  if (!header->is_gpu) return NULL;
+  if (kernel->workspace_bytes > HONE_PLAN_MAX_BYTES) return "has a workspace that is too large";
+  if (!HasCode(plan, &kernel->code) ||
+      (kernel->portable.bytes > 0 && !HasCode(plan, &kernel->portable))) {
+    return "has a kernel without its code";
+  }
+  if (kernel->first_launch > header->launches ||
+      kernel->launches > header->launches - kernel->first_launch) {
+    return "has a kernel without its launches";
+  }
+  return NULL;
+}
+
+/* Checks that pieces lie behind each other, each in the file or, if packed, behind it. */
+static const char* CheckPieces(const HonePlan* plan) {
+  const uint64_t file = plan->header->weights_bytes;
+  uint64_t end = sizeof(HoneWeightsHeader);
+  for (uint32_t p = 0; p < plan->header->pieces; ++p) {
+    const HonePlanPiece* const piece = &plan->pieces[p];
+    if (piece->offset < end || piece->offset > 2 * HONE_PLAN_MAX_BYTES || piece->bytes == 0 ||
+        piece->bytes > HONE_PLAN_MAX_BYTES ||
+        (piece->offset < file && piece->bytes > file - piece->offset)) {
+      return "has a piece outside the weights";
+    }
+    end = piece->offset + piece->bytes;
+  }
+  return NULL;
 }
 
 static const char* CheckChecks(const HonePlan* plan, const HonePlanStep* step) {
@@ -93,7 +151,7 @@ static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
   const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
   if (step->buffers != kernel->buffers)
     return "has a step with another number of buffers than its kernel";
-  if (kernel->packed_bytes > 0 && !InFile(plan, step->packed_offset, kernel->packed_bytes)) {
+  if (kernel->packed_bytes > 0 && !InWeights(plan, step->packed_offset, kernel->packed_bytes)) {
     return "has packed constants outside the weights";
   }
   return NULL;
@@ -138,29 +196,34 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   }
   plan->header = header;
   plan->tensors = Take(&at, end, header->tensors, sizeof(HonePlanTensor));
-  plan->steps = Take(&at, end, header->steps, sizeof(HonePlanStep));
+  plan->steps = Take(&at, end, (uint64_t)header->steps + header->packing, sizeof(HonePlanStep));
   plan->kernels = Take(&at, end, header->kernels, sizeof(HonePlanKernel));
+  plan->launches = Take(&at, end, header->launches, sizeof(HonePlanLaunch));
+  plan->pieces = Take(&at, end, header->pieces, sizeof(HonePlanPiece));
   plan->checks = Take(&at, end, header->checks, sizeof(HonePlanCheck));
+  plan->code = Take(&at, end, header->code_bytes, 1);
   plan->buffers = Take(&at, end, header->buffers, sizeof(uint32_t));
   plan->inputs = Take(&at, end, header->inputs, sizeof(uint32_t));
   plan->outputs = Take(&at, end, header->outputs, sizeof(uint32_t));
   plan->texts = Take(&at, end, header->text_bytes, 1);
   if (plan->tensors == NULL || plan->steps == NULL || plan->kernels == NULL ||
-      plan->checks == NULL || plan->buffers == NULL || plan->inputs == NULL ||
+      plan->launches == NULL || plan->pieces == NULL || plan->checks == NULL ||
+      plan->code == NULL || plan->buffers == NULL || plan->inputs == NULL ||
       plan->outputs == NULL || plan->texts == NULL || at != end) {
     return "is truncated";
   }
   if (header->text_bytes == 0 || plan->texts[header->text_bytes - 1] != '\0')
     return "has texts without an end";
-  const char* wrong = NULL;
+  if (header->code_bytes % HONE_PLAN_CODE_ALIGNMENT != 0) return "has code that is not aligned";
+  const char* wrong = CheckPieces(plan);
   for (uint32_t t = 0; t < header->tensors && wrong == NULL; ++t)
     wrong = CheckTensor(plan, &plan->tensors[t]);
-  for (uint32_t k = 0; k < header->kernels && wrong == NULL; ++k) {
-    if (plan->kernels[k].name >= header->text_bytes) wrong = "names no text";
-    if (plan->kernels[k].packed_bytes > HONE_PLAN_MAX_BYTES)
-      wrong = "has packed constants that are too large";
+  for (uint32_t k = 0; k < header->kernels && wrong == NULL; ++k)
+    wrong = CheckKernel(plan, &plan->kernels[k]);
+  for (uint32_t l = 0; l < header->launches && wrong == NULL; ++l) {
+    if (plan->launches[l].name >= header->text_bytes) wrong = "names no text";
   }
-  for (uint32_t s = 0; s < header->steps && wrong == NULL; ++s)
+  for (uint64_t s = 0; s < (uint64_t)header->steps + header->packing && wrong == NULL; ++s)
     wrong = CheckStep(plan, &plan->steps[s]);
   if (wrong == NULL) wrong = CheckEnds(plan, plan->inputs, header->inputs, HONE_PLACE_INPUT);
   if (wrong == NULL) wrong = CheckEnds(plan, plan->outputs, header->outputs, HONE_PLACE_OUTPUT);

@@ -15,7 +15,10 @@ typedef struct HonePlan {
   const HonePlanTensor* tensors;
   const HonePlanStep* steps;
   const HonePlanKernel* kernels;
+  const HonePlanLaunch* launches;
+  const HonePlanPiece* pieces;
   const HonePlanCheck* checks;
+  const char* code;
   const uint32_t* buffers; /* tensors of all steps */
   const uint32_t* inputs;  /* tensors */
   const uint32_t* outputs; /* tensors */
@@ -26,6 +29,9 @@ typedef struct HonePlan {
  * number is in range, every tensor lies inside its place, and every step has as many buffers as its
  * kernel. Otherwise returns a message that says what is wrong. */
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan);
+
+/* The piece that has these bytes of the weights; null if none has. */
+const HonePlanPiece* hone_plan_piece(const HonePlan* plan, uint64_t offset, uint64_t bytes);
 
 /* The position of the first element that violates a check, in a tensor of this size; -1 if there is
  * none. */

@@ -3,43 +3,25 @@
 #include <cstdlib>
 
 #include "common/base/status_macros.h"
-#include "common/target/cuda/context.h"
-#include "common/target/open_gpu.h"
+#include "common/target/cuda/api.h"
+#include "common/target/cuda/detect.h"
 #include "common/target/opencl/targets.h"
 
 namespace hone::network {
-namespace {
-
-absl::StatusOr<cuda::DeviceFacts> FakeDevice(const cuda::Api*& api) {
-  static const auto* const opened =
-      new absl::StatusOr<cuda::Api>(cuda::OpenApi(FAKE_CUDA_DIR "/libcuda.so.1"));
-  HONE_RETURN_IF_ERROR(opened->status());
-  api = &**opened;
-  return cuda::FindDevice(*api, "cuda");
-}
-
-}  // namespace
-
 absl::StatusOr<target::Target> OpenClTarget() {
   setenv("POCL_KERNEL_CACHE", "0", 0);                     // tests leave nothing in the home folder
   setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 0);  // PoCL then compiles much faster
   return opencl::TargetOf("opencl");
 }
 
-absl::StatusOr<std::unique_ptr<target::GpuContext>> OpenOpenCl() {
-  return target::OpenGpu("opencl");
-}
-
 absl::StatusOr<target::Target> FakeCudaTarget() {
-  const cuda::Api* api = nullptr;
-  HONE_ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, FakeDevice(api));
+  static const auto* const opened =
+      new absl::StatusOr<cuda::Api>(cuda::OpenApi(FAKE_CUDA_DIR "/libcuda.so.1"));
+  HONE_RETURN_IF_ERROR(opened->status());
+  HONE_ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, cuda::FindDevice(**opened, "cuda"));
   return facts.target;
 }
 
-absl::StatusOr<std::unique_ptr<target::GpuContext>> OpenFakeCuda() {
-  const cuda::Api* api = nullptr;
-  HONE_ASSIGN_OR_RETURN(const cuda::DeviceFacts facts, FakeDevice(api));
-  return cuda::CudaContext::Create(*api, facts);
-}
+std::string FakeCudaFolder() { return FAKE_CUDA_DIR; }
 
 }  // namespace hone::network

@@ -1,22 +1,21 @@
 #ifndef HONE_TESTS_CLIENT_NETWORK_NETWORK_DEVICES_H_
 #define HONE_TESTS_CLIENT_NETWORK_NETWORK_DEVICES_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/target/gpu_context.h"
 #include "common/target/target.h"
 
 namespace hone::network {
 
 // The first OpenCL device of this machine. Errors as for opencl::FindDevice.
 absl::StatusOr<target::Target> OpenClTarget();
-absl::StatusOr<std::unique_ptr<target::GpuContext>> OpenOpenCl();
 
-// The first device of the driver in tests/fakes/cuda/libraries.
+// The first device of the driver in tests/fakes/cuda/libraries, which is this process's driver from
+// then on.
 absl::StatusOr<target::Target> FakeCudaTarget();
-absl::StatusOr<std::unique_ptr<target::GpuContext>> OpenFakeCuda();
+// The folder of that driver, for LD_LIBRARY_PATH.
+std::string FakeCudaFolder();
 
 }  // namespace hone::network
 

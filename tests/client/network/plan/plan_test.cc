@@ -2,13 +2,13 @@
 
 #include "client/network/plan/plan.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "client/network/plan/gpu_plan.h"
 #include "client/network/plan/make_plan.h"
 #include "client/network/runtime/plan_reader.h"
 #include "gmock/gmock.h"
@@ -56,6 +56,15 @@ Plan SmallPlan() {
   plan.weights_bytes = 192;
   plan.weights = DigestOf("weights");
   return plan;
+}
+
+// The plan of a network with OpenCL kernels.
+Plan PlanForGpu(bool pack) {
+  const TestNetwork network = Compile(
+      Residual(), {.fuse = false, .pack = pack, .target = codegen::Preset("generic/opencl")});
+  const auto planned = MakePlan(network.graph, network.partition, network.kernels);
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  return planned.ok() ? planned->plan : Plan();
 }
 
 std::string WhatIsWrong(const Plan& plan) {
@@ -138,10 +147,10 @@ TEST(PlanTest, RefusesTruncatedPlans) {
 
 // Whatever is accepted, stays inside its bytes (a sanitizer sees reads outside).
 TEST(PlanTest, SurvivesDamage) {
-  const std::string bytes = SmallPlan().Encode();
+  const std::string of_cpu = SmallPlan().Encode(), of_gpu = PlanForGpu(/*pack=*/true).Encode();
   std::mt19937 random(1);
-  for (int round = 0; round < 20000; ++round) {
-    std::string damaged = bytes;
+  for (int round = 0; round < 40000; ++round) {
+    std::string damaged = round % 2 == 0 ? of_cpu : of_gpu;
     for (int i = 0; i < 3; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
     HonePlan plan;
     const Bytes copy(damaged);
@@ -201,70 +210,67 @@ TEST(MakePlanTest, EqualStepsShareTheirPackedConstants) {
   EXPECT_NE(planned->plan.steps[0].packed_offset, planned->plan.steps[2].packed_offset);
 }
 
-// A network with OpenCL kernels, and its plan.
-struct PlannedForGpu {
-  TestNetwork network;
-  GpuPlan plan;
-};
-PlannedForGpu PlanForGpu(bool pack) {
-  PlannedForGpu made{
-      .network = Compile(
-          Residual(), {.fuse = false, .pack = pack, .target = codegen::Preset("generic/opencl")})};
-  const auto planned = MakePlan(made.network.graph, made.network.partition, made.network.kernels);
-  EXPECT_TRUE(planned.ok()) << planned.status();
-  if (planned.ok()) made.plan = MakeGpuPlan(*planned, made.network.graph, made.network.kernels);
-  return made;
-}
-
-// The buffer of a parameter.
-int BufferOf(const GpuPlan& plan, int part) { return plan.parts[part].buffer; }
-
-TEST(MakeGpuPlanTest, EachConstantHasABufferAndTensorsArePartsOfOthers) {
-  const auto [network, plan] = PlanForGpu(/*pack=*/false);
+TEST(MakePlanTest, OnAGpuEachConstantHasABuffer) {
+  const Plan plan = PlanForGpu(/*pack=*/false);
+  EXPECT_EQ(WhatIsWrong(plan), "nothing");
   EXPECT_TRUE(plan.packing.empty());
-  ASSERT_EQ(plan.steps.size(), 5u);
-  int constants = 0;
-  for (const GpuPlan::Buffer& buffer : plan.buffers) {
-    constants += buffer.constant == graph::kNoValue ? 0 : 1;
-    EXPECT_FALSE(buffer.only_for_packing);
+  EXPECT_EQ(plan.steps.size(), 5u);
+  EXPECT_EQ(plan.pieces.size(), 3u);
+  for (const PlanPiece& piece : plan.pieces) EXPECT_FALSE(piece.only_for_packing);
+  for (const PlanTensor& tensor : plan.tensors) {
+    EXPECT_TRUE(tensor.place != PlaceKind::kArena || tensor.offset % 512 == 0) << tensor.name;
   }
-  EXPECT_EQ(constants, 3);
-  for (const std::vector<GpuCommand>& step : plan.steps) {
-    ASSERT_EQ(step.size(), 1u);
-    const std::vector<int>& parts = step[0].parts;  // with packed constants and workspace
-    EXPECT_EQ(parts[parts.size() - 2], GpuCommand::kNull);
-    EXPECT_EQ(parts[parts.size() - 1], GpuCommand::kNull);
-  }
-  // The product reads x and w1, and writes to the arena.
-  const std::vector<int>& product = plan.steps[0][0].parts;
-  EXPECT_EQ(product[0], plan.inputs[0]);
-  const graph::ValueId w1 = plan.buffers[BufferOf(plan, product[1])].constant;
-  EXPECT_EQ(network.graph.value(w1).name, "w1");
-  EXPECT_EQ(plan.parts[product[2]].offset % 512, 0);
-  EXPECT_EQ(plan.parts[product[2]].bytes, 4 * 16 * 4);
-  // The next kernel reads the same part.
-  EXPECT_EQ(plan.steps[1][0].parts[0], product[2]);
 }
 
-TEST(MakeGpuPlanTest, PackedConstantsAreNotReadByOtherLaunches) {
-  const GpuPlan plan = PlanForGpu(/*pack=*/true).plan;
-  EXPECT_EQ(plan.packing.size(), 3u);
-  for (const GpuCommand& command : plan.packing) {
-    const int packed = command.parts[command.parts.size() - 2];
-    ASSERT_NE(packed, GpuCommand::kNull);
-    EXPECT_EQ(plan.buffers[BufferOf(plan, packed)].constant, graph::kNoValue);
+TEST(MakePlanTest, AGpuPacksConstantsItself) {
+  const Plan plan = PlanForGpu(/*pack=*/true);
+  EXPECT_EQ(WhatIsWrong(plan), "nothing");
+  ASSERT_EQ(plan.packing.size(), 3u);
+  ASSERT_EQ(plan.pieces.size(), 6u);
+  for (size_t p = 0; p < plan.pieces.size(); ++p) {
+    EXPECT_EQ(plan.pieces[p].only_for_packing, p < 3);
+    EXPECT_EQ(plan.pieces[p].offset < plan.weights_bytes, p < 3);
   }
-  for (const std::vector<GpuCommand>& step : plan.steps) {
-    for (const GpuCommand& command : step) {
-      for (const int part : command.parts) {
-        if (part == GpuCommand::kNull) continue;
-        EXPECT_FALSE(plan.buffers[BufferOf(plan, part)].only_for_packing);
-      }
-    }
-  }
-  const std::vector<int>& product = plan.steps[0][0].parts;
-  EXPECT_EQ(product[1], GpuCommand::kNull) << "only the packed form of w1 is read";
-  EXPECT_NE(product[3], GpuCommand::kNull);
+  EXPECT_EQ(plan.tensors[plan.steps[0].tensors[1]].name, "w1");
+  EXPECT_EQ(plan.tensors[plan.steps[0].tensors[1]].place, PlaceKind::kAbsent)
+      << "only the packed form of w1 is read";
+  EXPECT_EQ(plan.steps[0].packed_offset, plan.packing[0].packed_offset);
+  const PlanTensor& packed = plan.tensors[plan.packing[0].tensors[1]];
+  EXPECT_EQ(packed.name, "w1");
+  EXPECT_EQ(packed.place, PlaceKind::kWeights);
+}
+
+TEST(PlanTest, RefusesPlansThatWouldLeaveTheMemoryOfAGpu) {
+  const Plan right = PlanForGpu(/*pack=*/true);
+  const auto change = [&](auto&& edit) {
+    Plan plan = right;
+    edit(plan);
+    return WhatIsWrong(plan);
+  };
+  EXPECT_EQ(change([](Plan& p) { p.pieces.pop_back(); }),
+            "has packed constants outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.pieces[0].offset = p.tensors[0].offset; }),
+            "has a piece outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.pieces[1].offset = p.pieces[0].offset; }),
+            "has a piece outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.pieces[2].bytes += 1 << 20; }),
+            "has a piece outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.pieces[0].bytes /= 2; }), "has a tensor outside the weights");
+  std::string bytes = right.Encode();
+  HonePlanHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const size_t kernel = sizeof header + header.tensors * sizeof(HonePlanTensor) +
+                        (header.steps + header.packing) * sizeof(HonePlanStep);
+  const auto damage = [&](size_t at) {
+    std::string damaged = bytes;
+    damaged[kernel + at + 3] = 1;
+    HonePlan plan;
+    const char* const wrong = Bytes(damaged).Read(&plan);
+    return std::string(wrong == nullptr ? "nothing" : wrong);
+  };
+  EXPECT_EQ(damage(offsetof(HonePlanKernel, code)), "has a kernel without its code");
+  EXPECT_EQ(damage(offsetof(HonePlanKernel, code) + 8), "has a kernel without its code");
+  EXPECT_EQ(damage(offsetof(HonePlanKernel, launches)), "has a kernel without its launches");
 }
 
 }  // namespace

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/plan/gpu_runner.h"
+#include "client/network/plan/make_plan.h"
 #include "client/network/plan/runner.h"
+#include "client/network/plan/weights_file.h"
+#include "client/network/runtime/gpu_driver.h"
 #include "common/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,11 +36,6 @@ Made MakeFromKernels(const TestNetwork& network) {
 Made MakeOnOneThread(const TestNetwork& network) {
   return Runner::Create(network.graph, network.partition, network.kernels, {.threads = 1});
 }
-Made MakeOnFakeCuda(const TestNetwork& network) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<target::GpuContext> context, OpenFakeCuda());
-  return GpuRunner::Create(std::move(context), network.graph, network.partition, network.kernels);
-}
-
 struct Candidate {
   const char* name;
   absl::StatusOr<target::Target> (*target)();  // an error: it cannot be tested on this machine
@@ -50,7 +48,7 @@ void PrintTo(const Candidate& candidate, std::ostream* out) { *out << candidate.
 const Candidate kCandidates[] = {
     {"cpu", CpuTarget, MakeFromKernels, 10},
     {"cpu_with_one_thread", CpuTarget, MakeOnOneThread, 0},
-    {"fake_cuda", FakeCudaTarget, MakeOnFakeCuda, 3},
+    {"fake_cuda", FakeCudaTarget, MakeFromKernels, 3},
     {"opencl", OpenClTarget, MakeFromKernels, 3},
 };
 
@@ -365,18 +363,35 @@ TEST(RunnerTest, KernelsOfSeveralDevicesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("all must be for one device"));
 }
 
+// The driver of CUDA, but with larger parts.
+hone_network_status OpenWithLargeParts(int32_t device, HoneGpu** gpu, uint64_t* part_bytes) {
+  const hone_network_status status = hone_cuda_driver.open(device, gpu, part_bytes);
+  *part_bytes = 4096;
+  return status;
+}
+
 TEST(RunnerTest, DevicesThatNeedLargerPartsAreRefused) {
   const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
   ASSERT_TRUE(cuda.ok()) << cuda.status();
-  const TestNetwork network = Compile(Residual(), {.target = *cuda});
-  auto context = OpenFakeCuda();
-  ASSERT_TRUE(context.ok()) << context.status();
-  (*context)->part_alignment = 4096;
-  const absl::Status status =
-      GpuRunner::Create(*std::move(context), network.graph, network.partition, network.kernels)
-          .status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("at multiples of 4096 bytes"));
+  const TestNetwork network = Compile(Residual(), {.fuse = false, .target = *cuda});
+  auto planned = MakePlan(network.graph, network.partition, network.kernels);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  const std::string weights = testing::TempDir() + "large_parts.weights";
+  ASSERT_TRUE(WriteWeights(network.graph, network.kernels, weights, *planned).ok());
+  const std::string plan = planned->plan.Encode();
+  HoneGpuDriver driver = hone_cuda_driver;
+  driver.open = OpenWithLargeParts;
+  HoneBackend backend = hone_cuda_backend;
+  backend.driver = &driver;
+  const hone_network_program program = {plan.data(), plan.size(), nullptr, 0, &backend};
+  hone_network* opened = nullptr;
+  hone_network_instance* instance = nullptr;
+  ASSERT_EQ(hone_network_open_program(&program, weights.c_str(), 0, &opened), HONE_NETWORK_OK)
+      << hone_network_error();
+  EXPECT_EQ(hone_network_new_instance(opened, nullptr, &instance), HONE_NETWORK_DEVICE);
+  EXPECT_THAT(hone_network_error(), HasSubstr("at multiples of 4096 bytes"));
+  hone_network_close(opened);
+  std::filesystem::remove(weights);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace hone::cuda {
 
 struct ContextObject {};
 thread_local Context current_context = nullptr;  // the one that calls of this thread use
+thread_local std::vector<Context> contexts_below;
 struct EventObject {
   std::chrono::steady_clock::time_point at;
 };
@@ -53,8 +54,7 @@ Result Copy(void* to, const void* from, DevicePointer pointer, size_t bytes) {
 
 // Runs a command, or records it if the stream is captured.
 Result RunOrRecord(Stream stream, std::function<Result()> command) {
-  if (stream == nullptr) return command();
-  if (stream->recorded == nullptr) return kInvalidValue;  // Hone only records on its own streams
+  if (stream == nullptr || stream->recorded == nullptr) return command();
   stream->recorded->commands.push_back(std::move(command));
   return 0;
 }
@@ -103,9 +103,20 @@ Result cuCtxSetCurrent(Context context) {
   current_context = context;
   return 0;
 }
+Result cuCtxPushCurrent_v2(Context context) {
+  contexts_below.push_back(current_context);
+  return cuCtxSetCurrent(context);
+}
+Result cuCtxPopCurrent_v2(Context* context) {
+  *context = current_context;
+  const bool is_last = contexts_below.empty();
+  cuCtxSetCurrent(is_last ? nullptr : contexts_below.back());
+  if (!is_last) contexts_below.pop_back();
+  return 0;
+}
 Result cuCtxCreate_v2(Context* context, unsigned, DeviceNumber) {
   *context = new ContextObject;
-  return cuCtxSetCurrent(*context);
+  return cuCtxPushCurrent_v2(*context);
 }
 Result cuCtxDestroy_v2(Context context) {
   if (current_context == context) current_context = nullptr;

@@ -124,6 +124,7 @@ int FakeDriver::Attribute(int attribute) const {
 }
 
 cuda::Result FakeDriver::Load(const void* image, FakeModule** module) const {
+  const std::lock_guard lock(turn_);
   const auto* const text = static_cast<const char*>(image);
   auto loaded = std::make_unique<FakeModule>();
   if (std::memcmp(text, ELFMAG, SELFMAG) == 0) {
@@ -146,6 +147,7 @@ cuda::Result FakeDriver::Load(const void* image, FakeModule** module) const {
 }
 
 cuda::Result FakeDriver::Find(FakeModule& module, const char* name, FakeFunction** function) const {
+  const std::lock_guard lock(turn_);
   const bool there = module.emulated != nullptr ? module.emulated->Parameters(name).ok()
                                                 : absl::string_view(name) == "hone_fma" ||
                                                       absl::string_view(name) == "hone_stream";
@@ -159,6 +161,7 @@ cuda::Result FakeDriver::Find(FakeModule& module, const char* name, FakeFunction
 }
 
 cuda::Result FakeDriver::Allocate(size_t bytes, cuda::DevicePointer* pointer) {
+  const std::lock_guard lock(turn_);
   const auto most = static_cast<size_t>(faults.Number("memory", int64_t{1} << 30));
   if (bytes == 0) return kInvalidValue;
   if (used_bytes_ + bytes > most) return kOutOfMemory;
@@ -172,6 +175,7 @@ cuda::Result FakeDriver::Allocate(size_t bytes, cuda::DevicePointer* pointer) {
 }
 
 cuda::Result FakeDriver::Free(cuda::DevicePointer pointer) {
+  const std::lock_guard lock(turn_);
   const auto found = allocations_.find(pointer);
   if (found == allocations_.end()) return kInvalidValue;
   used_bytes_ -= found->second;
@@ -181,6 +185,7 @@ cuda::Result FakeDriver::Free(cuda::DevicePointer pointer) {
 }
 
 bool FakeDriver::Holds(cuda::DevicePointer pointer, size_t bytes) const {
+  const std::lock_guard lock(turn_);
   auto after = allocations_.upper_bound(pointer);
   if (after == allocations_.begin()) return false;
   --after;
@@ -205,6 +210,7 @@ std::vector<void*> FakeLaunch::Parameters() {
 }
 
 cuda::Result FakeDriver::Launch(FakeLaunch& launch) {
+  const std::lock_guard lock(turn_);
   if (sticky_ != 0) return sticky_;
   const FakeFunction& function = launch.function();
   const cuda::LaunchOptions& options = launch.options();

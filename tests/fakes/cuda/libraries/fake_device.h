@@ -1,9 +1,11 @@
 #ifndef HONE_TESTS_FAKES_CUDA_LIBRARIES_FAKE_DEVICE_H_
 #define HONE_TESTS_FAKES_CUDA_LIBRARIES_FAKE_DEVICE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -50,7 +52,7 @@ class FakeLaunch {
   std::vector<uint64_t> values_;
 };
 
-// The state that all devices and contexts of the driver share.
+// The state that all devices and contexts of the driver share. Threads take turns.
 class FakeDriver {
  public:
   static FakeDriver& Get();
@@ -71,7 +73,8 @@ class FakeDriver {
   cuda::Result Launch(FakeLaunch& launch);
 
  private:
-  cuda::Result sticky_ = 0;
+  mutable std::recursive_mutex turn_;
+  std::atomic<cuda::Result> sticky_ = 0;
   size_t used_bytes_ = 0;
   std::map<cuda::DevicePointer, size_t> allocations_;
 };

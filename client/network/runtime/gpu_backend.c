@@ -1,0 +1,412 @@
+/* Networks whose kernels are code for a GPU. */
+#include <stdlib.h>
+
+#include "client/network/runtime/backend.h"
+#include "client/network/runtime/gpu_driver.h"
+#include "client/network/runtime/weights_memory.h"
+
+typedef struct GpuNetwork {
+  hone_network network;
+  HoneGpu* gpu;
+  uint64_t part_bytes;
+  HoneGpuModule** modules; /* of each kernel */
+  HoneGpuMemory* pieces;   /* of the weights */
+} GpuNetwork;
+
+/* The memory and the commands of the network's steps, or of its packing. */
+typedef struct Work {
+  int packs;
+  uint64_t bytes;         /* of the buffers */
+  HoneGpuMemory* buffers; /* of the inputs, then of the outputs, the arena and the workspace */
+  HoneGpuMemory* tensors; /* in these buffers and in the weights */
+  HoneGpuMemory* parts;   /* those of the tensors that are no whole buffers */
+  uint32_t part_count;
+  HoneGpuLaunch** launches;
+  uint32_t launch_count;
+  HoneGpuQueue* queue;
+} Work;
+
+typedef struct GpuInstance {
+  hone_network_instance instance;
+  Work work;
+  int has_graph;
+} GpuInstance;
+
+static const HoneGpuDriver* DriverOf(const GpuNetwork* network) {
+  return network->network.backend->driver;
+}
+
+static uint32_t BufferCount(const HonePlanHeader* header) {
+  return header->inputs + header->outputs + 2;
+}
+
+/* The size of a buffer of a run. Packing needs only the workspace. */
+static uint64_t BufferBytes(const hone_network* network, uint32_t buffer, int packs) {
+  const HonePlanHeader* const header = network->plan.header;
+  const uint32_t arena = header->inputs + header->outputs;
+  if (buffer > arena) {
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < header->kernels; ++k) {
+      const uint64_t bytes = network->plan.kernels[k].workspace_bytes;
+      if (bytes > most) most = bytes;
+    }
+    return most;
+  }
+  if (packs) return 0;
+  if (buffer == arena) return header->arena_bytes;
+  return buffer < header->inputs ? hone_input(network, buffer)->bytes
+                                 : hone_output(network, buffer - header->inputs)->bytes;
+}
+
+/* Allocates memory, and says how much the network needs if the device has too little. */
+static hone_network_status Allocate(GpuNetwork* network, uint64_t bytes, HoneGpuMemory* memory) {
+  const HonePlan* const plan = &network->network.plan;
+  const hone_network_status status = DriverOf(network)->allocate(network->gpu, bytes, memory);
+  if (status != HONE_NETWORK_OUT_OF_MEMORY) return status;
+  uint64_t constants = 0, others = 0;
+  for (uint32_t p = 0; p < plan->header->pieces; ++p) constants += plan->pieces[p].bytes;
+  for (uint32_t b = 0; b < BufferCount(plan->header); ++b)
+    others += BufferBytes(&network->network, b, /*packs=*/0);
+  return hone_fail_while(status,
+                         "the device has too little memory for this network, which needs %.1f MiB, "
+                         "of which constants %.1f MiB",
+                         (double)(constants + others) / (1 << 20), (double)constants / (1 << 20));
+}
+
+/* Makes the part of a buffer that a tensor has. No kernel reads an empty tensor, and devices refuse
+ * parts without bytes. */
+static hone_network_status PlaceTensor(const GpuNetwork* network, Work* work, uint32_t number) {
+  const HonePlan* const plan = &network->network.plan;
+  const HonePlanTensor* const tensor = &plan->tensors[number];
+  const uint32_t inputs = plan->header->inputs, arena = inputs + plan->header->outputs;
+  if (tensor->bytes == 0 || tensor->place == HONE_PLACE_ABSENT) return HONE_NETWORK_OK;
+  uint64_t offset = tensor->offset, bytes;
+  HoneGpuMemory buffer;
+  if (tensor->place == HONE_PLACE_WEIGHTS) {
+    const HonePlanPiece* const piece = hone_plan_piece(plan, offset, tensor->bytes);
+    buffer = network->pieces[piece - plan->pieces];
+    bytes = piece->bytes;
+    offset -= piece->offset;
+  } else {
+    const uint32_t b = tensor->place == HONE_PLACE_ARENA   ? arena
+                       : tensor->place == HONE_PLACE_INPUT ? tensor->number
+                                                           : inputs + tensor->number;
+    buffer = work->buffers[b];
+    bytes = BufferBytes(&network->network, b, work->packs);
+  }
+  if (buffer == 0 || bytes == tensor->bytes) {
+    work->tensors[number] = buffer;
+    return HONE_NETWORK_OK;
+  }
+  if (offset % network->part_bytes != 0) {
+    return hone_fail(HONE_NETWORK_DEVICE,
+                     "the device accepts parts of buffers at multiples of %llu bytes, and the "
+                     "network has a tensor at %llu",
+                     (unsigned long long)network->part_bytes, (unsigned long long)offset);
+  }
+  const hone_network_status status = DriverOf(network)->part(
+      network->gpu, buffer, offset, tensor->bytes, &work->tensors[number]);
+  if (status == HONE_NETWORK_OK) work->parts[work->part_count++] = work->tensors[number];
+  return status;
+}
+
+static void FreeWork(const GpuNetwork* network, Work* work) {
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const HonePlanHeader* const header = network->network.plan.header;
+  driver->free_queue(work->queue);
+  for (uint32_t l = 0; l < work->launch_count; ++l)
+    driver->free_launch(network->gpu, work->launches[l]);
+  for (uint32_t p = 0; p < work->part_count; ++p)
+    driver->free_part(network->gpu, work->parts[p]);
+  for (uint32_t b = 0; work->buffers != NULL && b < BufferCount(header); ++b)
+    driver->free(network->gpu, work->buffers[b]);
+  free(work->buffers);
+  free(work->tensors);
+  free(work->parts);
+  free(work->launches);
+}
+
+static const HonePlanStep* FirstStep(const HonePlan* plan, int packs) {
+  return plan->steps + (packs ? plan->header->steps : 0);
+}
+static uint32_t StepCount(const HonePlan* plan, int packs) {
+  return packs ? plan->header->packing : plan->header->steps;
+}
+
+/* Adds the launches of a step. */
+static hone_network_status AddLaunches(const GpuNetwork* network, Work* work,
+                                       const HonePlanStep* step, HoneGpuMemory* parameters) {
+  const HonePlan* const plan = &network->network.plan;
+  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
+  uint32_t count = 0;
+  while (count < step->buffers) {
+    parameters[count] = work->tensors[plan->buffers[step->first_buffer + count]];
+    ++count;
+  }
+  const HonePlanPiece* const packed =
+      kernel->packed_bytes > 0 ? hone_plan_piece(plan, step->packed_offset, kernel->packed_bytes)
+                               : NULL;
+  parameters[count++] = packed == NULL ? 0 : network->pieces[packed - plan->pieces];
+  parameters[count++] = work->buffers[BufferCount(plan->header) - 1];
+  for (uint32_t l = 0; l < kernel->launches; ++l) {
+    const HonePlanLaunch* const launch = &plan->launches[kernel->first_launch + l];
+    if ((launch->prepack != 0) != work->packs) continue;
+    const hone_network_status status = DriverOf(network)->new_launch(
+        network->gpu, network->modules[step->kernel], &network->network, launch, parameters, count,
+        &work->launches[work->launch_count]);
+    if (status != HONE_NETWORK_OK) return status;
+    ++work->launch_count;
+  }
+  return HONE_NETWORK_OK;
+}
+
+static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
+  const HonePlan* const plan = &network->network.plan;
+  const uint32_t steps = StepCount(plan, work->packs);
+  uint64_t launches = 1;
+  uint32_t most = 0;
+  for (uint32_t s = 0; s < steps; ++s) {
+    const HonePlanStep* const step = &FirstStep(plan, work->packs)[s];
+    if (step->kernel != HONE_PLAN_COPY) launches += plan->kernels[step->kernel].launches;
+    if (step->buffers > most) most = step->buffers;
+  }
+  work->buffers = calloc(BufferCount(plan->header), sizeof *work->buffers);
+  work->tensors = calloc(plan->header->tensors + 1, sizeof *work->tensors);
+  work->parts = calloc(plan->header->tensors + 1, sizeof *work->parts);
+  work->launches = calloc(launches, sizeof *work->launches);
+  if (work->buffers == NULL || work->tensors == NULL || work->parts == NULL ||
+      work->launches == NULL) {
+    return hone_fail_memory();
+  }
+  hone_network_status status = DriverOf(network)->new_queue(network->gpu, steps, &work->queue);
+  for (uint32_t b = 0; b < BufferCount(plan->header) && status == HONE_NETWORK_OK; ++b) {
+    const uint64_t bytes = BufferBytes(&network->network, b, work->packs);
+    if (bytes > 0) status = Allocate(network, bytes, &work->buffers[b]);
+    work->bytes += bytes;
+  }
+  for (uint32_t t = 0; t < plan->header->tensors && status == HONE_NETWORK_OK; ++t)
+    status = PlaceTensor(network, work, t);
+  HoneGpuMemory* const parameters = malloc(((size_t)most + 2) * sizeof *parameters);
+  if (parameters == NULL) return hone_fail_memory();
+  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
+    const HonePlanStep* const step = &FirstStep(plan, work->packs)[s];
+    if (step->kernel != HONE_PLAN_COPY) status = AddLaunches(network, work, step, parameters);
+  }
+  free(parameters);
+  return status;
+}
+
+/* Puts the commands of a step into the queue. `launch`: its first launch; moves it on. */
+static hone_network_status PutStep(const GpuNetwork* network, const Work* work,
+                                   const HonePlanStep* step, HoneGpuLaunch*** launch) {
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const HonePlan* const plan = &network->network.plan;
+  if (step->kernel == HONE_PLAN_COPY) {
+    const uint32_t* const tensors = plan->buffers + step->first_buffer;
+    const uint64_t bytes = plan->tensors[tensors[0]].bytes;
+    if (bytes == 0) return HONE_NETWORK_OK;
+    return driver->copy(work->queue, work->tensors[tensors[0]], work->tensors[tensors[1]], bytes);
+  }
+  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
+  hone_network_status status = HONE_NETWORK_OK;
+  for (uint32_t l = 0; l < kernel->launches && status == HONE_NETWORK_OK; ++l) {
+    if ((plan->launches[kernel->first_launch + l].prepack != 0) != work->packs) continue;
+    status = driver->launch(work->queue, *(*launch)++);
+  }
+  return status;
+}
+
+/* Puts the commands of all steps into the queue. */
+static hone_network_status PutSteps(const GpuNetwork* network, const Work* work) {
+  const HonePlan* const plan = &network->network.plan;
+  const uint32_t steps = StepCount(plan, work->packs);
+  HoneGpuLaunch** launch = work->launches;
+  hone_network_status status = DriverOf(network)->begin_step(work->queue, 0);
+  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
+    status = PutStep(network, work, &FirstStep(plan, work->packs)[s], &launch);
+    if (status == HONE_NETWORK_OK) status = DriverOf(network)->begin_step(work->queue, s + 1);
+  }
+  return status;
+}
+
+/* Copies the weights to the device and packs them there. */
+static hone_network_status LoadWeights(GpuNetwork* network, Work* packing) {
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const hone_network* const base = &network->network;
+  const HonePlan* const plan = &base->plan;
+  hone_network_status status = HONE_NETWORK_OK;
+  for (uint32_t p = 0; p < plan->header->pieces && status == HONE_NETWORK_OK; ++p)
+    status = Allocate(network, plan->pieces[p].bytes, &network->pieces[p]);
+  if (status == HONE_NETWORK_OK) status = MakeWork(network, packing);
+  if (status != HONE_NETWORK_OK) return status;
+  driver->start(packing->queue, /*timed=*/0);
+  for (uint32_t p = 0; p < plan->header->pieces && status == HONE_NETWORK_OK; ++p) {
+    const HonePlanPiece* const piece = &plan->pieces[p];
+    if (piece->offset >= plan->header->weights_bytes) continue;
+    status = driver->write(packing->queue, network->pieces[p], base->weights + piece->offset,
+                           piece->bytes);
+  }
+  if (status == HONE_NETWORK_OK) status = PutSteps(network, packing);
+  const hone_network_status finished = driver->finish(packing->queue, NULL);
+  return status == HONE_NETWORK_OK ? finished : status;
+}
+
+/* The number in the environment. */
+static int32_t WantedDevice(void) {
+  int32_t number = 0;
+  for (const char* digit = getenv("HONE_DEVICE");
+       digit != NULL && *digit >= '0' && *digit <= '9' && number < 1000000; ++digit) {
+    number = 10 * number + (*digit - '0');
+  }
+  return number;
+}
+
+static hone_network_status Open(hone_network* base, int32_t device) {
+  GpuNetwork* const network = (GpuNetwork*)base;
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const HonePlanHeader* const header = base->plan.header;
+  hone_network_status status = hone_network_verify(base); /* before the weights leave the host */
+  if (status != HONE_NETWORK_OK) return status;
+  network->modules = calloc(header->kernels + 1, sizeof *network->modules);
+  network->pieces = calloc(header->pieces + 1, sizeof *network->pieces);
+  if (network->modules == NULL || network->pieces == NULL) return hone_fail_memory();
+  status = driver->open(device < 0 ? WantedDevice() : device, &network->gpu, &network->part_bytes);
+  if (status != HONE_NETWORK_OK) return status;
+  driver->enter(network->gpu);
+  for (uint32_t k = 0; k < header->kernels && status == HONE_NETWORK_OK; ++k)
+    status = driver->load(network->gpu, base, &base->plan.kernels[k], &network->modules[k]);
+  Work packing = {.packs = 1};
+  if (status == HONE_NETWORK_OK) {
+    status = LoadWeights(network, &packing);
+    FreeWork(network, &packing);
+  }
+  for (uint32_t p = 0; p < header->pieces; ++p) {
+    if (!base->plan.pieces[p].only_for_packing) continue;
+    driver->free(network->gpu, network->pieces[p]);
+    network->pieces[p] = 0;
+  }
+  driver->leave(network->gpu);
+  hone_weights_free(base->weights, header->weights_bytes);
+  base->weights = NULL;
+  return status;
+}
+
+static void Close(hone_network* base) {
+  GpuNetwork* const network = (GpuNetwork*)base;
+  const HoneGpuDriver* const driver = DriverOf(network);
+  if (network->gpu != NULL) {
+    driver->enter(network->gpu);
+    for (uint32_t k = 0; k < base->plan.header->kernels; ++k)
+      driver->unload(network->gpu, network->modules[k]);
+    for (uint32_t p = 0; p < base->plan.header->pieces; ++p)
+      driver->free(network->gpu, network->pieces[p]);
+    driver->leave(network->gpu);
+    driver->close(network->gpu);
+  }
+  free(network->modules);
+  free(network->pieces);
+}
+
+/* Records the steps once, so that a run launches them at once. */
+static void RecordGraph(const GpuNetwork* network, GpuInstance* instance) {
+  const HoneGpuDriver* const driver = DriverOf(network);
+  HoneGpuQueue* const queue = instance->work.queue;
+  if (driver->begin_graph == NULL || network->network.plan.header->steps == 0) return;
+  driver->start(queue, /*timed=*/0);
+  if (!driver->begin_graph(queue)) return;
+  const hone_network_status put = PutSteps(network, &instance->work);
+  instance->has_graph = driver->end_graph(queue) && put == HONE_NETWORK_OK;
+}
+
+static hone_network_status NewInstance(hone_network_instance* base) {
+  GpuInstance* const instance = (GpuInstance*)base;
+  GpuNetwork* const network = (GpuNetwork*)base->network;
+  DriverOf(network)->enter(network->gpu);
+  const hone_network_status status = MakeWork(network, &instance->work);
+  if (status == HONE_NETWORK_OK) RecordGraph(network, instance);
+  DriverOf(network)->leave(network->gpu);
+  base->bytes = instance->work.bytes;
+  return status;
+}
+
+static void FreeInstance(hone_network_instance* base) {
+  const GpuNetwork* const network = (const GpuNetwork*)base->network;
+  DriverOf(network)->enter(network->gpu);
+  FreeWork(network, &((GpuInstance*)base)->work);
+  DriverOf(network)->leave(network->gpu);
+}
+
+/* Indices that the network computes stay on the device, where kernels clamp them. */
+static hone_network_status CheckInputs(const hone_network* network, const void* const* inputs) {
+  const HonePlan* const plan = &network->plan;
+  hone_network_status status = HONE_NETWORK_OK;
+  for (uint32_t s = 0; s < plan->header->steps; ++s) {
+    const HonePlanStep* const step = &plan->steps[s];
+    for (uint32_t c = 0; c < step->checks && status == HONE_NETWORK_OK; ++c) {
+      const HonePlanCheck* const check = &plan->checks[step->first_check + c];
+      const HonePlanTensor* const tensor = &plan->tensors[check->tensor];
+      if (tensor->place != HONE_PLACE_INPUT) continue;
+      status = hone_check_indices(network, step, check,
+                                  (const char*)inputs[tensor->number] + tensor->offset);
+    }
+  }
+  return status;
+}
+
+static hone_network_status PutRun(const GpuNetwork* network, const GpuInstance* instance,
+                                  const void* const* inputs, void* const* outputs, int timed) {
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const hone_network* const base = &network->network;
+  const HonePlanHeader* const header = base->plan.header;
+  const Work* const work = &instance->work;
+  hone_network_status status = HONE_NETWORK_OK;
+  for (uint32_t i = 0; i < header->inputs && status == HONE_NETWORK_OK; ++i) {
+    const uint64_t bytes = hone_input(base, i)->bytes;
+    if (bytes > 0) status = driver->write(work->queue, work->buffers[i], inputs[i], bytes);
+  }
+  if (status == HONE_NETWORK_OK) {
+    status = instance->has_graph && !timed ? driver->run_graph(work->queue)
+                                           : PutSteps(network, work);
+  }
+  for (uint32_t o = 0; o < header->outputs && status == HONE_NETWORK_OK; ++o) {
+    const uint64_t bytes = hone_output(base, o)->bytes;
+    if (bytes > 0)
+      status = driver->read(work->queue, work->buffers[header->inputs + o], outputs[o], bytes);
+  }
+  return status;
+}
+
+static hone_network_status Run(hone_network_instance* base, const void* const* inputs,
+                               void* const* outputs, int64_t* step_ns) {
+  const GpuInstance* const instance = (const GpuInstance*)base;
+  const GpuNetwork* const network = (const GpuNetwork*)base->network;
+  const HoneGpuDriver* const driver = DriverOf(network);
+  hone_network_status status = CheckInputs(base->network, inputs);
+  if (status != HONE_NETWORK_OK) return status;
+  driver->enter(network->gpu);
+  driver->start(instance->work.queue, step_ns != NULL);
+  status = PutRun(network, instance, inputs, outputs, step_ns != NULL);
+  /* Even after an error, because the device may still use the caller's memory. */
+  const hone_network_status finished =
+      driver->finish(instance->work.queue, status == HONE_NETWORK_OK ? step_ns : NULL);
+  driver->leave(network->gpu);
+  if (status == HONE_NETWORK_OK) status = finished;
+  return status == HONE_NETWORK_OK
+             ? status
+             : hone_fail_while(status, "the device failed while it ran the network");
+}
+
+/* One table for each driver, so that a linker leaves out the other one. */
+#define BACKEND(name, its_driver)             \
+  const HoneBackend name = {                  \
+      .network_bytes = sizeof(GpuNetwork),    \
+      .instance_bytes = sizeof(GpuInstance),  \
+      .driver = &(its_driver),                \
+      .open = Open,                           \
+      .close = Close,                         \
+      .new_instance = NewInstance,            \
+      .free_instance = FreeInstance,          \
+      .run = Run,                             \
+  }
+BACKEND(hone_cuda_backend, hone_cuda_driver);
+BACKEND(hone_opencl_backend, hone_opencl_driver);
