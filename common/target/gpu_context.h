@@ -25,10 +25,6 @@ class GpuMemory {
   virtual absl::Status Read(int64_t at, int64_t bytes, void* to) = 0;
   // Sets every byte. May return before it is done; everything that follows waits for it.
   virtual absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) = 0;
-  // Returns a part of this allocation, which must outlive it. The part is its own data, and
-  // positions in it count from its start. REQUIRES: `at` is a multiple of part_alignment, and
-  // this is not a part.
-  virtual absl::StatusOr<std::unique_ptr<GpuMemory>> Part(int64_t at, int64_t bytes) = 0;
 };
 
 // A parameter of a kernel: the data of an allocation (null: a null pointer), or a number.
@@ -46,8 +42,6 @@ class GpuProgram {
   // launch.
   virtual absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) = 0;
 };
-
-class GpuSequence;  // gpu_sequence.h
 
 // What a device knows about itself better than the host's monitor. 0: unknown.
 struct GpuConditions {
@@ -70,8 +64,6 @@ class GpuContext {
   // device has. FailedPrecondition: the driver refuses the code; the message says why.
   virtual absl::StatusOr<std::unique_ptr<GpuProgram>> Load(const GpuModule& module,
                                                            absl::string_view what) = 0;
-  // Makes a sequence of commands for this device, without commands.
-  virtual std::unique_ptr<GpuSequence> MakeSequence() = 0;
   virtual GpuConditions Observe() { return {}; }
   // Whether the device failed in a way after which this process can no longer use it.
   virtual bool lost() const = 0;
@@ -87,7 +79,6 @@ class GpuContext {
   std::array<int64_t, 3> max_block = {1, 1, 1};
   std::array<int64_t, 3> max_grid = {1, 1, 1};
   int64_t buffer_alignment = 1;
-  int64_t part_alignment = 1;
 };
 
 }  // namespace hone::target

@@ -10,8 +10,8 @@ enum { kKernelAbi = 2, kKernelOk = 0, kKernelUnsupportedCpu = 1 };
 
 typedef struct CpuNetwork {
   hone_network network;
-  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels that
-   * were built by older versions require a pointer that is not null; if a kernel reads it by
+  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels
+   * that were built by older versions require a pointer that is not null; if a kernel reads it by
    * mistake, the program ends. */
   char* absent;
 } CpuNetwork;
@@ -48,13 +48,13 @@ static hone_network_status CheckKernels(const hone_network* network) {
       status = hone_fail(HONE_NETWORK_BAD_FILE, "the kernel of %s has another interface", name);
     } else if ((uint64_t)kernel->packed_bytes() != planned->packed_bytes) {
       status = hone_fail(HONE_NETWORK_BAD_FILE,
-                    "the kernel of %s has other packed constants than the plan", name);
+                         "the kernel of %s has other packed constants than the plan", name);
     } else if (kernel->run(none, NULL, NULL, NULL) == kKernelUnsupportedCpu) {
       status = hone_fail(HONE_NETWORK_UNSUPPORTED_CPU,
-                    "the kernel of %s uses instructions that this CPU does not have; tune and "
-                    "export the network for "
-                    "this CPU",
-                    name);
+                         "the kernel of %s uses instructions that this CPU does not have; tune and "
+                         "export the network for "
+                         "this CPU",
+                         name);
     }
   }
   free(none);
@@ -129,7 +129,7 @@ static hone_network_status NewInstance(hone_network_instance* base) {
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       return hone_fail(HONE_NETWORK_OUT_OF_MEMORY, "out of memory for an instance of %llu bytes",
-                  (unsigned long long)bytes);
+                       (unsigned long long)bytes);
     }
     instance->memory = memory;
     base->bytes = bytes;
@@ -164,8 +164,7 @@ static int IsAligned(const void* pointer) {
 }
 
 /* Sets the places of the tensors in the caller's buffers, or in aligned copies of these. */
-static void PlaceBuffers(CpuInstance* instance, const void* const* inputs,
-                         void* const* outputs) {
+static void PlaceBuffers(CpuInstance* instance, const void* const* inputs, void* const* outputs) {
   const hone_network* const network = instance->instance.network;
   const HonePlan* const plan = &network->plan;
   for (uint32_t i = 0; i < plan->header->inputs; ++i) {
@@ -208,7 +207,7 @@ static hone_network_status RunStep(CpuInstance* instance, const HonePlanStep* st
                                          instance->workspace, instance->instance.runtime);
   if (code == kKernelOk) return HONE_NETWORK_OK;
   return hone_fail(HONE_NETWORK_INTERNAL, "the kernel of step '%s' returned %d",
-              hone_text(network, step->name), (int)code);
+                   hone_text(network, step->name), (int)code);
 }
 
 static int64_t NowNs(void) {

@@ -201,10 +201,10 @@ static hone_network_status Reserve(HoneGpu* gpu, HoneGpuLaunch* launch) {
   if (planned->shared_bytes > (uint64_t)declared)
     launch->dynamic_bytes = (unsigned)(planned->shared_bytes - (uint64_t)declared);
   if (planned->shared_bytes <= kCommonSharedBytes) return HONE_NETWORK_OK;
-  return Check(gpu,
-               gpu->FuncSetAttribute(launch->function, kMaxDynamicSharedBytes,
-                                     (int)launch->dynamic_bytes),
-               "reserve shared memory");
+  return Check(
+      gpu,
+      gpu->FuncSetAttribute(launch->function, kMaxDynamicSharedBytes, (int)launch->dynamic_bytes),
+      "reserve shared memory");
 }
 
 static void FreeLaunch(HoneGpu* gpu, HoneGpuLaunch* launch) {
@@ -306,9 +306,9 @@ static hone_network_status Finish(HoneGpuQueue* queue, int64_t* step_ns) {
       Check(gpu, gpu->StreamSynchronize(queue->stream), "wait for the kernels");
   for (uint32_t s = 0; step_ns != NULL && s < queue->steps && status == HONE_NETWORK_OK; ++s) {
     float milliseconds = 0;
-    status = Check(gpu,
-                   gpu->EventElapsedTime(&milliseconds, queue->events[s], queue->events[s + 1]),
-                   "read the time of events");
+    status =
+        Check(gpu, gpu->EventElapsedTime(&milliseconds, queue->events[s], queue->events[s + 1]),
+              "read the time of events");
     step_ns[s] = (int64_t)(1e6 * (double)milliseconds);
   }
   return status;
@@ -327,8 +327,7 @@ static int EndGraph(HoneGpuQueue* queue) {
 }
 
 static hone_network_status RunGraph(HoneGpuQueue* queue) {
-  return Check(queue->gpu, queue->gpu->GraphLaunch(queue->graph, queue->stream),
-               "launch a graph");
+  return Check(queue->gpu, queue->gpu->GraphLaunch(queue->graph, queue->stream), "launch a graph");
 }
 
 const HoneGpuDriver hone_cuda_driver = {

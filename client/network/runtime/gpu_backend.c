@@ -104,8 +104,8 @@ static hone_network_status PlaceTensor(const GpuNetwork* network, Work* work, ui
                      "network has a tensor at %llu",
                      (unsigned long long)network->part_bytes, (unsigned long long)offset);
   }
-  const hone_network_status status = DriverOf(network)->part(
-      network->gpu, buffer, offset, tensor->bytes, &work->tensors[number]);
+  const hone_network_status status =
+      DriverOf(network)->part(network->gpu, buffer, offset, tensor->bytes, &work->tensors[number]);
   if (status == HONE_NETWORK_OK) work->parts[work->part_count++] = work->tensors[number];
   return status;
 }
@@ -116,8 +116,7 @@ static void FreeWork(const GpuNetwork* network, Work* work) {
   driver->free_queue(work->queue);
   for (uint32_t l = 0; l < work->launch_count; ++l)
     driver->free_launch(network->gpu, work->launches[l]);
-  for (uint32_t p = 0; p < work->part_count; ++p)
-    driver->free_part(network->gpu, work->parts[p]);
+  for (uint32_t p = 0; p < work->part_count; ++p) driver->free_part(network->gpu, work->parts[p]);
   for (uint32_t b = 0; work->buffers != NULL && b < BufferCount(header); ++b)
     driver->free(network->gpu, work->buffers[b]);
   free(work->buffers);
@@ -365,8 +364,8 @@ static hone_network_status PutRun(const GpuNetwork* network, const GpuInstance* 
     if (bytes > 0) status = driver->write(work->queue, work->buffers[i], inputs[i], bytes);
   }
   if (status == HONE_NETWORK_OK) {
-    status = instance->has_graph && !timed ? driver->run_graph(work->queue)
-                                           : PutSteps(network, work);
+    status =
+        instance->has_graph && !timed ? driver->run_graph(work->queue) : PutSteps(network, work);
   }
   for (uint32_t o = 0; o < header->outputs && status == HONE_NETWORK_OK; ++o) {
     const uint64_t bytes = hone_output(base, o)->bytes;
@@ -397,16 +396,16 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
 }
 
 /* One table for each driver, so that a linker leaves out the other one. */
-#define BACKEND(name, its_driver)             \
-  const HoneBackend name = {                  \
-      .network_bytes = sizeof(GpuNetwork),    \
-      .instance_bytes = sizeof(GpuInstance),  \
-      .driver = &(its_driver),                \
-      .open = Open,                           \
-      .close = Close,                         \
-      .new_instance = NewInstance,            \
-      .free_instance = FreeInstance,          \
-      .run = Run,                             \
+#define BACKEND(name, its_driver)            \
+  const HoneBackend name = {                 \
+      .network_bytes = sizeof(GpuNetwork),   \
+      .instance_bytes = sizeof(GpuInstance), \
+      .driver = &(its_driver),               \
+      .open = Open,                          \
+      .close = Close,                        \
+      .new_instance = NewInstance,           \
+      .free_instance = FreeInstance,         \
+      .run = Run,                            \
   }
 BACKEND(hone_cuda_backend, hone_cuda_driver);
 BACKEND(hone_opencl_backend, hone_opencl_driver);

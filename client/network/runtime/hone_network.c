@@ -36,9 +36,9 @@ hone_network_status hone_fail_memory(void) {
 }
 
 static hone_network_tensor Describe(const hone_network* network, const HonePlanTensor* tensor) {
-  const hone_network_tensor described = {hone_text(network, tensor->name), hone_text(network, tensor->dtype),
-                                         (int32_t)tensor->rank, tensor->shape,
-                                         (int64_t)tensor->bytes};
+  const hone_network_tensor described = {hone_text(network, tensor->name),
+                                         hone_text(network, tensor->dtype), (int32_t)tensor->rank,
+                                         tensor->shape, (int64_t)tensor->bytes};
   return described;
 }
 
@@ -52,7 +52,7 @@ static hone_network_status Load(hone_network* network, const char* weights_path,
   for (uint32_t o = 0; o < header->outputs; ++o)
     network->outputs[o] = Describe(network, hone_output(network, o));
   switch (hone_weights_read(weights_path, header->weights_bytes, header->id, &network->weights,
-                           message, sizeof message)) {
+                            message, sizeof message)) {
     case HONE_WEIGHTS_OK:
       break;
     case HONE_WEIGHTS_NOT_FOUND:
@@ -100,7 +100,7 @@ hone_network_status hone_network_verify(const hone_network* network) {
       hone_weights_have_id(network->weights, header->weights_bytes, header->id))
     return HONE_NETWORK_OK;
   return hone_fail(HONE_NETWORK_BAD_FILE,
-              "the weights are damaged: their bytes are not those of the export");
+                   "the weights are damaged: their bytes are not those of the export");
 }
 
 void hone_network_close(hone_network* network) {
@@ -202,10 +202,11 @@ hone_network_status hone_check_indices(const hone_network* network, const HonePl
   const int64_t place = hone_plan_wrong_index(check, elements, tensor->bytes);
   if (place < 0) return HONE_NETWORK_OK;
   return hone_fail(HONE_NETWORK_INVALID_ARGUMENT,
-              "step '%s': element %lld of '%s' is %lld, but indices must be from %lld to %lld",
-              hone_text(network, step->name), (long long)place, hone_text(network, tensor->name),
-              (long long)hone_plan_index(check, elements, (uint64_t)place),
-              -(long long)check->extent, (long long)check->extent - 1);
+                   "step '%s': element %lld of '%s' is %lld, but indices must be from %lld to %lld",
+                   hone_text(network, step->name), (long long)place,
+                   hone_text(network, tensor->name),
+                   (long long)hone_plan_index(check, elements, (uint64_t)place),
+                   -(long long)check->extent, (long long)check->extent - 1);
 }
 
 hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,

@@ -10,13 +10,15 @@
 #include "client/network/runtime/gpu_driver.h"
 
 /* Without "cl". */
-#define FUNCTIONS(F)                                                                              \
-  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext)          \
-  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource)       \
-  F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg)        \
-  F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer)  \
-  F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer) F(EnqueueCopyBuffer)             \
-  F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) F(GetEventProfilingInfo) F(ReleaseEvent)
+#define FUNCTIONS(F)                                                                               \
+  F(GetPlatformIDs)                                                                                \
+  F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) F(ReleaseContext)           \
+      F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource) F(BuildProgram)      \
+          F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg)                 \
+              F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer)          \
+                  F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer)                      \
+                      F(EnqueueWriteBuffer) F(EnqueueCopyBuffer) F(EnqueueNDRangeKernel) F(Finish) \
+                          F(GetEventInfo) F(GetEventProfilingInfo) F(ReleaseEvent)
 
 enum { kMost = 256, kName = 128 }; /* devices in all; bytes of a name */
 
@@ -39,8 +41,8 @@ struct HoneGpuQueue {
   int timed;
   struct timespec begin;
   uint32_t steps;
-  uint32_t step;    /* that has the next commands */
-  cl_event last;    /* of the last read */
+  uint32_t step;   /* that has the next commands */
+  cl_event last;   /* of the last read */
   Events events[]; /* of each step of a run that is timed */
 };
 
@@ -65,7 +67,8 @@ static hone_network_status LoadFunctions(HoneGpu* gpu) {
   void* const library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     return hone_fail(HONE_NETWORK_DEVICE,
-                     "OpenCL cannot be used: %s; install ocl-icd-libopencl1 and a driver", dlerror());
+                     "OpenCL cannot be used: %s; install ocl-icd-libopencl1 and a driver",
+                     dlerror());
   }
 #define LOAD(name)                                                                         \
   *(void**)&gpu->name = dlsym(library, "cl" #name);                                        \
@@ -102,7 +105,8 @@ static uint32_t AddDevices(const HoneGpu* gpu, cl_platform_id platform, Found* f
                            uint32_t count) {
   cl_device_id devices[kMost];
   cl_uint most = 0;
-  if (gpu->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, kMost, devices, &most) != CL_SUCCESS) return count;
+  if (gpu->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, kMost, devices, &most) != CL_SUCCESS)
+    return count;
   for (cl_uint d = 0; d < most && d < kMost && count < kMost; ++d) {
     Found next = {.device = devices[d]};
     cl_device_type type = 0;
@@ -245,9 +249,9 @@ static hone_network_status SetParameters(const HoneGpu* gpu, const HoneGpuLaunch
   }
   for (uint32_t p = 0; p < count; ++p) {
     const cl_mem memory = Of(parameters[p]);
-    const hone_network_status status = Check(
-        gpu->SetKernelArg(launch->kernel, p, sizeof memory, memory == NULL ? NULL : &memory),
-        launch->name);
+    const hone_network_status status =
+        Check(gpu->SetKernelArg(launch->kernel, p, sizeof memory, memory == NULL ? NULL : &memory),
+              launch->name);
     if (status != HONE_NETWORK_OK) return status;
   }
   return HONE_NETWORK_OK;
@@ -321,9 +325,9 @@ static hone_network_status BeginStep(HoneGpuQueue* queue, uint32_t step) {
 
 static hone_network_status Write(HoneGpuQueue* queue, HoneGpuMemory to, const void* from,
                                  uint64_t bytes) {
-  return Check(queue->gpu->EnqueueWriteBuffer(queue->queue, Of(to), CL_FALSE, 0, bytes, from, 0,
-                                              NULL, NULL),
-               "write a buffer");
+  return Check(
+      queue->gpu->EnqueueWriteBuffer(queue->queue, Of(to), CL_FALSE, 0, bytes, from, 0, NULL, NULL),
+      "write a buffer");
 }
 
 static hone_network_status Read(HoneGpuQueue* queue, HoneGpuMemory from, void* to, uint64_t bytes) {
@@ -352,9 +356,9 @@ static hone_network_status Copy(HoneGpuQueue* queue, HoneGpuMemory from, HoneGpu
 
 static hone_network_status Launch(HoneGpuQueue* queue, HoneGpuLaunch* launch) {
   cl_event event = NULL;
-  const cl_int code = queue->gpu->EnqueueNDRangeKernel(queue->queue, launch->kernel, 3, NULL,
-                                                       launch->items, launch->block, 0, NULL,
-                                                       queue->timed ? &event : NULL);
+  const cl_int code =
+      queue->gpu->EnqueueNDRangeKernel(queue->queue, launch->kernel, 3, NULL, launch->items,
+                                       launch->block, 0, NULL, queue->timed ? &event : NULL);
   Keep(queue, event);
   return Check(code, launch->name);
 }
@@ -390,8 +394,8 @@ static hone_network_status Finish(HoneGpuQueue* queue, int64_t* step_ns) {
     step_ns[s] = Between(gpu, &queue->events[s]);
     sum += step_ns[s];
   }
-  const int64_t host_ns = (int64_t)(end.tv_sec - queue->begin.tv_sec) * 1000000000 + end.tv_nsec -
-                          queue->begin.tv_nsec;
+  const int64_t host_ns =
+      (int64_t)(end.tv_sec - queue->begin.tv_sec) * 1000000000 + end.tv_nsec - queue->begin.tv_nsec;
   /* A driver whose times are longer than the run does not tell them. */
   if (sum > host_ns) memset(step_ns, 0, queue->steps * sizeof *step_ns);
   FreeEvents(queue);

@@ -11,7 +11,8 @@ static const void* Take(const char** at, const char* end, uint64_t count, uint64
 }
 
 const HonePlanPiece* hone_plan_piece(const HonePlan* plan, uint64_t offset, uint64_t bytes) {
-  uint32_t begin = 0, end = plan->header->pieces; /* the last one that begins at the offset or before */
+  uint32_t begin = 0,
+           end = plan->header->pieces; /* the last one that begins at the offset or before */
   while (end - begin > 1) {
     const uint32_t middle = begin + (end - begin) / 2;
     if (plan->pieces[middle].offset <= offset) {
@@ -54,7 +55,7 @@ static const char* CheckTensor(const HonePlan* plan, const HonePlanTensor* tenso
                                               : "has a tensor in an output that does not exist";
     case HONE_PLACE_WEIGHTS:
       return InWeights(plan, tensor->offset, tensor->bytes) ? NULL
-                                                         : "has a tensor outside the weights";
+                                                            : "has a tensor outside the weights";
     case HONE_PLACE_ARENA:
       return IsInside(tensor, header->arena_bytes) ? NULL : "has a tensor outside the arena";
     case HONE_PLACE_ABSENT:
@@ -74,8 +75,7 @@ static int HasCode(const HonePlan* plan, const HonePlanCode* code) {
 static const char* CheckKernel(const HonePlan* plan, const HonePlanKernel* kernel) {
   const HonePlanHeader* const header = plan->header;
   if (kernel->name >= header->text_bytes) return "names no text";
-  if (kernel->packed_bytes > HONE_PLAN_MAX_BYTES)
-    return "has packed constants that are too large";
+  if (kernel->packed_bytes > HONE_PLAN_MAX_BYTES) return "has packed constants that are too large";
   if (!header->is_gpu) return NULL;
   if (kernel->workspace_bytes > HONE_PLAN_MAX_BYTES) return "has a workspace that is too large";
   if (!HasCode(plan, &kernel->code) ||

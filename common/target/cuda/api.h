@@ -84,12 +84,6 @@ enum FunctionAttribute : int {
   F(MemFree, cuMemFree_v2, DevicePointer pointer) \
   F(MemcpyHtoD, cuMemcpyHtoD_v2, DevicePointer to, const void* from, size_t bytes) \
   F(MemcpyDtoH, cuMemcpyDtoH_v2, void* to, DevicePointer from, size_t bytes) \
-  F(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, DevicePointer to, const void* from, size_t bytes, \
-    Stream stream) \
-  F(MemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void* to, DevicePointer from, size_t bytes, \
-    Stream stream) \
-  F(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, DevicePointer to, DevicePointer from, size_t bytes, \
-    Stream stream) \
   F(MemsetD8, cuMemsetD8_v2, DevicePointer to, unsigned char value, size_t bytes) \
   F(StreamCreate, cuStreamCreate, Stream* stream, unsigned flags) \
   F(StreamDestroy, cuStreamDestroy_v2, Stream stream) \

@@ -8,14 +8,12 @@
 #include "common/target/cuda/describe.h"
 #include "common/target/cuda/error.h"
 #include "common/target/cuda/program.h"
-#include "common/target/cuda/sequence.h"
 
 namespace hone::cuda {
 namespace {
 
 // CUDA aligns allocations to this number of bytes.
 constexpr int64_t kAlignment = 256;
-constexpr int64_t kVectorBytes = 16;  // of the widest access, which must be aligned
 
 }  // namespace
 
@@ -43,7 +41,6 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(const Api& api,
     made->max_grid[d] = ask(kMaxGridDimX + d, 65535);
   }
   made->buffer_alignment = kAlignment;
-  made->part_alignment = kVectorBytes;
   absl::StatusOr<std::unique_ptr<NvmlDevice>> nvml = NvmlDevice::Open(facts.pci);
   if (nvml.ok()) made->nvml_ = *std::move(nvml);
   return made;
@@ -66,16 +63,12 @@ absl::StatusOr<std::unique_ptr<target::GpuMemory>> CudaContext::Allocate(int64_t
   HONE_RETURN_IF_ERROR(
       Check(api().MemAlloc(&pointer, static_cast<size_t>(bytes)),
             absl::StrCat("no memory on the device for a buffer of ", data_bytes, " bytes")));
-  return std::make_unique<CudaMemory>(*this, pointer, data_at, /*owns=*/true);
+  return std::make_unique<CudaMemory>(*this, pointer, data_at);
 }
 
 absl::StatusOr<std::unique_ptr<target::GpuProgram>> CudaContext::Load(
     const target::GpuModule& module, absl::string_view what) {
   return CudaProgram::Create(*this, module, what);
-}
-
-std::unique_ptr<target::GpuSequence> CudaContext::MakeSequence() {
-  return std::make_unique<CudaSequence>(*this);
 }
 
 target::GpuConditions CudaContext::Observe() {

@@ -26,7 +26,6 @@ class CudaContext final : public target::GpuContext {
                                                               int64_t data_bytes) override;
   absl::StatusOr<std::unique_ptr<target::GpuProgram>> Load(const target::GpuModule& module,
                                                            absl::string_view what) override;
-  std::unique_ptr<target::GpuSequence> MakeSequence() override;
   // The clock and temperature of the GPU, if NVML is installed.
   target::GpuConditions Observe() override;
   bool lost() const override { return lost_; }

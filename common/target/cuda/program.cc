@@ -14,11 +14,35 @@ namespace {
 // device needs for this many tiny kernels, and recording it takes well under a millisecond.
 constexpr int64_t kGraphLaunches = 32;
 
+// The values of parameters: pointers and numbers.
+std::vector<uint64_t> ParameterValues(absl::Span<const target::GpuArgument> arguments) {
+  std::vector<uint64_t> values;
+  for (const target::GpuArgument& argument : arguments) {
+    if (const auto* const number = std::get_if<int32_t>(&argument)) {
+      values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
+    } else {
+      const auto* const memory =
+          static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
+      values.push_back(memory == nullptr ? 0 : memory->data());
+    }
+  }
+  return values;
+}
+
+// Puts a launch on a stream.
+Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream) {
+  absl::InlinedVector<void*, 8> parameters;
+  for (uint64_t& value : launch.values) parameters.push_back(&value);
+  return api.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
+                          launch.block[0], launch.block[1], launch.block[2], launch.dynamic_bytes,
+                          stream, parameters.data(), nullptr);
+}
+
 }  // namespace
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.
-  if (owns_ && !context_.lost()) context_.api().MemFree(pointer_);
+  if (!context_.lost()) context_.api().MemFree(pointer_);
 }
 
 absl::Status CudaMemory::Write(int64_t at, int64_t bytes, const void* from) {
@@ -34,32 +58,6 @@ absl::Status CudaMemory::Read(int64_t at, int64_t bytes, void* to) {
 absl::Status CudaMemory::Fill(int64_t at, int64_t bytes, unsigned char value) {
   return context_.Check(context_.api().MemsetD8(At(at), value, static_cast<size_t>(bytes)),
                         "fill a buffer");
-}
-
-absl::StatusOr<std::unique_ptr<target::GpuMemory>> CudaMemory::Part(int64_t at, int64_t) {
-  return std::make_unique<CudaMemory>(context_, At(at), /*data_at=*/0, /*owns=*/false);
-}
-
-std::vector<uint64_t> ParameterValues(absl::Span<const target::GpuArgument> arguments) {
-  std::vector<uint64_t> values;
-  for (const target::GpuArgument& argument : arguments) {
-    if (const auto* const number = std::get_if<int32_t>(&argument)) {
-      values.push_back(static_cast<uint32_t>(*number));  // little-endian: the lower half
-    } else {
-      const auto* const memory =
-          static_cast<const CudaMemory*>(std::get<const target::GpuMemory*>(argument));
-      values.push_back(memory == nullptr ? 0 : memory->data());
-    }
-  }
-  return values;
-}
-
-Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream) {
-  absl::InlinedVector<void*, 8> parameters;
-  for (uint64_t& value : launch.values) parameters.push_back(&value);
-  return api.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
-                          launch.block[0], launch.block[1], launch.block[2], launch.dynamic_bytes,
-                          stream, parameters.data(), nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Create(CudaContext& context,

@@ -18,15 +18,14 @@ namespace hone::cuda {
 // An allocation of CUDA.
 class CudaMemory final : public target::GpuMemory {
  public:
-  // The memory that begins at `pointer`. `owns`: the destructor frees it.
-  CudaMemory(CudaContext& context, DevicePointer pointer, int64_t data_at, bool owns)
-      : context_(context), pointer_(pointer), data_at_(data_at), owns_(owns) {}
+  // The memory that begins at `pointer`, which the destructor frees.
+  CudaMemory(CudaContext& context, DevicePointer pointer, int64_t data_at)
+      : context_(context), pointer_(pointer), data_at_(data_at) {}
   ~CudaMemory() override;
 
   absl::Status Write(int64_t at, int64_t bytes, const void* from) override;
   absl::Status Read(int64_t at, int64_t bytes, void* to) override;
   absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) override;
-  absl::StatusOr<std::unique_ptr<target::GpuMemory>> Part(int64_t at, int64_t bytes) override;
   DevicePointer data() const { return At(data_at_); }
 
  private:
@@ -35,7 +34,6 @@ class CudaMemory final : public target::GpuMemory {
   CudaContext& context_;
   const DevicePointer pointer_;
   const int64_t data_at_;
-  const bool owns_;
 };
 
 // A launch of a loaded kernel.
@@ -46,12 +44,6 @@ struct CudaLaunch {
   unsigned dynamic_bytes = 0;    // of shared memory
   std::vector<uint64_t> values;  // of the parameters
 };
-
-// The values of parameters: pointers and numbers.
-std::vector<uint64_t> ParameterValues(absl::Span<const target::GpuArgument> arguments);
-
-// Puts a launch on a stream.
-Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream);
 
 // The kernels of a cubin or PTX text that the driver has loaded. Times are between two events. Many
 // launches in a row are launched as graphs, unless the driver cannot do this.
@@ -68,8 +60,6 @@ class CudaProgram final : public target::GpuProgram {
   absl::Status SetArguments(size_t launch,
                             absl::Span<const target::GpuArgument> arguments) override;
   absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
-
-  const CudaLaunch& launch(size_t number) const { return launches_[number]; }
 
  private:
   explicit CudaProgram(CudaContext& context) : context_(context) {}

@@ -17,7 +17,7 @@ namespace hone::opencl {
   F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg) \
   F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) \
   F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer) \
-  F(EnqueueFillBuffer) F(EnqueueCopyBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) \
+  F(EnqueueFillBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) \
   F(GetEventProfilingInfo) F(ReleaseEvent)
 // clang-format on
 

@@ -11,7 +11,6 @@
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
 #include "common/target/opencl/program.h"
-#include "common/target/opencl/sequence.h"
 
 namespace hone::opencl {
 namespace {
@@ -61,7 +60,6 @@ absl::StatusOr<std::unique_ptr<OpenClContext>> OpenClContext::Create(const Api& 
   const auto bits = DeviceValue<cl_uint>(api, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 0);
   constexpr int64_t kLeastAlignment = 64;
   made->buffer_alignment = std::max<int64_t>(bits / 8, kLeastAlignment);
-  made->part_alignment = made->buffer_alignment;
   return made;
 }
 
@@ -101,10 +99,6 @@ absl::StatusOr<std::unique_ptr<target::GpuProgram>> OpenClContext::Load(
     const target::GpuModule& module, absl::string_view what) {
   HONE_ASSIGN_OR_RETURN(ClOwned<cl_program> program, Build(module.code, what));
   return OpenClProgram::Create(*this, std::move(program), module);
-}
-
-std::unique_ptr<target::GpuSequence> OpenClContext::MakeSequence() {
-  return std::make_unique<OpenClSequence>(*this);
 }
 
 absl::StatusOr<std::unique_ptr<target::GpuMemory>> OpenClContext::Allocate(int64_t bytes,

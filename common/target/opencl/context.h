@@ -30,7 +30,6 @@ class OpenClContext final : public target::GpuContext {
                                                               int64_t data_bytes) override;
   absl::StatusOr<std::unique_ptr<target::GpuProgram>> Load(const target::GpuModule& module,
                                                            absl::string_view what) override;
-  std::unique_ptr<target::GpuSequence> MakeSequence() override;
   bool lost() const override { return lost_; }
 
   const Api& api() const { return api_; }

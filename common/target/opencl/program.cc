@@ -9,6 +9,10 @@
 
 namespace hone::opencl {
 
+namespace {
+
+// Returns the nanoseconds from the start of one command to the end of another, on the device's
+// clock; 0 if the driver does not report them.
 double Between(const Api& api, cl_event first, cl_event last) {
   cl_ulong begin = 0, end = 0;
   if (api.GetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof(begin), &begin,
@@ -19,6 +23,8 @@ double Between(const Api& api, cl_event first, cl_event last) {
   }
   return end > begin ? static_cast<double>(end - begin) : 0;
 }
+
+}  // namespace
 
 absl::Status OpenClMemory::Write(int64_t at, int64_t bytes, const void* from) {
   return context_.Check(context_.api().EnqueueWriteBuffer(
@@ -41,18 +47,6 @@ absl::Status OpenClMemory::Fill(int64_t at, int64_t bytes, unsigned char value) 
                                        nullptr, nullptr),
       "fill a buffer"));
   return context_.Finish("fill a buffer");
-}
-
-absl::StatusOr<std::unique_ptr<target::GpuMemory>> OpenClMemory::Part(int64_t at, int64_t bytes) {
-  const Api& api = context_.api();
-  const cl_buffer_region region = {static_cast<size_t>(at), static_cast<size_t>(bytes)};
-  cl_int code = CL_SUCCESS;
-  ClOwned<cl_mem> part(api.CreateSubBuffer(allocation_.get(), CL_MEM_READ_WRITE,
-                                           CL_BUFFER_CREATE_TYPE_REGION, &region, &code),
-                       api.ReleaseMemObject);
-  HONE_RETURN_IF_ERROR(context_.Check(code, "take a part of a buffer"));
-  return std::make_unique<OpenClMemory>(context_, std::move(part),
-                                        ClOwned<cl_mem>(nullptr, api.ReleaseMemObject));
 }
 
 absl::StatusOr<std::unique_ptr<OpenClProgram>> OpenClProgram::Create(
@@ -98,8 +92,7 @@ absl::Status OpenClProgram::AddLaunch(const target::GpuLaunch& launch, int argum
         launch, absl::StrCat("uses ", shared, " bytes of shared memory; the device has ",
                              context_.shared_bytes));
   }
-  Launch& added = launches_.emplace_back(
-      Launch{.function = launch.kernel, .name = name, .kernel = std::move(kernel)});
+  Launch& added = launches_.emplace_back(Launch{.name = name, .kernel = std::move(kernel)});
   for (size_t d = 0; d < launch.block.size(); ++d) {
     added.local[d] = static_cast<size_t>(launch.block[d]);
     added.global[d] = static_cast<size_t>(launch.grid[d] * launch.block[d]);
@@ -107,19 +100,8 @@ absl::Status OpenClProgram::AddLaunch(const target::GpuLaunch& launch, int argum
   return absl::OkStatus();
 }
 
-absl::StatusOr<OpenClProgram::Launch> OpenClProgram::CopyOf(size_t launch) const {
-  const Launch& original = launches_[launch];
-  const Api& api = context_.api();
-  cl_int code = CL_SUCCESS;
-  ClOwned<cl_kernel> kernel(api.CreateKernel(program_.get(), original.function.c_str(), &code),
-                            api.ReleaseKernel);
-  HONE_RETURN_IF_ERROR(context_.Check(code, absl::StrCat("find kernel '", original.name, "'")));
-  return Launch{original.function, original.name, std::move(kernel), original.global,
-                original.local};
-}
-
-absl::Status SetParameters(OpenClContext& context, cl_kernel kernel, absl::string_view name,
-                           absl::Span<const target::GpuArgument> arguments) {
+absl::Status OpenClProgram::SetArguments(size_t launch,
+                                         absl::Span<const target::GpuArgument> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     cl_mem memory = nullptr;
     size_t bytes = sizeof(memory);
@@ -132,16 +114,12 @@ absl::Status SetParameters(OpenClContext& context, cl_kernel kernel, absl::strin
       memory = data->data();
       value = &memory;
     }
-    HONE_RETURN_IF_ERROR(
-        context.Check(context.api().SetKernelArg(kernel, static_cast<cl_uint>(i), bytes, value),
-                      absl::StrCat("set parameter ", i, " of kernel '", name, "'")));
+    HONE_RETURN_IF_ERROR(context_.Check(
+        context_.api().SetKernelArg(launches_[launch].kernel.get(), static_cast<cl_uint>(i), bytes,
+                                    value),
+        absl::StrCat("set parameter ", i, " of kernel '", launches_[launch].name, "'")));
   }
   return absl::OkStatus();
-}
-
-absl::Status OpenClProgram::SetArguments(size_t launch,
-                                         absl::Span<const target::GpuArgument> arguments) {
-  return SetParameters(context_, launches_[launch].kernel.get(), launches_[launch].name, arguments);
 }
 
 absl::StatusOr<double> OpenClProgram::Run(absl::Span<const size_t> launches, int64_t count) {

@@ -13,31 +13,21 @@
 
 namespace hone::opencl {
 
-// An allocation of OpenCL, or a part of one. The data are a sub-buffer.
+// An allocation of OpenCL. The data are a sub-buffer.
 class OpenClMemory final : public target::GpuMemory {
  public:
-  // `data` is null if the data are the whole allocation.
   OpenClMemory(OpenClContext& context, ClOwned<cl_mem> allocation, ClOwned<cl_mem> data)
       : context_(context), allocation_(std::move(allocation)), data_(std::move(data)) {}
 
   absl::Status Write(int64_t at, int64_t bytes, const void* from) override;
   absl::Status Read(int64_t at, int64_t bytes, void* to) override;
   absl::Status Fill(int64_t at, int64_t bytes, unsigned char value) override;
-  absl::StatusOr<std::unique_ptr<target::GpuMemory>> Part(int64_t at, int64_t bytes) override;
-  cl_mem data() const { return data_ != nullptr ? data_.get() : allocation_.get(); }
+  cl_mem data() const { return data_.get(); }
 
  private:
   OpenClContext& context_;
   ClOwned<cl_mem> allocation_, data_;
 };
-
-// Returns the nanoseconds from the start of one command to the end of another, on the device's
-// clock; 0 if the driver does not report them.
-double Between(const Api& api, cl_event first, cl_event last);
-
-// Sets the parameters of a kernel. `name` is for messages.
-absl::Status SetParameters(OpenClContext& context, cl_kernel kernel, absl::string_view name,
-                           absl::Span<const target::GpuArgument> arguments);
 
 // The kernels of a program that the driver has built. If the driver reports no times, or longer
 // ones than the host measures, the host's are used, from the first submission to the end.
@@ -53,16 +43,14 @@ class OpenClProgram final : public target::GpuProgram {
                             absl::Span<const target::GpuArgument> arguments) override;
   absl::StatusOr<double> Run(absl::Span<const size_t> launches, int64_t count) override;
 
+ private:
   struct Launch {
-    std::string function, name;  // of the kernel; the second one is printable
+    std::string name;  // of the kernel, printable
     ClOwned<cl_kernel> kernel;
     std::array<size_t, 3> global;  // threads in all
     std::array<size_t, 3> local;   // of a block
   };
-  // Returns a copy of a launch, with a kernel that has its own parameters.
-  absl::StatusOr<Launch> CopyOf(size_t launch) const;
 
- private:
   OpenClProgram(OpenClContext& context, ClOwned<cl_program> program)
       : context_(context), program_(std::move(program)) {}
   absl::Status AddLaunch(const target::GpuLaunch& launch, int arguments);

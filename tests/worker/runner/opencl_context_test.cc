@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "common/target/gpu_sequence.h"
 #include "common/target/opencl/context.h"
 #include "common/target/opencl/detect.h"
 #include "tests/worker/runner/opencl_modules.h"
@@ -173,69 +172,6 @@ TEST_F(OpenClContextTest, AProbeShowsDrift) {
   ns = 200000;
   EXPECT_EQ((*probe)->Sample(), 1);
   EXPECT_EQ((*probe)->Drift(), 1);
-}
-
-// Two steps: a launch of the matmul, and a copy of its result.
-class OpenClSequenceTest : public OpenClContextTest {
- protected:
-  void SetUp() override {
-    OpenClContextTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    auto program = context_->Load(MatmulModule(), "the code");
-    ASSERT_TRUE(program.ok()) << program.status();
-    program_ = *std::move(program);
-    std::vector<target::GpuArgument> arguments;
-    for (const int64_t count : {64 * 32, 32 * 48, 64 * 48, 64 * 48}) {
-      memory_.push_back(*context_->Allocate(count * 4, 0, count * 4));
-      const std::vector<float> ones(count, 1);
-      ASSERT_TRUE(memory_.back()->Write(0, count * 4, ones.data()).ok());
-      if (memory_.size() < 4) arguments.emplace_back(memory_.back().get());
-    }
-    const target::GpuMemory* const none = nullptr;
-    arguments.insert(arguments.end(), {none, none});
-    sequence_ = context_->MakeSequence();
-    sequence_->BeginStep();
-    ASSERT_TRUE(sequence_->AddLaunch(*program_, 0, arguments).ok());
-    sequence_->BeginStep();
-    ASSERT_TRUE(sequence_->AddCopy(*memory_[2], *memory_[3], 64 * 48 * 4).ok());
-  }
-  absl::StatusOr<std::vector<double>> RunTimed() {
-    std::vector<double> ns;
-    const target::GpuDownload download = {memory_[3].get(), 64 * 48 * 4, result_.data()};
-    const absl::Status ran = sequence_->Run({}, {&download, 1}, &ns);
-    if (!ran.ok()) return ran;
-    return ns;
-  }
-
-  std::unique_ptr<target::GpuProgram> program_;
-  std::vector<std::unique_ptr<target::GpuMemory>> memory_;
-  std::unique_ptr<target::GpuSequence> sequence_;
-  std::vector<float> result_ = std::vector<float>(64 * 48);
-};
-
-TEST_F(OpenClSequenceTest, StepsAreTimedByTheDevice) {
-  const auto ns = RunTimed();
-  ASSERT_TRUE(ns.ok()) << ns.status();
-  EXPECT_EQ(ns->size(), 2u);
-  EXPECT_EQ(result_, std::vector<float>(64 * 48, 32));
-  // A clock that cannot be right tells nothing.
-  api_.GetEventProfilingInfo = [](cl_event, cl_profiling_info property, size_t, void* value,
-                                  size_t*) -> cl_int {
-    *static_cast<cl_ulong*>(value) = property == CL_PROFILING_COMMAND_START ? 0 : ~cl_ulong{0};
-    return CL_SUCCESS;
-  };
-  EXPECT_EQ(*RunTimed(), std::vector<double>(2, 0));
-}
-
-// Some drivers report a failed kernel only as the state of the commands behind it.
-TEST_F(OpenClSequenceTest, ACommandThatFailsIsReported) {
-  api_.GetEventInfo = [](cl_event, cl_event_info, size_t, void* value, size_t*) -> cl_int {
-    *static_cast<cl_int*>(value) = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-    return CL_SUCCESS;
-  };
-  const absl::Status failed = RunTimed().status();
-  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable) << failed;
-  EXPECT_TRUE(context_->lost());
 }
 
 }  // namespace

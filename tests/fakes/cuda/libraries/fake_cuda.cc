@@ -37,8 +37,8 @@ namespace {
 
 using namespace hone::cuda;
 
-constexpr Result kInvalidValue = 1, kNoDevice = 100, kInvalidDevice = 101, kInvalidHandle = 400,
-                 kIllegalAddress = 700, kNotSupported = 801;
+constexpr Result kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidDevice = 101,
+                 kInvalidHandle = 400, kIllegalAddress = 700, kNotSupported = 801;
 
 FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
 FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
@@ -124,7 +124,10 @@ Result cuCtxDestroy_v2(Context context) {
   return 0;
 }
 Result cuGetErrorName(Result code, const char** name) {
-  *name = code == kNoDevice ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_UNKNOWN";
+  *name = code == kNoDevice         ? "CUDA_ERROR_NO_DEVICE"
+          : code == kOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                    : "CUDA_ERROR_UNKNOWN";
   return 0;
 }
 
