@@ -32,46 +32,25 @@ Opened OpenNamed(absl::StatusOr<const Api*> api, absl::string_view name) {
   return Open(**api, device);
 }
 
-// The number and the facts of a device.
 template <typename Api>
-auto FindFor(const Api& api, const Target& target, absl::string_view name,
-             absl::string_view interface)
-    -> absl::StatusOr<std::pair<int, typename decltype(ListDevices(api))::value_type::value_type>> {
+absl::StatusOr<int> NumberFor(absl::StatusOr<const Api*> api, const Target& target,
+                              absl::string_view name, const GpuInterface& interface) {
+  HONE_RETURN_IF_ERROR(api.status());
   if (!name.empty()) {
-    HONE_ASSIGN_OR_RETURN(const auto named, FindDevice(api, name));
-    HONE_ASSIGN_OR_RETURN(const uint32_t number,
-                          DeviceNumberOf(name.substr(0, name.find(':')), name));
-    if (named.target == target) return std::pair(static_cast<int>(number), named);
+    HONE_ASSIGN_OR_RETURN(const auto named, FindDevice(**api, name));
+    if (named.target == target) return DeviceNumberOf(interface.word, name);
     return absl::FailedPreconditionError(absl::StrCat("the kernel is for ", target.Key(), ", and ",
                                                       name, " is ", named.target.Key()));
   }
-  HONE_ASSIGN_OR_RETURN(const auto devices, ListDevices(api));
+  HONE_ASSIGN_OR_RETURN(const auto devices, ListDevices(**api));
   for (size_t d = 0; d < devices.size(); ++d) {
-    if (Problem(devices[d]).empty() && devices[d].target == target) {
-      return std::pair(static_cast<int>(d), devices[d]);
-    }
+    if (Problem(devices[d]).empty() && devices[d].target == target) return static_cast<int>(d);
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "the kernel is for ", target.Key(), "; the ", interface, " devices of this machine are ",
+      "the kernel is for ", target.Key(), "; the ", interface.name, " devices of this machine are ",
       absl::StrJoin(devices, ", ", [](std::string* out, const auto& device) {
         absl::StrAppend(out, Problem(device).empty() ? device.target.Key() : device.name);
       })));
-}
-
-template <typename Api>
-Opened OpenFor(absl::StatusOr<const Api*> api, const Target& target, absl::string_view name,
-               absl::string_view interface) {
-  HONE_RETURN_IF_ERROR(api.status());
-  HONE_ASSIGN_OR_RETURN(const auto found, FindFor(**api, target, name, interface));
-  return Open(**api, found.second);
-}
-
-template <typename Api>
-absl::StatusOr<int> NumberFor(absl::StatusOr<const Api*> api, const Target& target,
-                              absl::string_view name, absl::string_view interface) {
-  HONE_RETURN_IF_ERROR(api.status());
-  HONE_ASSIGN_OR_RETURN(const auto found, FindFor(**api, target, name, interface));
-  return found.first;
 }
 
 }  // namespace
@@ -86,14 +65,15 @@ Opened OpenGpu(absl::string_view name) {
   return OpenNamed(opencl::LoadedApi(), name);
 }
 
-Opened OpenGpuFor(const Target& target, absl::string_view name) {
-  if (target.kind == Kind::kCuda) return OpenFor(cuda::LoadedApi(), target, name, "CUDA");
-  return OpenFor(opencl::LoadedApi(), target, name, "OpenCL");
+absl::StatusOr<int> GpuNumberFor(const Target& target, absl::string_view name) {
+  const GpuInterface& interface = *InterfaceOfDevice(KindName(target.kind));
+  if (target.kind == Kind::kCuda) return NumberFor(cuda::LoadedApi(), target, name, interface);
+  return NumberFor(opencl::LoadedApi(), target, name, interface);
 }
 
-absl::StatusOr<int> GpuNumberFor(const Target& target, absl::string_view name) {
-  if (target.kind == Kind::kCuda) return NumberFor(cuda::LoadedApi(), target, name, "CUDA");
-  return NumberFor(opencl::LoadedApi(), target, name, "OpenCL");
+Opened OpenGpuFor(const Target& target, absl::string_view name) {
+  HONE_ASSIGN_OR_RETURN(const int number, GpuNumberFor(target, name));
+  return OpenGpu(absl::StrCat(KindName(target.kind), ":", number));
 }
 
 }  // namespace hone::target

@@ -13,6 +13,14 @@ typedef struct GpuNetwork {
   HoneGpuMemory* pieces;   /* of the weights */
 } GpuNetwork;
 
+/* A launch, or a copy of `bytes`. */
+typedef struct Command {
+  uint32_t step;
+  HoneGpuLaunch* launch; /* NULL: a copy */
+  HoneGpuMemory from, to;
+  uint64_t bytes;
+} Command;
+
 /* The memory and the commands of the network's steps, or of its packing. */
 typedef struct Work {
   int packs;
@@ -21,8 +29,8 @@ typedef struct Work {
   HoneGpuMemory* tensors; /* in these buffers and in the weights */
   HoneGpuMemory* parts;   /* those of the tensors that are no whole buffers */
   uint32_t part_count;
-  HoneGpuLaunch** launches;
-  uint32_t launch_count;
+  Command* commands;
+  uint32_t command_count;
   HoneGpuQueue* queue;
 } Work;
 
@@ -114,15 +122,15 @@ static void FreeWork(const GpuNetwork* network, Work* work) {
   const HoneGpuDriver* const driver = DriverOf(network);
   const HonePlanHeader* const header = network->network.plan.header;
   driver->free_queue(work->queue);
-  for (uint32_t l = 0; l < work->launch_count; ++l)
-    driver->free_launch(network->gpu, work->launches[l]);
+  for (uint32_t c = 0; c < work->command_count; ++c)
+    driver->free_launch(network->gpu, work->commands[c].launch);
   for (uint32_t p = 0; p < work->part_count; ++p) driver->free_part(network->gpu, work->parts[p]);
   for (uint32_t b = 0; work->buffers != NULL && b < BufferCount(header); ++b)
     driver->free(network->gpu, work->buffers[b]);
   free(work->buffers);
   free(work->tensors);
   free(work->parts);
-  free(work->launches);
+  free(work->commands);
 }
 
 static const HonePlanStep* FirstStep(const HonePlan* plan, int packs) {
@@ -132,49 +140,55 @@ static uint32_t StepCount(const HonePlan* plan, int packs) {
   return packs ? plan->header->packing : plan->header->steps;
 }
 
-/* Adds the launches of a step. */
-static hone_network_status AddLaunches(const GpuNetwork* network, Work* work,
-                                       const HonePlanStep* step, HoneGpuMemory* parameters) {
+/* Adds the commands of a step. A copy of an empty tensor has none. */
+static hone_network_status AddStep(const GpuNetwork* network, Work* work, uint32_t number,
+                                   HoneGpuMemory* parameters) {
   const HonePlan* const plan = &network->network.plan;
-  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
+  const HonePlanStep* const step = &FirstStep(plan, work->packs)[number];
+  const uint32_t* const tensors = plan->buffers + step->first_buffer;
   uint32_t count = 0;
-  while (count < step->buffers) {
-    parameters[count] = work->tensors[plan->buffers[step->first_buffer + count]];
-    ++count;
+  for (; count < step->buffers; ++count) parameters[count] = work->tensors[tensors[count]];
+  if (step->kernel == HONE_PLAN_COPY) {
+    const uint64_t bytes = plan->tensors[tensors[0]].bytes;
+    const Command copy = {number, NULL, parameters[0], parameters[1], bytes};
+    if (bytes > 0) work->commands[work->command_count++] = copy;
+    return HONE_NETWORK_OK;
   }
+  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
   const HonePlanPiece* const packed =
       kernel->packed_bytes > 0 ? hone_plan_piece(plan, step->packed_offset, kernel->packed_bytes)
                                : NULL;
   parameters[count++] = packed == NULL ? 0 : network->pieces[packed - plan->pieces];
   parameters[count++] = work->buffers[BufferCount(plan->header) - 1];
-  for (uint32_t l = 0; l < kernel->launches; ++l) {
+  hone_network_status status = HONE_NETWORK_OK;
+  for (uint32_t l = 0; l < kernel->launches && status == HONE_NETWORK_OK; ++l) {
     const HonePlanLaunch* const launch = &plan->launches[kernel->first_launch + l];
     if ((launch->prepack != 0) != work->packs) continue;
-    const hone_network_status status = DriverOf(network)->new_launch(
-        network->gpu, network->modules[step->kernel], &network->network, launch, parameters, count,
-        &work->launches[work->launch_count]);
-    if (status != HONE_NETWORK_OK) return status;
-    ++work->launch_count;
+    Command* const command = &work->commands[work->command_count++];
+    command->step = number;
+    status = DriverOf(network)->new_launch(network->gpu, network->modules[step->kernel],
+                                           &network->network, launch, parameters, count,
+                                           &command->launch);
   }
-  return HONE_NETWORK_OK;
+  return status;
 }
 
 static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
   const HonePlan* const plan = &network->network.plan;
   const uint32_t steps = StepCount(plan, work->packs);
-  uint64_t launches = 1;
+  uint64_t commands = 1;
   uint32_t most = 0;
   for (uint32_t s = 0; s < steps; ++s) {
     const HonePlanStep* const step = &FirstStep(plan, work->packs)[s];
-    if (step->kernel != HONE_PLAN_COPY) launches += plan->kernels[step->kernel].launches;
+    commands += step->kernel == HONE_PLAN_COPY ? 1 : plan->kernels[step->kernel].launches;
     if (step->buffers > most) most = step->buffers;
   }
   work->buffers = calloc(BufferCount(plan->header), sizeof *work->buffers);
   work->tensors = calloc(plan->header->tensors + 1, sizeof *work->tensors);
   work->parts = calloc(plan->header->tensors + 1, sizeof *work->parts);
-  work->launches = calloc(launches, sizeof *work->launches);
+  work->commands = calloc(commands, sizeof *work->commands);
   if (work->buffers == NULL || work->tensors == NULL || work->parts == NULL ||
-      work->launches == NULL) {
+      work->commands == NULL) {
     return hone_fail_memory();
   }
   hone_network_status status = DriverOf(network)->new_queue(network->gpu, steps, &work->queue);
@@ -187,45 +201,28 @@ static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
     status = PlaceTensor(network, work, t);
   HoneGpuMemory* const parameters = malloc(((size_t)most + 2) * sizeof *parameters);
   if (parameters == NULL) return hone_fail_memory();
-  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
-    const HonePlanStep* const step = &FirstStep(plan, work->packs)[s];
-    if (step->kernel != HONE_PLAN_COPY) status = AddLaunches(network, work, step, parameters);
-  }
+  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s)
+    status = AddStep(network, work, s, parameters);
   free(parameters);
-  return status;
-}
-
-/* Puts the commands of a step into the queue. `launch`: its first launch; moves it on. */
-static hone_network_status PutStep(const GpuNetwork* network, const Work* work,
-                                   const HonePlanStep* step, HoneGpuLaunch*** launch) {
-  const HoneGpuDriver* const driver = DriverOf(network);
-  const HonePlan* const plan = &network->network.plan;
-  if (step->kernel == HONE_PLAN_COPY) {
-    const uint32_t* const tensors = plan->buffers + step->first_buffer;
-    const uint64_t bytes = plan->tensors[tensors[0]].bytes;
-    if (bytes == 0) return HONE_NETWORK_OK;
-    return driver->copy(work->queue, work->tensors[tensors[0]], work->tensors[tensors[1]], bytes);
-  }
-  const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
-  hone_network_status status = HONE_NETWORK_OK;
-  for (uint32_t l = 0; l < kernel->launches && status == HONE_NETWORK_OK; ++l) {
-    if ((plan->launches[kernel->first_launch + l].prepack != 0) != work->packs) continue;
-    status = driver->launch(work->queue, *(*launch)++);
-  }
   return status;
 }
 
 /* Puts the commands of all steps into the queue. */
 static hone_network_status PutSteps(const GpuNetwork* network, const Work* work) {
-  const HonePlan* const plan = &network->network.plan;
-  const uint32_t steps = StepCount(plan, work->packs);
-  HoneGpuLaunch** launch = work->launches;
-  hone_network_status status = DriverOf(network)->begin_step(work->queue, 0);
+  const HoneGpuDriver* const driver = DriverOf(network);
+  const uint32_t steps = StepCount(&network->network.plan, work->packs);
+  hone_network_status status = HONE_NETWORK_OK;
+  const Command* command = work->commands;
+  const Command* const end = command + work->command_count;
   for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
-    status = PutStep(network, work, &FirstStep(plan, work->packs)[s], &launch);
-    if (status == HONE_NETWORK_OK) status = DriverOf(network)->begin_step(work->queue, s + 1);
+    status = driver->begin_step(work->queue, s);
+    for (; command < end && command->step == s && status == HONE_NETWORK_OK; ++command) {
+      status = command->launch != NULL
+                   ? driver->launch(work->queue, command->launch)
+                   : driver->copy(work->queue, command->from, command->to, command->bytes);
+    }
   }
-  return status;
+  return status == HONE_NETWORK_OK ? driver->begin_step(work->queue, steps) : status;
 }
 
 /* Copies the weights to the device and packs them there. */

@@ -51,18 +51,9 @@ static hone_network_status Load(hone_network* network, const char* weights_path,
     network->inputs[i] = Describe(network, hone_input(network, i));
   for (uint32_t o = 0; o < header->outputs; ++o)
     network->outputs[o] = Describe(network, hone_output(network, o));
-  switch (hone_weights_read(weights_path, header->weights_bytes, header->id, &network->weights,
-                            message, sizeof message)) {
-    case HONE_WEIGHTS_OK:
-      break;
-    case HONE_WEIGHTS_NOT_FOUND:
-      return HONE_NETWORK_NOT_FOUND;
-    case HONE_WEIGHTS_BAD:
-      return HONE_NETWORK_BAD_FILE;
-    case HONE_WEIGHTS_NO_MEMORY:
-      return HONE_NETWORK_OUT_OF_MEMORY;
-  }
-  return network->backend->open(network, device);
+  const hone_network_status status = hone_weights_read(
+      weights_path, header->weights_bytes, header->id, &network->weights, message, sizeof message);
+  return status != HONE_NETWORK_OK ? status : network->backend->open(network, device);
 }
 
 hone_network_status hone_network_open_program(const hone_network_program* program,

@@ -10,15 +10,16 @@
 #include "client/network/runtime/gpu_driver.h"
 
 /* Without "cl". */
-#define FUNCTIONS(F)                                                                               \
-  F(GetPlatformIDs)                                                                                \
-  F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) F(ReleaseContext)           \
-      F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource) F(BuildProgram)      \
-          F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg)                 \
-              F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer)          \
-                  F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer)                      \
-                      F(EnqueueWriteBuffer) F(EnqueueCopyBuffer) F(EnqueueNDRangeKernel) F(Finish) \
-                          F(GetEventInfo) F(GetEventProfilingInfo) F(ReleaseEvent)
+#define FUNCTIONS(F)                                                                           \
+  F(GetPlatformIDs)                                                                            \
+  F(GetPlatformInfo)                                                                           \
+  F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) F(ReleaseContext) F(CreateCommandQueue)    \
+      F(ReleaseCommandQueue) F(CreateProgramWithSource) F(BuildProgram) F(GetProgramBuildInfo) \
+          F(ReleaseProgram) F(CreateKernel) F(SetKernelArg) F(GetKernelInfo)                   \
+              F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer)    \
+                  F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer)               \
+                      F(EnqueueCopyBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo)   \
+                          F(GetEventProfilingInfo) F(ReleaseEvent)
 
 enum { kMost = 256, kName = 128 }; /* devices in all; bytes of a name */
 

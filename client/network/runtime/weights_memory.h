@@ -4,17 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum HoneWeightsStatus {
-  HONE_WEIGHTS_OK,
-  HONE_WEIGHTS_NOT_FOUND,
-  HONE_WEIGHTS_BAD,
-  HONE_WEIGHTS_NO_MEMORY
-} HoneWeightsStatus;
+#include "client/network/runtime/hone_network.h"
 
 /* Reads a weights file of this size and id into memory with huge pages, where the system has them.
  * Writes what is wrong to `message`. The caller frees `address`. */
-HoneWeightsStatus hone_weights_read(const char* path, uint64_t bytes, const uint8_t id[16],
-                                    const char** address, char* message, size_t message_bytes);
+hone_network_status hone_weights_read(const char* path, uint64_t bytes, const uint8_t id[16],
+                                      const char** address, char* message, size_t message_bytes);
 
 /* Null is allowed. */
 void hone_weights_free(const char* address, uint64_t bytes);

@@ -54,7 +54,7 @@ TEST(WeightsMemoryTest, AFileOfAll32BitAddressesIsTooLarge) {
       std::system(absl::StrCat(kEmulator, " ", folder, "/reader ", folder, "/weights").c_str());
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), HONE_WEIGHTS_NO_MEMORY);
+  EXPECT_EQ(WEXITSTATUS(status), HONE_NETWORK_OUT_OF_MEMORY);
 }
 
 }  // namespace
