@@ -10,7 +10,7 @@
 // The description of the structs of record.h: the names and the valid values of each field. All
 // mappings are derived from it: messages (message_fields.h), SQL columns and JSON lines
 // (server/store), and the state of jobs (server/job). A new field needs one line here, one in
-// record.h, one in types.proto, and a migration of the store.
+// record.h, one in types.proto, and a column of the store.
 //
 // VisitFields(value, visit) calls visit(field, member) for each member in order. A member of a
 // struct type is visited as a whole; the visitor may call VisitFields for it.

@@ -159,7 +159,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& plac
         "the PostgreSQL ", connection->name(), " keeps texts in ", found,
         ": make the store's database with createdb --encoding=UTF8 --template=template0"));
   }
-  HONE_RETURN_IF_ERROR(MigratePostgres(*connection));
+  HONE_RETURN_IF_ERROR(MigratePostgres(*connection, PostgresMigrations()));
   return std::make_unique<PostgresStore>(place, std::move(connection), options);
 }
 

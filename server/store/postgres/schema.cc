@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -13,7 +12,7 @@ namespace {
 
 // The tables of README.md. Texts that may contain any bytes are bytea. Texts are sorted by their
 // bytes, regardless of the database's language.
-constexpr char kVersion1[] = R"sql(
+constexpr char kFirst[] = R"sql(
 CREATE TABLE identity (id text NOT NULL);
 INSERT INTO identity VALUES (substr(md5(random()::text || clock_timestamp()::text), 1, 16));
 
@@ -55,6 +54,7 @@ CREATE TABLE record (
   is_default boolean NOT NULL,
   quarantined boolean NOT NULL,
   quarantine_reason text NOT NULL,
+  environment bigint NOT NULL REFERENCES environment (id),
   job text NOT NULL,
   trial bigint NOT NULL,
   space text NOT NULL,
@@ -73,14 +73,15 @@ CREATE TABLE record (
   workspace_bytes bigint NOT NULL,
   program text NOT NULL,
   artifact text NOT NULL,
-  samples_ns bytea NOT NULL,
-  detail bytea NOT NULL,
   frequency_mhz double precision NOT NULL,
   temperature_c double precision NOT NULL,
   load double precision NOT NULL,
   steal double precision NOT NULL,
   remeasured bigint NOT NULL,
-  environment bigint NOT NULL REFERENCES environment (id)
+  processes bigint NOT NULL,
+  inputs text NOT NULL,
+  samples_ns bytea NOT NULL,
+  detail bytea NOT NULL
 );
 CREATE INDEX record_by_workload ON record (workload, id);
 CREATE INDEX record_by_op ON record (op, id);
@@ -89,6 +90,8 @@ CREATE INDEX record_by_job ON record (job, id);
 CREATE INDEX record_by_time ON record (created_unix_ms);
 CREATE INDEX record_failed ON record (outcome, id) WHERE outcome <> 'ok';
 CREATE INDEX record_quarantined ON record (id) WHERE quarantined;
+CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
+  WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
 
 CREATE TABLE best (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -99,7 +102,9 @@ CREATE TABLE best (
   record bigint NOT NULL REFERENCES record (id),
   latency_ns double precision NOT NULL,
   published_unix_ms bigint NOT NULL,
-  replaced_unix_ms bigint
+  replaced_unix_ms bigint,
+  pinned_by text NOT NULL DEFAULT '',
+  pinned_unix_ms bigint NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX best_is_one ON best (workload, target, tolerance, policy)
   WHERE replaced_unix_ms IS NULL;
@@ -149,9 +154,15 @@ CREATE TABLE model (
   bytes bytea NOT NULL
 );
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope, id);
-)sql";
 
-constexpr char kVersion2[] = R"sql(
+CREATE TABLE worker (
+  name text COLLATE "C" PRIMARY KEY,
+  host text NOT NULL,
+  target text NOT NULL,
+  can_build boolean NOT NULL,
+  can_run boolean NOT NULL,
+  seen_unix_ms bigint NOT NULL
+);
 CREATE TABLE standing (
   worker text COLLATE "C" PRIMARY KEY,
   drained boolean NOT NULL,
@@ -161,54 +172,13 @@ CREATE TABLE standing (
 );
 )sql";
 
-constexpr char kVersion3[] = R"sql(
-CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
-  WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
-)sql";
-
-constexpr char kVersion4[] = R"sql(
-ALTER TABLE best ADD COLUMN pinned_by text NOT NULL DEFAULT '';
-ALTER TABLE best ADD COLUMN pinned_unix_ms bigint NOT NULL DEFAULT 0;
-)sql";
-
-constexpr char kVersion5[] = R"sql(
-CREATE TABLE worker (
-  name text COLLATE "C" PRIMARY KEY,
-  host text NOT NULL,
-  target text NOT NULL,
-  can_build boolean NOT NULL,
-  can_run boolean NOT NULL,
-  seen_unix_ms bigint NOT NULL
-);
-)sql";
-
-// Earlier releases stored the number of processes in the detail.
-constexpr char kVersion6[] = R"sql(
-ALTER TABLE record ADD COLUMN processes bigint NOT NULL DEFAULT 0;
-UPDATE record SET detail = '', processes = CAST(
-    substring(encode(detail, 'escape') from '^median of ([1-9][0-9]?) processes$') AS bigint)
-  WHERE policy_name = 'confirm'
-    AND encode(detail, 'escape') ~ '^median of [1-9][0-9]? processes$';
-)sql";
-
-// What a record was measured on; '' for the inputs of earlier releases.
-constexpr char kVersion7[] = R"sql(
-ALTER TABLE record ADD COLUMN inputs text NOT NULL DEFAULT '';
-)sql";
-
-// The migrations, oldest first. A released migration is never changed.
-const std::vector<const char*>& Versions() {
-  static const auto* const versions = new std::vector<const char*>{
-      kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6, kVersion7};
-  return *versions;
-}
-
 absl::StatusOr<int64_t> QueryInt64(PostgresConnection& connection, const std::string& sql) {
   HONE_ASSIGN_OR_RETURN(PostgresRows rows, connection.Query(sql));
   return rows.Next() ? rows.Int64() : 0;
 }
 
-absl::Status MigrateInTransaction(PostgresConnection& connection) {
+absl::Status MigrateInTransaction(PostgresConnection& connection,
+                                  const std::vector<const char*>& migrations) {
   HONE_RETURN_IF_ERROR(connection.Query(kTakeWriteLock).status());
   HONE_ASSIGN_OR_RETURN(
       const int64_t ours,
@@ -230,7 +200,7 @@ absl::Status MigrateInTransaction(PostgresConnection& connection) {
   HONE_ASSIGN_OR_RETURN(
       const int64_t version,
       QueryInt64(connection, "SELECT COALESCE(MAX(version), 0) FROM hone_schema"));
-  const auto newest = static_cast<int64_t>(Versions().size());
+  const auto newest = static_cast<int64_t>(migrations.size());
   if (version > newest) {
     return absl::FailedPreconditionError(
         absl::StrCat("the store in the PostgreSQL ", connection.name(), " has schema ", version,
@@ -238,7 +208,7 @@ absl::Status MigrateInTransaction(PostgresConnection& connection) {
                      ": start the newer Hone that wrote it, or name another database"));
   }
   for (int64_t next = version + 1; next <= newest; ++next) {
-    HONE_RETURN_IF_ERROR(connection.Execute(Versions()[next - 1]));
+    HONE_RETURN_IF_ERROR(connection.Execute(migrations[next - 1]));
     HONE_RETURN_IF_ERROR(
         connection.Execute(absl::StrCat("INSERT INTO hone_schema VALUES (", next, ")")));
   }
@@ -247,9 +217,15 @@ absl::Status MigrateInTransaction(PostgresConnection& connection) {
 
 }  // namespace
 
-absl::Status MigratePostgres(PostgresConnection& connection) {
+const std::vector<const char*>& PostgresMigrations() {
+  static const auto* const migrations = new std::vector<const char*>{kFirst};
+  return *migrations;
+}
+
+absl::Status MigratePostgres(PostgresConnection& connection,
+                             const std::vector<const char*>& migrations) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
-  absl::Status status = MigrateInTransaction(connection);
+  absl::Status status = MigrateInTransaction(connection, migrations);
   if (status.ok()) return connection.Execute("COMMIT");
   connection.Execute("ROLLBACK").IgnoreError();
   return status;

@@ -82,11 +82,10 @@ absl::StatusOr<BackupReport> CheckStoreFile(const std::string& path) {
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> connection,
                         SqliteConnection::OpenForReading(path));
-  HONE_RETURN_IF_ERROR(CheckVersion(*connection, Migrations()));
+  HONE_RETURN_IF_ERROR(CheckVersion(*connection, SqliteMigrations()));
   HONE_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt64("PRAGMA user_version"));
   if (version == 0) return absl::FailedPreconditionError(absl::StrCat(path, " is empty"));
-  const std::vector<Migration> known(Migrations().begin(), Migrations().begin() + version);
-  HONE_RETURN_IF_ERROR(CheckSchema(*connection, known));
+  HONE_RETURN_IF_ERROR(CheckSchema(*connection, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(QuickCheck(*connection));
   BackupReport report;
   HONE_ASSIGN_OR_RETURN(report.records, connection->QueryInt64("SELECT COUNT(*) FROM record"));

@@ -5,21 +5,29 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/store/sqlite/integrity_check.h"
 #include "server/store/sqlite/status.h"
 
 namespace hone::store {
 namespace {
 
 // README.md says what each table and column means.
-constexpr char kVersion1[] = R"sql(
+constexpr char kFirst[] = R"sql(
+CREATE TABLE identity (
+  id TEXT NOT NULL
+) STRICT;
+INSERT INTO identity VALUES (lower(hex(randomblob(8))));
+
 CREATE TABLE text (
   digest TEXT NOT NULL PRIMARY KEY,
-  text TEXT NOT NULL
+  text TEXT NOT NULL,
+  put_unix_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE artifact (
   digest TEXT NOT NULL PRIMARY KEY,
-  bytes BLOB NOT NULL
+  bytes BLOB NOT NULL,
+  put_unix_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE environment (
@@ -44,9 +52,12 @@ CREATE TABLE record (
   policy_name TEXT NOT NULL,
   policy_cache TEXT NOT NULL,
   policy_threads INTEGER NOT NULL,
+  policy_repeats INTEGER NOT NULL,
+  policy_confidence REAL,
   created_unix_ms INTEGER NOT NULL,
   is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
   quarantined INTEGER NOT NULL CHECK (quarantined IN (0, 1)),
+  quarantine_reason TEXT NOT NULL,
   environment INTEGER NOT NULL REFERENCES environment (id),
   job TEXT NOT NULL,
   trial INTEGER NOT NULL,
@@ -66,12 +77,25 @@ CREATE TABLE record (
   workspace_bytes INTEGER NOT NULL,
   program TEXT NOT NULL,
   artifact TEXT NOT NULL,
+  frequency_mhz REAL,
+  temperature_c REAL,
+  load REAL,
+  steal REAL,
+  remeasured INTEGER NOT NULL,
+  processes INTEGER NOT NULL,
+  inputs TEXT NOT NULL,
   samples_ns BLOB NOT NULL,
   detail TEXT NOT NULL
 ) STRICT;
 CREATE INDEX record_by_workload ON record (workload);
 CREATE INDEX record_by_op ON record (op);
 CREATE INDEX record_by_target ON record (target);
+CREATE INDEX record_by_job ON record (job);
+CREATE INDEX record_by_time ON record (created_unix_ms);
+CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
+CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;
+CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
+  WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
 
 CREATE TABLE best (
   id INTEGER PRIMARY KEY,
@@ -82,7 +106,9 @@ CREATE TABLE best (
   record INTEGER NOT NULL REFERENCES record (id),
   latency_ns REAL NOT NULL,
   published_unix_ms INTEGER NOT NULL,
-  replaced_unix_ms INTEGER
+  replaced_unix_ms INTEGER,
+  pinned_by TEXT NOT NULL DEFAULT '',
+  pinned_unix_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX best_is_one ON best (workload, target, tolerance, policy)
   WHERE replaced_unix_ms IS NULL;
@@ -99,10 +125,17 @@ CREATE TABLE job (
   error TEXT NOT NULL,
   summary BLOB NOT NULL,
   created_unix_ms INTEGER NOT NULL,
-  updated_unix_ms INTEGER NOT NULL
+  updated_unix_ms INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  priority TEXT NOT NULL,
+  replica TEXT NOT NULL,
+  lease_until_unix_ms INTEGER NOT NULL,
+  fence INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX job_by_request ON job (request_id) WHERE request_id <> '';
 CREATE INDEX job_by_age ON job (created_unix_ms, id);
+CREATE INDEX job_unfinished ON job (lease_until_unix_ms, id)
+  WHERE state IN ('pending', 'running', 'confirming');
 
 CREATE TABLE job_event (
   job TEXT NOT NULL REFERENCES job (id),
@@ -111,9 +144,7 @@ CREATE TABLE job_event (
   payload BLOB NOT NULL,
   PRIMARY KEY (job, number)
 ) STRICT, WITHOUT ROWID;
-)sql";
 
-constexpr char kVersion2[] = R"sql(
 CREATE TABLE model (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
@@ -128,40 +159,16 @@ CREATE TABLE model (
   bytes BLOB NOT NULL
 ) STRICT;
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope);
-)sql";
 
-constexpr char kVersion3[] = R"sql(
-ALTER TABLE record ADD COLUMN policy_repeats INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE record ADD COLUMN policy_confidence REAL DEFAULT 0;
-ALTER TABLE record ADD COLUMN quarantine_reason TEXT NOT NULL DEFAULT '';
-ALTER TABLE record ADD COLUMN frequency_mhz REAL DEFAULT 0;
-ALTER TABLE record ADD COLUMN temperature_c REAL DEFAULT 0;
-ALTER TABLE record ADD COLUMN load REAL DEFAULT 0;
-ALTER TABLE record ADD COLUMN steal REAL DEFAULT 0;
-ALTER TABLE record ADD COLUMN remeasured INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX record_by_job ON record (job);
-CREATE INDEX record_by_time ON record (created_unix_ms);
-CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
-CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;
-
-ALTER TABLE text ADD COLUMN put_unix_ms INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE artifact ADD COLUMN put_unix_ms INTEGER NOT NULL DEFAULT 0;
-
-ALTER TABLE job ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN priority TEXT NOT NULL DEFAULT 'normal';
-ALTER TABLE job ADD COLUMN replica TEXT NOT NULL DEFAULT '';
-ALTER TABLE job ADD COLUMN lease_until_unix_ms INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE job ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX job_unfinished ON job (lease_until_unix_ms, id)
-  WHERE state IN ('pending', 'running', 'confirming');
-
-CREATE TABLE identity (
-  id TEXT NOT NULL
+CREATE TABLE worker (
+  name TEXT NOT NULL PRIMARY KEY,
+  host TEXT NOT NULL,
+  target TEXT NOT NULL,
+  can_build INTEGER NOT NULL CHECK (can_build IN (0, 1)),
+  can_run INTEGER NOT NULL CHECK (can_run IN (0, 1)),
+  seen_unix_ms INTEGER NOT NULL
 ) STRICT;
-INSERT INTO identity VALUES (lower(hex(randomblob(8))));
-)sql";
 
-constexpr char kVersion4[] = R"sql(
 CREATE TABLE standing (
   worker TEXT NOT NULL PRIMARY KEY,
   drained INTEGER NOT NULL CHECK (drained IN (0, 1)),
@@ -171,48 +178,13 @@ CREATE TABLE standing (
 ) STRICT;
 )sql";
 
-constexpr char kVersion5[] = R"sql(
-CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
-  WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
-)sql";
-
-constexpr char kVersion6[] = R"sql(
-ALTER TABLE best ADD COLUMN pinned_by TEXT NOT NULL DEFAULT '';
-ALTER TABLE best ADD COLUMN pinned_unix_ms INTEGER NOT NULL DEFAULT 0;
-)sql";
-
-constexpr char kVersion7[] = R"sql(
-CREATE TABLE worker (
-  name TEXT NOT NULL PRIMARY KEY,
-  host TEXT NOT NULL,
-  target TEXT NOT NULL,
-  can_build INTEGER NOT NULL CHECK (can_build IN (0, 1)),
-  can_run INTEGER NOT NULL CHECK (can_run IN (0, 1)),
-  seen_unix_ms INTEGER NOT NULL
-) STRICT;
-)sql";
-
-// Earlier releases stored the number of processes in the detail.
-constexpr char kVersion8[] = R"sql(
-ALTER TABLE record ADD COLUMN processes INTEGER NOT NULL DEFAULT 0;
-UPDATE record SET processes = CAST(substr(detail, 11) AS INTEGER), detail = ''
-  WHERE policy_name = 'confirm' AND (detail GLOB 'median of [1-9] processes'
-    OR detail GLOB 'median of [1-9][0-9] processes');
-)sql";
-
-// What a record was measured on; '' for the inputs of earlier releases.
-constexpr char kVersion9[] = R"sql(
-ALTER TABLE record ADD COLUMN inputs TEXT NOT NULL DEFAULT '';
-)sql";
-
-absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
+absl::Status Apply(SqliteConnection& connection, int64_t version, const char* migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const auto steps = [&]() -> absl::Status {
-    HONE_RETURN_IF_ERROR(connection.Execute(migration.sql));
+    HONE_RETURN_IF_ERROR(connection.Execute(migration));
     HONE_RETURN_IF_ERROR(
         connection.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId)));
-    HONE_RETURN_IF_ERROR(
-        connection.Execute(absl::StrCat("PRAGMA user_version = ", migration.version)));
+    HONE_RETURN_IF_ERROR(connection.Execute(absl::StrCat("PRAGMA user_version = ", version)));
     return connection.Execute("COMMIT");
   };
   const absl::Status status = steps();
@@ -220,8 +192,8 @@ absl::Status Apply(SqliteConnection& connection, const Migration& migration) {
     connection.Execute("ROLLBACK").IgnoreError();
   }
   if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("migration to schema ", migration.version, ": ",
-                                                    status.message()));
+    return absl::Status(status.code(),
+                        absl::StrCat("migration to schema ", version, ": ", status.message()));
   }
   return absl::OkStatus();
 }
@@ -241,14 +213,13 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 
 }  // namespace
 
-const std::vector<Migration>& Migrations() {
-  static const auto* const migrations = new std::vector<Migration>{
-      {1, kVersion1}, {2, kVersion2}, {3, kVersion3}, {4, kVersion4}, {5, kVersion5},
-      {6, kVersion6}, {7, kVersion7}, {8, kVersion8}, {9, kVersion9}};
+const std::vector<const char*>& SqliteMigrations() {
+  static const auto* const migrations = new std::vector<const char*>{kFirst};
   return *migrations;
 }
 
-absl::Status CheckVersion(SqliteConnection& connection, const std::vector<Migration>& migrations) {
+absl::Status CheckVersion(SqliteConnection& connection,
+                          const std::vector<const char*>& migrations) {
   HONE_ASSIGN_OR_RETURN(const int64_t application, connection.QueryInt64("PRAGMA application_id"));
   HONE_ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt64("PRAGMA user_version"));
   HONE_ASSIGN_OR_RETURN(const int64_t objects,
@@ -260,27 +231,27 @@ absl::Status CheckVersion(SqliteConnection& connection, const std::vector<Migrat
                      " is a SQLite database of another program, not a Hone store;"
                      " name another file"));
   }
-  const int newest = migrations.back().version;
+  const auto newest = static_cast<int64_t>(migrations.size());
   if (version > newest) {
     return absl::FailedPreconditionError(absl::StrCat(
         "store ", connection.path(), " has schema ", version, ", this program knows schemas up to ",
         newest, ": start the newer Hone that wrote it, or name another store"));
   }
-  return absl::OkStatus();
+  return version > 0 && version < newest ? QuickCheck(connection) : absl::OkStatus();
 }
 
-absl::Status Migrate(SqliteConnection& connection, const std::vector<Migration>& migrations) {
+absl::Status Migrate(SqliteConnection& connection, const std::vector<const char*>& migrations) {
   HONE_ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt64("PRAGMA user_version"));
-  for (const Migration& migration : migrations) {
-    if (migration.version <= version) continue;
-    HONE_RETURN_IF_ERROR(Apply(connection, migration));
+  for (size_t next = static_cast<size_t>(version); next < migrations.size(); ++next) {
+    HONE_RETURN_IF_ERROR(Apply(connection, static_cast<int64_t>(next) + 1, migrations[next]));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckSchema(SqliteConnection& connection, const std::vector<Migration>& migrations) {
+absl::Status CheckSchema(SqliteConnection& connection, const std::vector<const char*>& migrations) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt64("PRAGMA user_version"));
   HONE_ASSIGN_OR_RETURN(const auto model, SqliteConnection::OpenInMemory());
-  HONE_RETURN_IF_ERROR(Migrate(*model, migrations));
+  HONE_RETURN_IF_ERROR(Migrate(*model, {migrations.begin(), migrations.begin() + version}));
   HONE_ASSIGN_OR_RETURN(const auto expected, ReadSchema(*model));
   HONE_ASSIGN_OR_RETURN(const auto found, ReadSchema(connection));
   const auto wrong = [&](absl::string_view what) {

@@ -19,12 +19,9 @@
 #include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/status.h"
 #include "server/store/sqlite/store_lock.h"
-#include "spdlog/spdlog.h"
 
 namespace hone::store {
 namespace {
-
-constexpr int64_t kIncremental = 2;  // of PRAGMA auto_vacuum
 
 class SqliteStore final : public DatabaseStore {
  public:
@@ -149,27 +146,6 @@ absl::Status CheckForLostFile(const std::string& path) {
                                          "to begin with an empty store"));
 }
 
-// Whether the file is a store that opening changes: an older schema, or one that must be rewritten.
-absl::StatusOr<bool> WillBeRewritten(SqliteConnection& connection) {
-  HONE_ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt64("PRAGMA user_version"));
-  if (version == 0) return false;  // it is empty
-  HONE_ASSIGN_OR_RETURN(const int64_t mode, connection.QueryInt64("PRAGMA auto_vacuum"));
-  return version < Migrations().back().version || mode != kIncremental;
-}
-
-// Makes sure that unused pages of the file can be freed. A file that was created by an older schema
-// must be rewritten once for this.
-void PrepareForShrinking(SqliteConnection& connection) {
-  const absl::StatusOr<int64_t> mode = connection.QueryInt64("PRAGMA auto_vacuum");
-  if (mode.ok() && *mode == kIncremental) return;
-  spdlog::info("store {}: it is rewritten once so that it can shrink later", connection.path());
-  if (const absl::Status status = connection.Execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
-      !status.ok()) {
-    spdlog::warn("store {}: cannot shrink for now: {}", connection.path(),
-                 std::string(status.message()));
-  }
-}
-
 struct Opened {
   int64_t last_job = 0;
   int64_t claimed_jobs = 0;
@@ -177,13 +153,10 @@ struct Opened {
 
 // Brings the file up to date and reads what the store needs.
 absl::StatusOr<Opened> SetUp(SqliteConnection& writing) {
-  HONE_RETURN_IF_ERROR(CheckVersion(writing, Migrations()));
-  HONE_ASSIGN_OR_RETURN(const bool rewritten, WillBeRewritten(writing));
-  if (rewritten) HONE_RETURN_IF_ERROR(QuickCheck(writing));
+  HONE_RETURN_IF_ERROR(CheckVersion(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(writing.SetUpForWriting());
-  HONE_RETURN_IF_ERROR(Migrate(writing, Migrations()));
-  HONE_RETURN_IF_ERROR(CheckSchema(writing, Migrations()));
-  PrepareForShrinking(writing);
+  HONE_RETURN_IF_ERROR(Migrate(writing, SqliteMigrations()));
+  HONE_RETURN_IF_ERROR(CheckSchema(writing, SqliteMigrations()));
   Opened opened;
   HONE_ASSIGN_OR_RETURN(
       opened.claimed_jobs,

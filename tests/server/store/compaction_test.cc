@@ -24,7 +24,7 @@ TEST(CompactionTest, ACompactionWithAnotherTimeLimitCompilesNoMoreStatements) {
   TemporaryFolder folder;
   const auto connection = SqliteConnection::OpenForWriting(folder.File("hone.db")).value();
   ASSERT_TRUE(connection->SetUpForWriting().ok());
-  ASSERT_TRUE(Migrate(*connection, Migrations()).ok());
+  ASSERT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
   const auto run = [&](const CompactionAccess::Work& work) { return work(*connection); };
   const CompactionAccess access{.read = run, .write = run, .cancelled = [] { return false; }};
   const auto compact = [&](int64_t keep_unix_ms) {

@@ -9,11 +9,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/postgres/committer.h"
 #include "server/store/postgres/connection.h"
 #include "server/store/postgres/postgres_store.h"
+#include "server/store/postgres/schema.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
 #include "tests/server/store/store_rows.h"
@@ -184,34 +184,25 @@ TEST_F(PostgresTest, UnstorableTextIsRejectedAlone) {
   EXPECT_EQ(store->GetText("after").value(), "text");
 }
 
-// Databases of every released schema must remain readable, as with SQLite.
 TEST_F(PostgresTest, MigratesAnOlderDatabase) {
-  const absl::StatusOr<std::string> dump = ReadFile("tests/server/store/testdata/postgres_1.sql");
-  ASSERT_TRUE(dump.ok()) << dump.status();
-  const std::string old = absl::StrCat(
-      *dump, "\nUPDATE public.record SET detail = 'median of 3 processes' WHERE id = 1;");
-  const absl::Status restored = PostgresConnection::Open(uri_).value()->Execute(old);
-  ASSERT_TRUE(restored.ok()) << restored;
-  const auto store = Open();
-  ASSERT_NE(store, nullptr);
-  const absl::StatusOr<BestRow> best =
-      store->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5});
-  ASSERT_TRUE(best.ok()) << best.status();
-  record::Record expected = ConfirmedRecord();
-  expected.id = best->record.id;
-  expected.result.detail = "";
-  expected.result.processes = 3;
-  expected.result.inputs = "";
-  ExpectEqual(best->record, expected);
-  EXPECT_EQ(store->GetArtifact(kArtifact).value(), "the artifact");
-  EXPECT_EQ(store->Events("job-1").value().size(), 2u);
-  EXPECT_EQ(store->GetModel({"xgboost", "statement", kTarget, "matmul"}).value().bytes,
-            "the trees");
-  EXPECT_EQ(best->pin, Pin());
-  EXPECT_THAT(store->Standings().value(), testing::IsEmpty())
-      << "this schema does not store standings";
-  EXPECT_TRUE(PutStanding(*store, {.worker_id = "w", .drained = true}).ok());
-  EXPECT_GT(Append(*store, ScreenedRecord()).value().id, expected.id);
+  ASSERT_TRUE(PutText(*Open(), "t", "text").ok());
+  const auto connection = PostgresConnection::Open(uri_).value();
+  std::vector<const char*> migrations = PostgresMigrations();
+  migrations.push_back(
+      "ALTER TABLE text ADD COLUMN pages bigint NOT NULL DEFAULT 3;"
+      "INSERT INTO nowhere VALUES (1)");
+  EXPECT_FALSE(MigratePostgres(*connection, migrations).ok());
+  EXPECT_TRUE(MigratePostgres(*connection, PostgresMigrations()).ok()) << "nothing was changed";
+  migrations.back() = "ALTER TABLE text ADD COLUMN pages bigint NOT NULL DEFAULT 3";
+  const absl::Status migrated = MigratePostgres(*connection, migrations);
+  ASSERT_TRUE(migrated.ok()) << migrated;
+  PostgresRows rows = connection->Query("SELECT text, pages FROM text").value();
+  ASSERT_TRUE(rows.Next());
+  EXPECT_EQ(rows.Text(), "text");
+  EXPECT_EQ(rows.Int64(), 3);
+  const absl::Status newer = OpenPostgresStore(uri_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
+  EXPECT_THAT(std::string(newer.message()), HasSubstr("start the newer Hone that wrote it"));
 }
 
 // A replica that stops within a transaction holds the write lock. The other replicas get the lock
@@ -255,15 +246,7 @@ TEST_F(PostgresTest, OnlyTheJobHolderCommitsRecords) {
   EXPECT_TRUE(Append(*two, ScreenedRecord(1e6), JobFence{"a", 2}).ok());
 }
 
-TEST_F(PostgresTest, ANewerSchemaAndAForeignDatabaseAreRefused) {
-  Open().reset();
-  {
-    const auto connection = PostgresConnection::Open(uri_).value();
-    ASSERT_TRUE(connection->Execute("INSERT INTO hone_schema VALUES (99)").ok());
-  }
-  const absl::Status newer = OpenPostgresStore(uri_).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
-  EXPECT_THAT(std::string(newer.message()), HasSubstr("newer Hone"));
+TEST_F(PostgresTest, ADatabaseOfAnotherProgramIsRefused) {
   TemporaryFolder other;
   const std::string foreign = server_->DatabaseOf(other.path()).value();
   ASSERT_TRUE(

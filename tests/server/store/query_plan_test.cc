@@ -20,7 +20,7 @@ using testing::Not;
 // The steps of the plan, one per line.
 std::string Plan(const std::string& sql) {
   auto connection = SqliteConnection::OpenInMemory().value();
-  EXPECT_TRUE(Migrate(*connection, Migrations()).ok());
+  EXPECT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
   absl::StatusOr<Statement> statement =
       connection->Prepare(absl::StrCat("EXPLAIN QUERY PLAN ", sql));
   EXPECT_TRUE(statement.ok()) << statement.status();
