@@ -49,9 +49,6 @@ struct Field {
   const char* choices[2] = {nullptr, nullptr};  // a text that must be one of these
   bool raw = false;                             // a text that may contain any bytes
   bool by_store = false;                        // set by the store; neither inserted nor exported
-  // Structs are omitted if all their members are 0. Numbers and texts missing in older texts are
-  // read as 0 and "".
-  bool may_be_missing = false;
 
   constexpr const char* json_name() const { return name != nullptr ? name : proto; }
   constexpr const char* column_name() const { return column != nullptr ? column : json_name(); }
@@ -111,10 +108,9 @@ void VisitFields(R& result, Visit& visit) {
   visit({.proto = "artifact_digest", .name = "artifact", .rule = Rule::kDigest},
         result.artifact_digest);
   visit({.proto = "facts", .column = ""}, result.facts);
-  visit({.proto = "machine", .column = "", .may_be_missing = true}, result.machine);
-  visit({.proto = "processes", .rule = Rule::kCount, .most = 1 << 16, .may_be_missing = true},
-        result.processes);
-  visit({.proto = "inputs", .rule = Rule::kName, .may_be_missing = true}, result.inputs);
+  visit({.proto = "machine", .column = ""}, result.machine);
+  visit({.proto = "processes", .rule = Rule::kCount, .most = 1 << 16}, result.processes);
+  visit({.proto = "inputs", .rule = Rule::kName}, result.inputs);
 }
 
 template <Is<Environment> E, typename Visit>

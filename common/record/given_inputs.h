@@ -11,7 +11,6 @@ namespace hone::record {
 
 // The inputs that workers make for measuring (worker/runner/input_ranges.h), as results name them.
 // The number is raised when they change, so that latencies of different inputs are not compared.
-// Results of earlier releases, whose inputs were uniform in [−1, 1), have "" instead.
 inline constexpr char kSeededInputs[] = "seeded-2";
 
 // What users measure on instead: the elements of some inputs of a workload, by the number of the

@@ -69,9 +69,6 @@ class MessageWriter {
   void operator()(const Field& field, const T& nested) {
     MessageWriter writer(*Access().MutableMessage(&message_, Find(field)));
     VisitFields(nested, writer);
-    if (field.may_be_missing && writer.message_.ByteSizeLong() == 0) {
-      Access().ClearField(&message_, Find(field));
-    }
   }
 
  private:

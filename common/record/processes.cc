@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "common/base/median.h"
 
 namespace hone::record {
@@ -50,16 +47,5 @@ MeasureResult WithFasterHalf(MeasureResult result) {
 }
 
 int ProcessesOf(const MeasureResult& result) { return std::max(1, result.processes); }
-
-void MoveProcessesFromDetail(MeasureResult& result) {
-  absl::string_view text = result.detail;
-  int processes = 0;
-  const bool combined = absl::ConsumePrefix(&text, "median of ") &&
-                        absl::ConsumeSuffix(&text, " processes") &&
-                        absl::SimpleAtoi(text, &processes) && processes > 0 && processes < 100;
-  if (result.processes != 0 || !combined) return;
-  result.processes = processes;
-  result.detail.clear();
-}
 
 }  // namespace hone::record

@@ -30,10 +30,6 @@ inline bool IsConfirmed(const Record& record) {
   return record.id > 0 && record.policy.name == "confirm";
 }
 
-// Earlier releases had no field for the number of processes: it was in the detail, as "median of 3
-// processes". Moves it into the field. Does nothing to other results.
-void MoveProcessesFromDetail(MeasureResult& result);
-
 }  // namespace hone::record
 
 #endif  // HONE_COMMON_RECORD_PROCESSES_H_

@@ -11,7 +11,6 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/message_fields.h"
-#include "common/record/processes.h"
 
 namespace hone::record {
 namespace {
@@ -172,9 +171,7 @@ absl::StatusOr<MachineState> FromProto(const v1::MachineState& message) {
 
 v1::MeasureResult ToProto(const MeasureResult& value) { return Write<v1::MeasureResult>(value); }
 absl::StatusOr<MeasureResult> FromProto(const v1::MeasureResult& message) {
-  HONE_ASSIGN_OR_RETURN(MeasureResult result, Read<MeasureResult>(message, "result "));
-  MoveProcessesFromDetail(result);
-  return result;
+  return Read<MeasureResult>(message, "result ");
 }
 
 v1::Environment ToProto(const Environment& value) { return Write<v1::Environment>(value); }
@@ -184,9 +181,7 @@ absl::StatusOr<Environment> FromProto(const v1::Environment& message) {
 
 v1::Record ToProto(const Record& value) { return Write<v1::Record>(value); }
 absl::StatusOr<Record> FromProto(const v1::Record& message) {
-  HONE_ASSIGN_OR_RETURN(Record record, Read<Record>(message, "record "));
-  MoveProcessesFromDetail(record.result);
-  return record;
+  return Read<Record>(message, "record ");
 }
 
 v1::BuildRequest ToProto(const BuildRequest& value) { return Write<v1::BuildRequest>(value); }

@@ -83,8 +83,7 @@ struct MeasureResult {
   double max_error = 0;
   MachineState machine;
   int processes = 0;  // how many processes this is the median of; 0: the result of one process
-  // What it was measured on: kSeededInputs, the digest of a user's data, or "" for the seeded
-  // inputs of an earlier release (given_inputs.h).
+  // What it was measured on: kSeededInputs or the digest of a user's data (given_inputs.h).
   std::string inputs;
 };
 

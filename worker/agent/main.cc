@@ -260,11 +260,6 @@ absl::Status Work(Flags flags) {
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
-  // Removes the references of earlier versions.
-  std::error_code ignored;
-  for (const char* const older : {"/references", "/references-2", "/references-3"}) {
-    std::filesystem::remove_all(flags.state_dir + older, ignored);
-  }
   // A runner of candidates may read artifacts and references. Another one, which runs no candidate,
   // writes the references.
   const std::string artifacts = flags.state_dir + "/artifacts";

@@ -144,8 +144,6 @@ class GrpcLink final : public ServerLink {
     absl::Status wrong;
     bool is_first = true;
     for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk); is_first = false) {
-      // A server that does not know offsets sends the whole artifact.
-      if (is_first && chunk.offset() == 0) bytes.clear();
       if (is_first && chunk.offset() != static_cast<int64_t>(bytes.size())) {
         wrong = absl::DataLossError("the server sends another part of the artifact");
       }

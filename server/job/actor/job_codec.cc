@@ -6,9 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/record/processes.h"
 #include "hone/v1/job_state.pb.h"
-#include "server/job/actor/json_fields.h"
 #include "server/job/actor/network_codec.h"
 #include "server/job/actor/stored_message.h"
 
@@ -72,9 +70,9 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "wall_ms"}, snapshot.wall);
   visit({.proto = "phase"}, snapshot.phase);
   visit({.proto = "note"}, snapshot.note);
-  visit({.proto = "changes", .name = "version"}, snapshot.version);
+  visit({.proto = "changes"}, snapshot.version);
   visit({.proto = "best"}, snapshot.best);
-  visit({.proto = "default_schedule", .name = "default"}, snapshot.default_schedule);
+  visit({.proto = "default_schedule"}, snapshot.default_schedule);
   visit({.proto = "given"}, snapshot.given);
   visit({.proto = "crashes"}, snapshot.crashes);
   visit({.proto = "risky_step"}, snapshot.risky_step);
@@ -88,11 +86,6 @@ void VisitFields(S& snapshot, Visit& visit) {
 
 namespace {
 
-constexpr char kRequest[] = "the request of a job";
-constexpr char kSummary[] = "the summary of a job";
-constexpr int kNetworkVersion = 2;  // of requests of jobs of networks and of their children
-constexpr int kInputsVersion = 3;   // of requests to measure on data of a user
-
 template <typename Message, typename T>
 Message WriteStored(const T& value) {
   Message message;
@@ -102,21 +95,12 @@ Message WriteStored(const T& value) {
 }
 
 template <typename Message, typename T>
-absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message, T& value,
-                        int newest = kStoredVersion) {
-  HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message, newest));
+absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message& message,
+                        T& value) {
+  HONE_RETURN_IF_ERROR(ParseStored(bytes, what, message));
   const absl::Status read = ReadFields(message, value);
   if (read.ok()) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(what, " cannot be read: ", read.message()));
-}
-
-template <typename T>
-absl::StatusOr<Json> ReadJson(absl::string_view text, absl::string_view what, T& value) {
-  Json json = ParseJson(text);
-  if (!json.is_object()) return absl::DataLossError(absl::StrCat(what, " cannot be read"));
-  JsonFields reader(json);
-  VisitFields(value, reader);
-  return json;
 }
 
 }  // namespace
@@ -124,23 +108,14 @@ absl::StatusOr<Json> ReadJson(absl::string_view text, absl::string_view what, T&
 std::string EncodeSpec(const JobSpec& spec) {
   auto message = WriteStored<v1::StoredJobSpec>(spec);
   if (spec.network.has_value()) WriteNetwork(*spec.network, *message.mutable_network());
-  // An earlier release would tune a task without its allowance, and reject the job of networks.
-  if (spec.network.has_value() || !spec.parent.empty()) message.set_version(kNetworkVersion);
-  // An earlier release would measure on its own inputs.
-  if (!spec.inputs_digest.empty()) message.set_version(kInputsVersion);
   return message.SerializeAsString();
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
   JobSpec spec;
-  if (IsJson(stored)) {
-    spec.transfer = true;  // the default of those releases
-    HONE_RETURN_IF_ERROR(ReadJson(stored, kRequest, spec).status());
-  } else {
-    v1::StoredJobSpec message;
-    HONE_RETURN_IF_ERROR(ReadStored(stored, kRequest, message, spec, kInputsVersion));
-    if (message.has_network()) spec.network = ReadNetwork(message.network());
-  }
+  v1::StoredJobSpec message;
+  HONE_RETURN_IF_ERROR(ReadStored(stored, "the request of a job", message, spec));
+  if (message.has_network()) spec.network = ReadNetwork(message.network());
   return spec;
 }
 
@@ -159,32 +134,15 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
 
 absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
   JobSnapshot snapshot;
-  std::string state;
-  if (IsJson(stored)) {
-    HONE_ASSIGN_OR_RETURN(const Json json, ReadJson(stored, kSummary, snapshot));
-    Read(json, "state", &state);
-    for (const record::Outcome outcome : record::AllOutcomes()) {
-      const std::string name(record::OutcomeName(outcome));
-      const auto outcomes = json.find("outcomes");
-      int64_t count = 0;
-      if (outcomes != json.end() && outcomes->is_object()) Read(*outcomes, name.c_str(), &count);
-      if (count != 0) snapshot.outcomes[outcome] = count;
-    }
-  } else {
-    v1::StoredJobState message;
-    HONE_RETURN_IF_ERROR(ReadStored(stored, kSummary, message, snapshot));
-    state = message.state();
-    for (const record::Outcome outcome : record::AllOutcomes()) {
-      const int number = static_cast<int>(outcome);
-      const int64_t count = number < message.outcomes_size() ? message.outcomes(number) : 0;
-      if (count != 0) snapshot.outcomes[outcome] = count;
-    }
-    if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
+  v1::StoredJobState message;
+  HONE_RETURN_IF_ERROR(ReadStored(stored, "the summary of a job", message, snapshot));
+  for (const record::Outcome outcome : record::AllOutcomes()) {
+    const int number = static_cast<int>(outcome);
+    const int64_t count = number < message.outcomes_size() ? message.outcomes(number) : 0;
+    if (count != 0) snapshot.outcomes[outcome] = count;
   }
-  if (auto known = JobStateFromName(state); known.ok()) snapshot.state = *known;
-  for (auto* const best : {&snapshot.best, &snapshot.own_best, &snapshot.default_schedule}) {
-    if (best->has_value()) record::MoveProcessesFromDetail((*best)->record.result);
-  }
+  if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
+  if (auto known = JobStateFromName(message.state()); known.ok()) snapshot.state = *known;
   return snapshot;
 }
 

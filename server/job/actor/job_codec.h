@@ -12,8 +12,8 @@
 namespace hone::job {
 
 // Convert a job to and from store::JobRow: its request and its last summary are stored as messages
-// of proto/hone/v1/job_state.proto. The JSON of earlier releases can also be decoded. DataLoss: the
-// bytes are damaged. FailedPrecondition: a newer release wrote them.
+// of proto/hone/v1/job_state.proto. DataLoss: the bytes are damaged. FailedPrecondition: a newer
+// release wrote them.
 std::string EncodeSpec(const JobSpec& spec);
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 

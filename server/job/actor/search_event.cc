@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "hone/v1/job_state.pb.h"
-#include "server/job/actor/json_fields.h"
 #include "server/job/actor/stored_message.h"
 
 namespace hone::job {
@@ -44,44 +43,6 @@ absl::Status Damaged(const store::JobEvent& event) {
   return absl::DataLossError(absl::StrCat(NameOf(event), " cannot be read"));
 }
 
-// Reads the JSON of earlier releases.
-template <typename T>
-void ReadJson(const Json& json, T& value) {
-  JsonFields reader(json);
-  VisitFields(value, reader);
-}
-
-absl::StatusOr<ProposeEvent> DecodeOldPropose(const store::JobEvent& event) {
-  const Json payload = ParseJson(event.payload);
-  if (!payload.is_object()) return Damaged(event);
-  ProposeEvent decoded{.number = event.number};
-  ReadJson(payload, decoded);
-  const auto proposals = payload.find("proposals");
-  if (proposals == payload.end() || !proposals->is_array()) return Damaged(event);
-  for (const Json& entry : *proposals) {
-    if (!entry.is_object()) return Damaged(event);
-    ReadJson(entry, decoded.proposals.emplace_back());
-  }
-  return decoded;
-}
-
-absl::StatusOr<TellEvent> DecodeOldTell(const store::JobEvent& event) {
-  const Json payload = ParseJson(event.payload);
-  if (!payload.is_object()) return Damaged(event);
-  const auto several = payload.find("told");
-  // Even earlier releases stored each result as a separate event.
-  const Json told = several == payload.end() ? Json::array({payload}) : *several;
-  if (!told.is_array() || told.empty()) return Damaged(event);
-  TellEvent decoded{.number = event.number};
-  for (const Json& entry : told) {
-    std::string outcome;
-    if (entry.is_object()) Read(entry, "outcome", &outcome);
-    if (!record::OutcomeFromName(outcome).ok()) return Damaged(event);
-    ReadJson(entry, decoded.told.emplace_back());
-  }
-  return decoded;
-}
-
 }  // namespace
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
@@ -101,7 +62,6 @@ store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
 
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
   if (event.kind != kProposeKind) return Damaged(event);
-  if (IsJson(event.payload)) return DecodeOldPropose(event);
   v1::StoredPropose message;
   HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
   ProposeEvent decoded{.number = event.number};
@@ -115,7 +75,6 @@ absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
 
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
   if (event.kind != kTellKind) return Damaged(event);
-  if (IsJson(event.payload)) return DecodeOldTell(event);
   v1::StoredTell message;
   HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
   if (message.told().empty()) return Damaged(event);

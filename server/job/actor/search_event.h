@@ -47,8 +47,7 @@ struct TellEvent {
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event);
-// DataLoss: neither this release nor an earlier one wrote the event. FailedPrecondition: a newer
-// release wrote it.
+// DataLoss: the event is damaged. FailedPrecondition: a newer release wrote it.
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event);
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event);
 

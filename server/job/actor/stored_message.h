@@ -24,20 +24,18 @@ absl::Status ReadFields(const google::protobuf::Message& message, T& value) {
   return reader.status();
 }
 
-// Parses a message that this release or another one stored. `what` is its name in errors; `newest`
-// is the newest version of such a message that this release reads. DataLoss: the bytes are not such
-// a message. FailedPrecondition: a newer release wrote it; the error says what to do.
+// Parses a stored message. `what` is its name in errors. DataLoss: the bytes are not such a
+// message. FailedPrecondition: a newer release wrote it; the error says what to do.
 template <typename Message>
-absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Message& message,
-                         int newest = kStoredVersion) {
+absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Message& message) {
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       message.version() < 1) {
     return absl::DataLossError(absl::StrCat(what, " cannot be read"));
   }
-  if (message.version() <= newest) return absl::OkStatus();
+  if (message.version() <= kStoredVersion) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(what, " is of version ", message.version(),
-                   ", but this program only supports versions up to ", newest,
+                   ", but this program only supports versions up to ", kStoredVersion,
                    ": start the newer hone-server that wrote it, or restore an older backup"));
 }
 

@@ -55,7 +55,7 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
     for (const record::Record& record : page) {
       query.after_id = record.id;
       if (record.tolerance != spec.tolerance) continue;
-      // A search that an earlier release began keeps its own results.
+      // A job keeps its own results, also if the inputs that workers make have changed since.
       if (record.job_id != job.id() && !task.HasSameInputs(record)) continue;
       earlier.default_schedule.Add(record);
       if (record.policy.name != "screen") {

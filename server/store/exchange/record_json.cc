@@ -11,7 +11,6 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
-#include "common/record/processes.h"
 #include "nlohmann/json.hpp"
 
 namespace hone::store {
@@ -77,7 +76,6 @@ class FieldsFromJson {
   }
 
   void operator()(const record::Field& field, std::string& value) {
-    if (IsMissing(field)) return;
     const nlohmann::json* const json = Find(field);
     if (json == nullptr) return;
     if (!json->is_string()) return Fail(field, "is not a string");
@@ -102,7 +100,6 @@ class FieldsFromJson {
   template <std::integral Integer>
   void operator()(const record::Field& field, Integer& value) {
     if (field.by_store) return;
-    if (IsMissing(field)) return;
     const nlohmann::json* const json = Find(field);
     if (json == nullptr) return;
     const int64_t limit = std::min(field.most, kLargest);
@@ -174,9 +171,6 @@ class FieldsFromJson {
         absl::StrCat(full.empty() ? "it" : absl::StrCat("\"", full, "\""), " ", why)));
   }
   void Fail(const record::Field& field, absl::string_view why) { Fail(field.json_name(), why); }
-  bool IsMissing(const record::Field& field) const {
-    return field.may_be_missing && json_.is_object() && !json_.contains(field.json_name());
-  }
   const nlohmann::json* Find(const record::Field& field) {
     taken_.push_back(field.json_name());
     if (!json_.is_object()) return nullptr;
@@ -231,7 +225,6 @@ absl::StatusOr<record::Record> RecordFromJson(const nlohmann::json& line) {
   VisitFields(record, reader);
   reader.CheckAllTaken();
   HONE_RETURN_IF_ERROR(reader.status());
-  record::MoveProcessesFromDetail(record.result);
   return record;
 }
 

@@ -44,20 +44,5 @@ TEST(ProcessesTest, FasterHalfOfTheSamplesGivesTheLatency) {
   EXPECT_DOUBLE_EQ(WithFasterHalf(Process(100, 1)).latency_ns, 100) << "one sample";
 }
 
-TEST(ProcessesTest, EarlierReleasesSaidTheNumberInTheDetail) {
-  MeasureResult old = Process(100, 1);
-  old.detail = "median of 3 processes";
-  MoveProcessesFromDetail(old);
-  EXPECT_EQ(ProcessesOf(old), 3);
-  EXPECT_EQ(old.detail, "");
-  for (const char* const detail : {"median of the samples", "median of -1 processes", ""}) {
-    MeasureResult other = Process(100, 1);
-    other.detail = detail;
-    MoveProcessesFromDetail(other);
-    EXPECT_EQ(ProcessesOf(other), 1);
-    EXPECT_EQ(other.detail, detail);
-  }
-}
-
 }  // namespace
 }  // namespace hone::record

@@ -95,22 +95,6 @@ TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
   EXPECT_EQ(Best(*seeded).record.result.inputs, record::kSeededInputs);
 }
 
-TEST_F(JobPublishTest, AWorkerOfAnEarlierReleaseCannotMeasureOnData) {
-  device.is_of_earlier_release = true;
-  JobSpec spec = Spec(5);
-  spec.inputs_digest = std::string(32, 'a');
-  const auto job = RunToEnd(Create(spec));
-  EXPECT_EQ(job->state, JobState::kFailed);
-  EXPECT_THAT(job->error, testing::HasSubstr("no candidate ran successfully: device_lost"));
-  ASSERT_TRUE(job->default_schedule.has_value());
-  EXPECT_THAT(job->default_schedule->record.result.detail,
-              testing::HasSubstr("of an earlier release, which cannot measure on given data"));
-  // On its own inputs it can.
-  const auto own = RunToEnd(Create(Spec(50, "own")));
-  ASSERT_EQ(own->state, JobState::kDone) << own->error;
-  EXPECT_EQ(Best(*own).record.result.inputs, "");
-}
-
 TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   const auto tuned = RunToEnd(Create(Spec(50)));
   const int64_t best = Best(*tuned).record.id;

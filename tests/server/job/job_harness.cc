@@ -27,10 +27,8 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
       result.latency_ns = FakeLatency(lease.work->decisions);
       result.samples_ns = {result.latency_ns, result.latency_ns};
     }
-    if (!is_of_earlier_release) {
-      const std::string& given = lease.work->inputs_digest;
-      result.inputs = given.empty() ? record::kSeededInputs : given;
-    }
+    const std::string& given = lease.work->inputs_digest;
+    result.inputs = given.empty() ? record::kSeededInputs : given;
     const std::string code =
         absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));
     result.artifact_digest = DigestOf(code).ToHex();

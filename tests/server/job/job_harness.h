@@ -29,7 +29,6 @@ class FakeDevice {
 
   std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null for FakeLatency
   bool uploads = true;
-  bool is_of_earlier_release = false;  // always measures on its own inputs, and does not name them
   std::string target = "target text", target_key = "t";
   std::vector<fleet::LeaseGrant> seen;            // every lease that it has started
   std::set<std::string> acknowledged;             // durable leases

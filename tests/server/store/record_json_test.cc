@@ -56,19 +56,6 @@ TEST(RecordJson, EveryFieldRoundTrips) {
   ExpectEqual(*back, record);
 }
 
-// Exports of earlier releases say in the detail how many processes a result is the median of.
-TEST(RecordJson, ExportsOfEarlierReleasesAreRead) {
-  nlohmann::json old = nlohmann::json::parse(RecordLine(Row()))["record"];
-  old.erase("processes");
-  old.erase("inputs");
-  old["detail"] = "median of 4 processes";
-  const auto record = RecordFromJson(old);
-  ASSERT_TRUE(record.ok()) << record.status();
-  EXPECT_EQ(record->result.processes, 4);
-  EXPECT_EQ(record->result.detail, "");
-  EXPECT_EQ(record->result.inputs, "");
-}
-
 TEST(RecordJson, NanAndInfinityRoundTrip) {
   record::Record record = Row();
   record.result.outcome = record::Outcome::kCrash;
@@ -85,9 +72,7 @@ TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
   for (const auto& [name, value] : whole.items()) {
     nlohmann::json less = whole;
     less.erase(name);
-    if (name != "processes" && name != "inputs") {  // see ExportsOfEarlierReleasesAreRead
-      EXPECT_THAT(std::string(RecordFromJson(less).status().message()), HasSubstr(name));
-    }
+    EXPECT_THAT(std::string(RecordFromJson(less).status().message()), HasSubstr(name));
     nlohmann::json odd = whole;
     odd[name] = nlohmann::json::array({nlohmann::json::object()});
     EXPECT_THAT(std::string(RecordFromJson(odd).status().message()), HasSubstr("\"" + name + "\""));

@@ -34,7 +34,7 @@ class FlakyServer final : public v1::WorkerService::Service {
                                 grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override {
     absl::MutexLock lock(&mutex_);
     offsets_.push_back(request->offset());
-    const size_t begin = knows_offsets ? static_cast<size_t>(request->offset()) : 0;
+    const auto begin = static_cast<size_t>(request->offset());
     const size_t most = offsets_.size() <= breaks ? bytes_per_call : bytes.size();
     const size_t end = std::min(begin + most, bytes.size());
     v1::WorkerArtifactChunk chunk;
@@ -63,7 +63,6 @@ class FlakyServer final : public v1::WorkerService::Service {
   std::string bytes;
   size_t bytes_per_call = 300;
   size_t breaks = 0;  // calls that are broken
-  bool knows_offsets = true;
 
  private:
   absl::Mutex mutex_;
@@ -105,14 +104,6 @@ TEST_F(ServerLinkTest, ACallWithoutAnyByteEndsTheDownload) {
   server_.bytes_per_call = 0;
   EXPECT_TRUE(absl::IsUnavailable(Download().status()));
   EXPECT_THAT(server_.offsets(), ElementsAre(0));
-}
-
-TEST_F(ServerLinkTest, AServerThatSendsFromTheBeginningIsUnderstood) {
-  server_.breaks = 1;
-  server_.knows_offsets = false;
-  const auto bytes = Download();
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(*bytes, server_.bytes);
 }
 
 // A reference kernel may be another one in the next call.

@@ -2,7 +2,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "hone/v1/job_state.pb.h"
 #include "server/job/actor/job_codec.h"
 
 namespace hone::job {
@@ -76,17 +75,6 @@ TEST(NetworkStateTest, RequestsAndStatesRoundTrip) {
   EXPECT_EQ(state->network->tasks[0].curve, snapshot.network->tasks[0].curve);
   EXPECT_TRUE(state->network->tasks[1].closed);
   EXPECT_EQ(state->network->estimates, snapshot.network->estimates);
-}
-
-TEST(NetworkStateTest, EarlierReleasesRefuseNetworksAndTheirTasks) {
-  const auto version = [](const JobSpec& spec) {
-    v1::StoredJobSpec message;
-    EXPECT_TRUE(message.ParseFromString(EncodeSpec(spec)));
-    return message.version();
-  };
-  EXPECT_EQ(version(JobSpec{}), 1);
-  EXPECT_EQ(version(JobSpec{.parent = "1"}), 2);
-  EXPECT_EQ(version(SpecOf(1, 8)), 2);
 }
 
 }  // namespace
