@@ -52,17 +52,14 @@ cmake -S . -B "$build" -G Ninja "${options[@]}" >"$build/configure.log" ||
 cmake --build "$build" --target hone-worker hone-runner -- -j "$jobs" >"$build/build.log" ||
   { tail -n 40 "$build/build.log" >&2; exit 1; }
 
-mkdir -p "$out/lib" "$out/libc"
+mkdir -p "$out/libc"
 install -m 755 "$build/bin/hone-worker" "$build/bin/hone-runner" "$out/"
-# libgomp, which kernels of old versions need, is not part of the C library. GPU drivers may need the old names of libraries that are now in the C library.
-install -m 644 "$("${tools}gcc" -print-file-name=libgomp.so.1)" "$out/lib/libgomp.so.1" 2>/dev/null ||
-  install -m 644 "$libs/libgomp.so.1" "$out/lib/libgomp.so.1"
+# GPU drivers may need the old names of libraries that are now in the C library.
 install -m 755 "$libs/$loader" "$out/libc/ld.so"
 for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do
   install -m 644 "$libs/$library" "$out/libc/$library"
 done
 install -m 644 deploy/systemd/hone-worker@.service deploy/bundle/README.txt "$out/"
-"${tools}strip" "$out"/lib/*.so* 2>/dev/null || true
 
 bytes=$(du -sb "$out" | cut -f1)
 printf '%s: %d.%d MiB (limit %d)\n' "$arch" $((bytes >> 20)) $(((bytes & 1048575) * 10 >> 20)) "$most"

@@ -8,8 +8,7 @@
 // The C interface of every CPU kernel: the builder emits it, the runner loads it and `hone export`
 // delivers it. A kernel is an ELF shared object that exports these symbols only. It has no state:
 // calls with different outputs and workspaces may run concurrently. Outputs must share no element
-// with another buffer of the call. Kernels of version 1, which stores may contain, use OpenMP
-// instead of a runtime; KernelLibrary loads them, too.
+// with another buffer of the call.
 namespace hone::target {
 
 inline constexpr int kKernelAbiVersion = 2;
@@ -57,8 +56,7 @@ using StridesFunction = const int64_t* (*)(int32_t buffer);
 
 // Whether run uses a buffer. If it returns 0, run neither reads the buffer nor requires a pointer:
 // it is a constant of which run reads only the packed form, and its pointer may be null. Kernels
-// without this symbol use all buffers or, if they were built by an older version, require pointers
-// for all of them.
+// without this symbol use all buffers.
 inline constexpr char kUsesSymbol[] = "hone_kernel_uses";
 using UsesFunction = int32_t (*)(int32_t buffer);
 

@@ -25,56 +25,28 @@ KernelLibrary::Error KernelLibrary::Load(const std::string& path, std::string& m
     if (address == nullptr && missing.empty()) missing = name;
     return address;
   };
-  abi_function_ = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
-  abi_ = abi_function_ == nullptr ? 0 : abi_function_();
-  if (missing.empty() && abi_ != 1 && abi_ != kKernelAbiVersion) {
-    message = "the kernel's interface has version " + std::to_string(abi_) +
-              ", this program knows 1 and " + std::to_string(kKernelAbiVersion);
+  functions_.abi = reinterpret_cast<AbiFunction>(symbol(kAbiSymbol));
+  if (missing.empty() && functions_.abi() != kKernelAbiVersion) {
+    message = "the kernel's interface has version " + std::to_string(functions_.abi()) +
+              ", this program knows " + std::to_string(kKernelAbiVersion);
     return Error::kNotAKernel;
   }
-  // A kernel of ABI 1, or one that was written by hand, may have loaded OpenMP. Its threads wait
-  // inside that library, which therefore stays when the kernel is unloaded.
-  dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-  if (abi_ == 1) {
-    openmp_threads_ = reinterpret_cast<void (*)(int)>(dlsym(handle_, "omp_set_num_threads"));
-  } else {
-    symbol(kThreadsSymbol);
-  }
-  packed_function_ = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
+  symbol(kThreadsSymbol);
+  functions_.packed_bytes = reinterpret_cast<SizeFunction>(symbol(kPackedSymbol));
   const auto extent = reinterpret_cast<SizeFunction>(symbol(kRangeExtentSymbol));
-  workspace_ = symbol(kWorkspaceSymbol);
+  functions_.workspace_bytes = reinterpret_cast<WorkspaceFunction>(symbol(kWorkspaceSymbol));
   strides_ = reinterpret_cast<StridesFunction>(dlsym(handle_, kStridesSymbol));
   uses_ = reinterpret_cast<UsesFunction>(dlsym(handle_, kUsesSymbol));
   prepack_ = reinterpret_cast<PrepackFunction>(symbol(kPrepackSymbol));
-  run_ = symbol(kRunSymbol);
-  range_ = symbol(kRangeSymbol);
+  functions_.run = reinterpret_cast<RunFunction>(symbol(kRunSymbol));
+  range_ = reinterpret_cast<RangeFunction>(symbol(kRangeSymbol));
   if (!missing.empty()) {
     message = "the kernel has no symbol " + missing;
     return Error::kNotAKernel;
   }
-  packed_bytes_ = packed_function_();
+  packed_bytes_ = functions_.packed_bytes();
   range_extent_ = extent();
   return Error::kNone;
-}
-
-int64_t KernelLibrary::WorkspaceBytes(int32_t threads) const {
-  return abi_ == 1 ? reinterpret_cast<SizeFunction>(workspace_)()
-                   : reinterpret_cast<WorkspaceFunction>(workspace_)(threads);
-}
-
-int32_t KernelLibrary::Run(void* const* buffers, const void* packed, void* workspace,
-                           const HoneRuntime* runtime) const {
-  if (abi_ != 1) return reinterpret_cast<RunFunction>(run_)(buffers, packed, workspace, runtime);
-  if (openmp_threads_ != nullptr) openmp_threads_(runtime == nullptr ? 1 : runtime->threads);
-  return reinterpret_cast<RunFunction1>(run_)(buffers, packed, workspace);
-}
-
-int32_t KernelLibrary::Range(void* const* buffers, const void* packed, void* workspace,
-                             int64_t begin, int64_t end, int64_t thread) const {
-  return abi_ == 1
-             ? reinterpret_cast<RangeFunction1>(range_)(buffers, packed, workspace, begin, end)
-             : reinterpret_cast<RangeFunction>(range_)(buffers, packed, workspace, begin, end,
-                                                       thread);
 }
 
 bool KernelLibrary::SupportsCpu(size_t buffers) const {

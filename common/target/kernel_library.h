@@ -10,14 +10,14 @@
 
 namespace hone::target {
 
-// A kernel's shared object, of ABI 2 or 1, loaded into this process. This class uses only the
+// A kernel's shared object, loaded into this process. This class uses only the
 // standard library, because applications link it as a part of libhone_lookup (client/lookup). Calls
 // with different outputs and workspaces may run concurrently.
 class KernelLibrary {
  public:
   enum class Error {
     kNone,
-    kNotLoadable,  // the loader rejects the file, which may need OpenMP's library
+    kNotLoadable,  // the loader rejects the file
     kNotAKernel,   // a different ABI version, or a missing symbol
   };
 
@@ -31,9 +31,9 @@ class KernelLibrary {
 
   // The methods below REQUIRE a successful Load.
 
-  int32_t abi() const { return abi_; }
+  int32_t abi() const { return functions_.abi(); }
   // Bytes of workspace for a runtime of this many threads.
-  int64_t WorkspaceBytes(int32_t threads) const;
+  int64_t WorkspaceBytes(int32_t threads) const { return functions_.workspace_bytes(threads); }
   int64_t packed_bytes() const { return packed_bytes_; }
   int64_t range_extent() const { return range_extent_; }
   // The strides of a buffer in elements, outermost first; null if it is dense (kStridesSymbol).
@@ -45,25 +45,23 @@ class KernelLibrary {
   bool Uses(int32_t buffer) const { return uses_ == nullptr || uses_(buffer) != 0; }
 
   PrepackFunction prepack() const { return prepack_; }
-  // The functions of a kernel of ABI 2, for programs that call many kernels.
+  // The functions of kernel_abi.h, for programs that call many kernels.
   struct Functions {
     AbiFunction abi = nullptr;
     WorkspaceFunction workspace_bytes = nullptr;
     SizeFunction packed_bytes = nullptr;
     RunFunction run = nullptr;
   };
-  // REQUIRES abi() == kKernelAbiVersion.
-  Functions functions() const {
-    return {abi_function_, reinterpret_cast<WorkspaceFunction>(workspace_), packed_function_,
-            reinterpret_cast<RunFunction>(run_)};
-  }
-  // The functions of kernel_abi.h. A kernel of ABI 1 uses the runtime's number of threads only, and
-  // ignores the thread.
+  const Functions& functions() const { return functions_; }
   int32_t Prepack(void* const* buffers, void* packed) const { return prepack_(buffers, packed); }
   int32_t Run(void* const* buffers, const void* packed, void* workspace,
-              const HoneRuntime* runtime) const;
+              const HoneRuntime* runtime) const {
+    return functions_.run(buffers, packed, workspace, runtime);
+  }
   int32_t Range(void* const* buffers, const void* packed, void* workspace, int64_t begin,
-                int64_t end, int64_t thread) const;
+                int64_t end, int64_t thread) const {
+    return range_(buffers, packed, workspace, begin, end, thread);
+  }
 
   // Asks the kernel whether this CPU has every instruction that it uses. `buffers`: the number of
   // its buffers.
@@ -74,23 +72,14 @@ class KernelLibrary {
   std::optional<int32_t> Call(void* const* buffers) const;
 
  private:
-  using RunFunction1 = int32_t (*)(void* const* buffers, const void* packed, void* workspace);
-  using RangeFunction1 = int32_t (*)(void* const* buffers, const void* packed, void* workspace,
-                                     int64_t begin, int64_t end);
-
   void* handle_ = nullptr;
-  AbiFunction abi_function_ = nullptr;
-  int32_t abi_ = 0;
-  SizeFunction packed_function_ = nullptr;
+  Functions functions_;
   int64_t packed_bytes_ = 0;
   int64_t range_extent_ = 0;
-  void* workspace_ = nullptr;          // WorkspaceFunction, or SizeFunction of ABI 1
   StridesFunction strides_ = nullptr;  // null: all buffers are dense
   UsesFunction uses_ = nullptr;        // null: all buffers
   PrepackFunction prepack_ = nullptr;
-  void* run_ = nullptr;                    // RunFunction, or RunFunction1 of ABI 1
-  void* range_ = nullptr;                  // RangeFunction, or RangeFunction1 of ABI 1
-  void (*openmp_threads_)(int) = nullptr;  // sets the number of threads of a kernel of ABI 1
+  RangeFunction range_ = nullptr;
 };
 
 }  // namespace hone::target

@@ -28,9 +28,8 @@ TEST(Armv7BundleTest, ItsProgramsStart) {
   const Result worker = RunProgram({kEmulator, bundle + "/hone-worker", "--version"});
   EXPECT_EQ(worker.code, 0) << worker.errors;
   EXPECT_THAT(worker.output, HasSubstr("hone-worker "));
-  const Result runner =
-      RunProgram({kEmulator, bundle + "/libc/ld.so", "--library-path",
-                  bundle + "/libc:" + bundle + "/lib", bundle + "/hone-runner", "--list-devices"});
+  const Result runner = RunProgram({kEmulator, bundle + "/libc/ld.so", "--library-path",
+                                    bundle + "/libc", bundle + "/hone-runner", "--list-devices"});
   EXPECT_EQ(runner.code, 0) << runner.errors;
   EXPECT_THAT(runner.output, HasSubstr("target arch=armv7 "));
 }

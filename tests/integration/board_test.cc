@@ -37,13 +37,12 @@ class BoardTest : public ::testing::Test {
     // The program loader of the bundle is used, hence nothing of this machine.
     ASSERT_TRUE(MakeDirectories(folder_ / "programs").ok());
     const std::string runner = folder_ / "programs/hone-runner";
-    ASSERT_TRUE(
-        WriteFileAtomically(
-            runner, absl::StrCat("#!/bin/sh\n"
-                                 "exec ",
-                                 kEmulator, " ", bundle_, "/libc/ld.so --library-path ", bundle_,
-                                 "/libc:", bundle_, "/lib ", bundle_, "/hone-runner \"$@\"\n"))
-            .ok());
+    ASSERT_TRUE(WriteFileAtomically(
+                    runner, absl::StrCat("#!/bin/sh\n"
+                                         "exec ",
+                                         kEmulator, " ", bundle_, "/libc/ld.so --library-path ",
+                                         bundle_, "/libc ", bundle_, "/hone-runner \"$@\"\n"))
+                    .ok());
     std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
   }
 

@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<std::string>> RunnerCommand(const std::string& progra
   if (access(loader.c_str(), X_OK) != 0) return command;
   const absl::Status own = TryToStart(command);
   if (own.ok()) return command;
-  command = {loader, "--library-path", absl::StrCat(libc, ":", program_dir, "/lib"), runner};
+  command = {loader, "--library-path", libc, runner};
   const absl::Status bundled = TryToStart(command);
   if (bundled.ok()) return command;
   return absl::FailedPreconditionError(

@@ -39,14 +39,10 @@ struct KnownLibrary {
   const char* functions;
 };
 
-// The OpenMP runtime, libgcc (divisions on ARMv7), libc (getauxval and prctl for the CPU guard, the
+// Libgcc (divisions on ARMv7), libc (getauxval and prctl for the CPU guard, the
 // memory functions that the optimizer creates from loops, and what the runtime of networks uses),
 // libm, and the loader.
 constexpr KnownLibrary kKnownLibraries[] = {
-    {"libgomp.so.1",
-     "GOMP_barrier GOMP_loop_dynamic_next GOMP_loop_end_nowait GOMP_parallel "
-     "GOMP_parallel_loop_dynamic omp_get_max_threads omp_get_num_threads omp_get_thread_num "
-     "omp_in_parallel"},
     {"libgcc_s.so.1",
      "__aeabi_idiv __aeabi_idivmod __aeabi_ldivmod __aeabi_uidiv __aeabi_uidivmod "
      "__aeabi_uldivmod"},

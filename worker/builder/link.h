@@ -19,7 +19,7 @@ struct LinkOptions {
 
 // Links object files to a shared object with LLD, in this process. Only the symbols with the prefix
 // are visible, and unreachable code is dropped. Every other symbol must come from the objects or
-// from the known libraries (OpenMP, the functions of libc and libm that kernels and the runtime of
+// from the known libraries (the functions of libc and libm that kernels and the runtime of
 // networks use), which become dependencies only if used. Equal objects give equal bytes. LLD keeps
 // global state, so concurrent calls wait for each other.
 //

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/target/host.h"
 #include "common/target/thread_pool.h"
 
@@ -52,9 +51,6 @@ int KernelThreads() {
 void SetUpThreads() {
   const std::vector<int> cpus = target::UsableCpus();
   const int threads = KernelThreads();
-  const std::string count = absl::StrCat(threads);
-  setenv("OMP_NUM_THREADS", count.c_str(), 1);
-  setenv("OMP_DYNAMIC", "false", 1);
   if (static_cast<size_t>(threads) > cpus.size()) return;
   RunOnEachThread(hone_threads(threads), [&](int64_t thread) {
     cpu_set_t one;

@@ -12,8 +12,7 @@ namespace hone::runner {
 
 // Starts the threads of kernels, target::UsableCores() with the calling one, and pins each to a CPU
 // of its own, so that times do not depend on where the system puts them. They use the same pool as
-// exported networks. Also prepares the environment for OpenMP, which old and handwritten kernels
-// load. REQUIRES: the process has entered its sandbox, which threads inherit.
+// exported networks. REQUIRES: the process has entered its sandbox, which threads inherit.
 void SetUpThreads();
 
 // The number of threads that SetUpThreads has started, or else target::UsableCores() at the first

@@ -1,6 +1,7 @@
 // A handwritten kernel: C[64, 48] = A[64, 32] · B[32, 48] in f32. A KERNEL_… macro selects its
 // fault.
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,20 +56,13 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
 EXPORT int32_t hone_kernel_abi() {
 #if defined(KERNEL_OTHER_ABI)
   return hone::target::kKernelAbiVersion + 1;
-#elif defined(KERNEL_ABI1)
-  return 1;
 #else
   return hone::target::kKernelAbiVersion;
 #endif
 }
 
-#if defined(KERNEL_ABI1)
-#define THREADS
-#else
-#define THREADS int32_t
-EXPORT int32_t hone_kernel_threads() { return 1; }
-#endif
-EXPORT int64_t hone_kernel_workspace_bytes(THREADS) {
+EXPORT int32_t hone_kernel_threads() { return kM; }
+EXPORT int64_t hone_kernel_workspace_bytes(int32_t) {
 #if defined(KERNEL_HUGE_WORKSPACE)
   return int64_t{1} << 50;
 #elif defined(KERNEL_OUTSIDE_WORKSPACE)
@@ -81,16 +75,8 @@ EXPORT int64_t hone_kernel_packed_bytes() { return 0; }
 EXPORT int64_t hone_kernel_range_extent() { return kM; }
 EXPORT int32_t hone_kernel_prepack(void* const*, void*) { return 0; }
 
-#if defined(KERNEL_ABI1)
-#define LAST_OF_RANGE
-#define LAST_OF_RUN
-#else
-#define LAST_OF_RANGE , int64_t
-#define LAST_OF_RUN , const HoneRuntime*
-#endif
-
 EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64_t begin,
-                                 int64_t end LAST_OF_RANGE) {
+                                 int64_t end, int64_t) {
   Rows(buffers, begin, end);
 #if defined(KERNEL_OUTSIDE_PART)
   usleep(100000);  // hopeless with any number of threads
@@ -99,8 +85,8 @@ EXPORT int32_t hone_kernel_range(void* const* buffers, const void*, void*, int64
   return 0;
 }
 
-EXPORT int32_t hone_kernel_run(void* const* buffers, const void*,
-                               [[maybe_unused]] void* workspace LAST_OF_RUN) {
+EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, [[maybe_unused]] void* workspace,
+                               [[maybe_unused]] const HoneRuntime* runtime) {
 #if defined(KERNEL_OTHER_CPU)
   return hone::target::kKernelUnsupportedCpu;
 #endif
@@ -116,6 +102,8 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*,
   for (;;) asm volatile("" ::: "memory");
 #elif defined(KERNEL_UNDEFINED)
   function_of_no_library();
+#elif defined(KERNEL_MATH)
+  static_cast<float*>(buffers[2])[0] = expf(*static_cast<float*>(buffers[0]));
 #elif defined(KERNEL_READS_FILE)
   if (open("/etc/passwd", O_RDONLY) >= 0) return 7;
 #elif defined(KERNEL_WRITES_FILE)
@@ -155,10 +143,14 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*,
     asm volatile("" ::: "memory");
   }
 #else
-#if defined(_OPENMP)
-#pragma omp parallel for
-#endif
-  for (int64_t i = 0; i < kM; ++i) Rows(buffers, i, i + 1);
+  const auto rows = [](void* context, int64_t begin, int64_t end, int64_t) {
+    Rows(static_cast<void* const*>(context), begin, end);
+  };
+  if (runtime == nullptr) {
+    Rows(buffers, 0, kM);
+  } else {
+    runtime->parallel_for(runtime, kM, 0, runtime->threads, rows, const_cast<void**>(buffers));
+  }
 #endif
 #if defined(KERNEL_WRONG)
   static_cast<float*>(buffers[2])[17 * kN + 5] += 0.01f;
