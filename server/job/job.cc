@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/seconds_text.h"
+#include "server/job/actor/risky_step.h"
 #include "server/job/actor/unmeasured.h"
-#include "server/job/search/first_work.h"
 #include "server/job/search/search_options.h"
 
 namespace hone::job {
@@ -47,17 +49,6 @@ void Job::Initialize() {
   SetPhase(kMakingSpaces);
   ShowState();
   Save();
-  if (services().preflight == nullptr) return OnChecked(absl::OkStatus());
-  services().preflight->Check(spec(),
-                              [this, self = shared_from_this()](const absl::Status& checked) {
-                                self->Post([this, checked] { OnChecked(checked); });
-                              });
-}
-
-void Job::OnChecked(const absl::Status& checked) {
-  if (HasEnded()) return;
-  if (absl::IsCancelled(checked)) return;  // this server is ending; the next one continues
-  if (!checked.ok()) return End(JobState::kFailed, checked);
   EnterStep(kMakingSpaces, [this] { Begin(); });
 }
 
@@ -93,7 +84,9 @@ absl::Status Job::CheckStop() const {
   if (MustStop()) return absl::CancelledError("the job is being cancelled");
   const bool proposes_first = HasBegun() && !search_.HasProposed();
   if (proposes_first || TimeLeft() > absl::ZeroDuration()) return absl::OkStatus();
-  return TimeWasOver(spec().max_time, kMakingSpaces);
+  return absl::DeadlineExceededError(
+      absl::StrCat("the job's time of ", SecondsText(spec().max_time), " was over while ",
+                   kMakingSpaces, ", so nothing was measured; give it more time"));
 }
 
 void Job::OnSearched() {

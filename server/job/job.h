@@ -43,7 +43,6 @@ class Job final : public JobActor {
   void OnCancel(bool confirm) override;
 
   // Messages, and functions that they call.
-  void OnChecked(const absl::Status& checked);  // the verdict of the preflight
   void Begin();
   // Whether to go on with long work on the strand. Cancelled: the job was cancelled, or the server
   // is shutting down. DeadlineExceeded: its time is over; its first candidates are proposed and

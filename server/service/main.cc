@@ -28,14 +28,12 @@
 #include "common/rpc/address.h"
 #include "common/rpc/grpc_log.h"
 #include "server/job/actor/compiler_environment.h"
-#include "server/job/child_preflight.h"
 #include "server/research/register.h"
 #include "server/service/exit_code.h"
 #include "server/service/file_watch.h"
 #include "server/service/init.h"
 #include "server/service/metrics.h"
 #include "server/service/offline_commands.h"
-#include "server/service/preflight_command.h"
 #include "server/service/server.h"
 #include "server/service/server_flags.h"
 #include "server/store/store.h"
@@ -170,8 +168,6 @@ int Run(const service::Flags& flags) {
     metrics = *std::move(started);
     options->observer = metrics.get();
   }
-  job::ChildPreflight preflight({.command = service::PreflightCommand()});
-  options->preflight = &preflight;
   if (const absl::Status can = service::CheckCanStart(*options); !can.ok()) {
     return Fail(kFailure, "cannot start", can);
   }
@@ -305,7 +301,6 @@ Command& AddInit(Command& app, service::InitOptions& options) {
 
 int main(int argc, char** argv) {
   hone::research::Register();
-  if (const std::optional<int> code = hone::service::RunPreflightCommand(argc, argv)) return *code;
   if (const std::optional<int> code = hone::service::RunOfflineCommand(argc, argv)) return *code;
   hone::Command app{
       "Hone's server: keeps jobs and records, searches, and hands work to the workers. Without a "

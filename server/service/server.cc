@@ -85,8 +85,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       .known_workers = [this] { return worker_memory_->WithAbsent(fleet_.KnownWorkers()); },
       .artifacts = &artifacts_,
       .environment = environment_.get(),
-      .executor = pool_.get(),
-      .preflight = options_.preflight};
+      .executor = pool_.get()};
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
   models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
@@ -277,7 +276,6 @@ bool Server::Shutdown(absl::Duration limit) {
     ticks_.join();
   }
   worker_memory_->Keep();
-  if (options_.preflight != nullptr) options_.preflight->Stop();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();

@@ -22,7 +22,6 @@
 #include "server/fleet/artifact_cache.h"
 #include "server/fleet/fleet.h"
 #include "server/job/actor/executor.h"
-#include "server/job/actor/preflight.h"
 #include "server/job/actor/task_environment.h"
 #include "server/job/job_manager.h"
 #include "server/job/search/model_work.h"
@@ -55,8 +54,6 @@ struct ServerOptions {
   std::string audit_log;  // path of the file; "": no audit log
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; may be null
-  // Checks jobs before they start. Outlives the server; if null, jobs are not checked.
-  job::Preflight* preflight = nullptr;
   // The server belongs to the clients of one user. A job without a WatchJob stream for
   // unwatched_limit is cancelled, and all other unfinished jobs are cancelled at the end.
   bool private_mode = false;

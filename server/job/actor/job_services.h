@@ -12,7 +12,6 @@
 #include "server/fleet/fleet.h"
 #include "server/job/actor/child_jobs.h"
 #include "server/job/actor/executor.h"
-#include "server/job/actor/preflight.h"
 #include "server/job/actor/task_environment.h"
 #include "server/store/store.h"
 
@@ -30,8 +29,6 @@ struct JobServices {
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
-  // Checks the first work of a job before the job starts; null: jobs start unchecked.
-  Preflight* preflight = nullptr;
   // Access to the children of jobs of networks. JobManager sets it.
   ChildJobs* children = nullptr;
   // Identifies this run of this server, as in claims. JobManager sets it.

@@ -19,6 +19,10 @@ struct RiskyStep {
   friend bool operator==(const RiskyStep&, const RiskyStep&) = default;
 };
 
+// The names of the steps, for messages: "the server ended while making the design spaces".
+inline constexpr char kMakingSpaces[] = "making the design spaces";
+inline constexpr char kProposing[] = "proposing candidates";
+
 // Returns the boot ID of this machine; "" if the system does not provide one.
 std::string ThisBoot();
 

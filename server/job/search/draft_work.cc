@@ -29,18 +29,6 @@ void DraftWork::Draft(JobSpec spec, Done answer) {
     --in_progress_;
     std::move(answer)(std::move(trace));
   };
-  if (services_.preflight == nullptr) return Schedule(std::move(spec), std::move(done));
-  JobSpec checked = spec;
-  checked.max_time = absl::ZeroDuration();  // determines only how many candidates are proposed
-  services_.preflight->Check(checked, [this, spec = std::move(spec), done = std::move(done)](
-                                          const absl::Status& verdict) mutable {
-    if (verdict.ok()) return Schedule(std::move(spec), std::move(done));
-    std::move(done)(absl::IsCancelled(verdict) ? absl::UnavailableError(verdict.message())
-                                               : verdict);
-  });
-}
-
-void DraftWork::Schedule(JobSpec spec, Done done) {
   services_.executor->Schedule([this, spec = std::move(spec), done = std::move(done)]() mutable {
     if (stopped_) return std::move(done)(Stopped());
     absl::StatusOr<std::string> trace;

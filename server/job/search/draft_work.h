@@ -13,8 +13,8 @@ namespace hone::job {
 
 // Finds the schedule that a job would measure as its first trial, if nothing is known of its task.
 // Makes the design spaces and the first Propose as a job does, and discards them. Measures and
-// stores nothing. Works on the executor's threads, after the same test run as a job. Holds the
-// host's timing lock in shared mode, as searches do. Thread-safe. Must outlive its work.
+// stores nothing. Works on the executor's threads. Holds the host's timing lock in shared mode, as
+// searches do. Thread-safe. Must outlive its work.
 class DraftWork {
  public:
   DraftWork(const JobServices& services, const JobOptions& options)
@@ -23,9 +23,9 @@ class DraftWork {
   static constexpr int kMaxAtOnce = 16;
 
   // `done` gets the text of a trace file with decisions. InvalidArgument: the workload has no
-  // design space on the target. FailedPrecondition: the search has no legal candidate. Aborted: the
-  // test run failed, see Preflight. Internal: an exception was thrown. ResourceExhausted:
-  // kMaxAtOnce drafts are in progress. Unavailable: the server is shutting down.
+  // design space on the target. FailedPrecondition: the search has no legal candidate. Internal:
+  // an exception was thrown. ResourceExhausted: kMaxAtOnce drafts are in progress. Unavailable: the
+  // server is shutting down.
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>) &&>;
   void Draft(JobSpec spec, Done done);
 
@@ -34,7 +34,6 @@ class DraftWork {
 
  private:
   absl::StatusOr<std::string> FirstTrace(const JobSpec& spec) const;
-  void Schedule(JobSpec spec, Done done);
 
   const JobServices services_;
   const JobOptions options_;

@@ -12,7 +12,6 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/job/actor/exceptions.h"
-#include "server/job/search/first_work.h"
 #include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
 #include "server/job/withdrawn.h"

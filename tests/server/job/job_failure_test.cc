@@ -1,4 +1,4 @@
-// An exception from a library, or a failed preflight, fails that job alone.
+// An exception from a library fails that job alone.
 
 #include <functional>
 #include <new>
@@ -117,45 +117,6 @@ TEST_F(JobInterruptionTest, CancelledWhileSpacesAreMadeItEndsBeforeASearch) {
     EXPECT_TRUE(did_);
     EXPECT_FALSE(proposed);
   }
-}
-
-class FakePreflight final : public Preflight {
- public:
-  void Check(const JobSpec& spec, Done done) override {
-    std::move(done)(spec.workload == "fake bad 12" ? verdict : absl::OkStatus());
-  }
-  void Stop() override {}
-  absl::Status verdict;
-};
-
-class JobPreflightTest : public JobFailureTest {
- protected:
-  JobPreflightTest() {
-    preflight = &refusing_;
-    Restart();  // the new server uses the preflight
-    environment.WatchSteps([this](absl::string_view step, absl::string_view name) {
-      opened_ |= step == "open" && name == "bad";
-    });
-  }
-  FakePreflight refusing_;
-  bool opened_ = false;
-};
-
-TEST_F(JobPreflightTest, RejectedJobDoesNotStart) {
-  refusing_.verdict = absl::AbortedError("it crashed with signal 11");
-  ExpectOnlyTheBadOneFails(HasSubstr("signal 11"));
-  EXPECT_FALSE(opened_);
-}
-
-TEST_F(JobPreflightTest, NextServerContinuesAfterAShutdown) {
-  refusing_.verdict = absl::CancelledError("shutting down");
-  const std::string id = CreateBad();
-  Step();
-  EXPECT_FALSE(HasEnded(Get(id)->state));
-  EXPECT_FALSE(opened_);
-  refusing_.verdict = absl::OkStatus();
-  Restart();
-  EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << Get(id)->error;
 }
 
 }  // namespace

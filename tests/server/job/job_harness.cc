@@ -81,8 +81,7 @@ void JobHarness::Build() {
                                                   .fleet = fleet.get(),
                                                   .artifacts = artifacts.get(),
                                                   .environment = &environment,
-                                                  .executor = executor.get(),
-                                                  .preflight = preflight},
+                                                  .executor = executor.get()},
                                       options);
 }
 

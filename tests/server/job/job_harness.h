@@ -69,7 +69,6 @@ class JobHarness {
   FakeClock wall;   // wall clock
   store::MemoryStore store;
   FakeTaskEnvironment environment;
-  Preflight* preflight = nullptr;  // used by the next Restart
   JobOptions options;
   fleet::FleetOptions fleet_options;
   std::unique_ptr<ManualExecutor> executor;

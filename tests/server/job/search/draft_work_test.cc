@@ -18,11 +18,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-JobServices ServicesOf(JobHarness& harness, Preflight* preflight = nullptr) {
+JobServices ServicesOf(JobHarness& harness) {
   return {.store = &harness.store,
           .environment = &harness.environment,
-          .executor = harness.executor.get(),
-          .preflight = preflight};
+          .executor = harness.executor.get()};
 }
 
 absl::StatusOr<std::string> Draft(const JobServices& services, ManualExecutor& executor,
@@ -121,38 +120,6 @@ TEST(DraftWorkTest, MistakesAndDefectsAreErrors) {
   const absl::Status thrown = Draft(ServicesOf(harness), *harness.executor, spec).status();
   EXPECT_TRUE(absl::IsInternal(thrown)) << thrown;
   EXPECT_THAT(std::string(thrown.message()), HasSubstr("a defect"));
-}
-
-class FakePreflight final : public Preflight {
- public:
-  explicit FakePreflight(absl::Status verdict) : verdict_(std::move(verdict)) {}
-  void Check(const JobSpec& spec, Done done) override {
-    limit = spec.max_time;
-    std::move(done)(verdict_);
-  }
-  void Stop() override {}
-  absl::Duration limit;
-
- private:
-  const absl::Status verdict_;
-};
-
-TEST(DraftWorkTest, IsTriedInASeparateProcessFirst) {
-  JobHarness harness;
-  bool opened = false;
-  harness.environment.WatchSteps([&](absl::string_view, absl::string_view) { opened = true; });
-  FakePreflight crashes(absl::AbortedError("it crashed")), stops(absl::CancelledError("stopping")),
-      passes(absl::OkStatus());
-  JobSpec spec = JobHarness::Spec(8);
-  spec.max_time = absl::Milliseconds(1);  // as for all drafts; it does not limit the test run
-  EXPECT_TRUE(
-      absl::IsAborted(Draft(ServicesOf(harness, &crashes), *harness.executor, spec).status()));
-  EXPECT_TRUE(
-      absl::IsUnavailable(Draft(ServicesOf(harness, &stops), *harness.executor, spec).status()));
-  EXPECT_FALSE(opened);
-  EXPECT_TRUE(Draft(ServicesOf(harness, &passes), *harness.executor, spec).ok());
-  EXPECT_TRUE(opened);
-  EXPECT_EQ(passes.limit, absl::ZeroDuration());
 }
 
 }  // namespace
