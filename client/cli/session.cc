@@ -78,11 +78,11 @@ Session::~Session() {
 absl::Status Session::UseGpuOfServer(const absl::Status& why) {
   const target::GpuInterface* const interface = target::InterfaceOfDevice(target_.given);
   if (interface == nullptr || target_.given != interface->word) return why;
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers, connection_->ListWorkers());
   std::set<std::string> keys;
-  for (const client::Worker& worker : workers) {
-    if (worker.can_run && target::InterfaceOfKey(worker.target) == interface)
-      keys.insert(worker.target);
+  for (const v1::WorkerInfo& worker : workers) {
+    if (worker.can_run() && target::InterfaceOfKey(worker.target()) == interface)
+      keys.insert(worker.target());
   }
   if (keys.empty()) {
     return absl::Status(why.code(),
@@ -163,11 +163,11 @@ absl::Status Session::WaitForWorker(const std::function<bool()>& waiting) {
   if (private_server_ == nullptr) return absl::OkStatus();
   const absl::Time deadline = absl::Now() + kWorkerTimeout;
   while (absl::Now() < deadline) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection_->ListWorkers());
+    HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers, connection_->ListWorkers());
     // The private server may also have workers of other devices.
-    const bool there = std::any_of(workers.begin(), workers.end(), [&](const client::Worker& w) {
-      return w.connected && (target_.device ? w.target == target_.device->target.Key()
-                                            : target::InterfaceOfKey(w.target) == nullptr);
+    const bool there = std::any_of(workers.begin(), workers.end(), [&](const v1::WorkerInfo& w) {
+      return w.connected() && (target_.device ? w.target() == target_.device->target.Key()
+                                              : target::InterfaceOfKey(w.target()) == nullptr);
     });
     if (there) return absl::OkStatus();
     HONE_RETURN_IF_ERROR(CheckPrivate());

@@ -87,22 +87,6 @@ v1::LookupBestRequest ToProto(const BestQuery& query) {
   return request;
 }
 
-v1::ListRecordsRequest ToProto(const RecordFilter& filter) {
-  v1::ListRecordsRequest request;
-  request.set_workload_digest(filter.workload_digest);
-  request.set_target(filter.target);
-  request.set_operator_(filter.op);
-  request.set_best_only(filter.best_only);
-  request.set_unpublished_best(filter.unpublished_best);
-  request.set_since_unix_ms(filter.since_unix_ms);
-  request.set_until_unix_ms(filter.until_unix_ms);
-  request.set_job_id(filter.job);
-  request.set_outcome(filter.outcome);
-  request.set_quarantine(static_cast<v1::Quarantine>(filter.quarantined));
-  request.set_newest_first(filter.newest_first);
-  return request;
-}
-
 absl::StatusOr<Best> FromProto(const v1::Best& message) {
   Best best;
   HONE_ASSIGN_OR_RETURN(best.record, record::FromProto(message.record()));
@@ -166,41 +150,8 @@ absl::StatusOr<Job> FromProto(const v1::Job& message) {
   return job;
 }
 
-FeatureTable FromProto(const v1::FeatureTable& message) {
-  FeatureTable table{.feature_set = message.feature_set(), .target = message.target()};
-  table.columns.assign(message.columns().begin(), message.columns().end());
-  for (const v1::FeatureRow& row : message.rows()) {
-    table.rows.emplace_back(row.values().begin(), row.values().end());
-    table.rows.back().resize(table.columns.size());
-  }
-  return table;
-}
-
-DraftedSchedule FromProto(const v1::DraftedSchedule& message) {
-  return {.trace = message.trace(), .target = message.target()};
-}
-
-absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& message) {
-  Worker worker;
-  worker.id = message.id();
-  worker.host = message.host();
-  worker.target = message.target();
-  worker.peak_gflops = message.peak_gflops();
-  worker.peak_gflops_one_core = message.peak_gflops_one_core();
-  worker.connected = message.connected();
-  worker.last_seen_unix_ms = message.last_seen_unix_ms();
-  worker.leases = message.leases();
-  worker.last_error = message.last_error();
-  worker.can_build = message.can_build();
-  worker.can_run = message.can_run();
-  HONE_ASSIGN_OR_RETURN(worker.facts, record::FromProto(message.facts()));
-  worker.read_gbps = message.read_gbps();
-  worker.draining = message.draining();
-  worker.stopping = message.stopping();
-  worker.silent = message.silent();
-  worker.flagged = message.flagged();
-  worker.memory_bytes = message.memory_bytes();
-  worker.accelerator = message.accelerator();
+absl::StatusOr<v1::WorkerInfo> FromProto(const v1::WorkerInfo& worker) {
+  HONE_RETURN_IF_ERROR(record::FromProto(worker.facts()).status());
   return worker;
 }
 

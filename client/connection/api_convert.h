@@ -13,21 +13,13 @@ namespace hone::client {
 v1::CreateJobRequest ToProto(const JobSpec& spec, const std::string& request_id);
 v1::NetworkRequest ToProto(const NetworkSpec& network);
 v1::LookupBestRequest ToProto(const BestQuery& query);
-v1::ListRecordsRequest ToProto(const RecordFilter& filter);
 
 absl::StatusOr<Best> FromProto(const v1::Best& best);
 absl::StatusOr<Job> FromProto(const v1::Job& job);
 absl::StatusOr<JobState> FromProto(v1::JobState state);
 absl::StatusOr<NetworkProgress> FromProto(const v1::NetworkProgress& progress);
-FeatureTable FromProto(const v1::FeatureTable& table);
-DraftedSchedule FromProto(const v1::DraftedSchedule& drafted);
 
-v1::TrainModelRequest ToProto(const TrainingRequest& request);
-v1::EvaluateModelsRequest ToProto(const EvaluationRequest& request);
-ModelList FromProto(const v1::ListModelsResponse& list);
-StoredModel FromProto(const v1::StoredModel& model);
-ModelEvaluation FromProto(const v1::EvaluateModelsResponse& evaluation);
-absl::StatusOr<Worker> FromProto(const v1::WorkerInfo& worker);
+absl::StatusOr<v1::WorkerInfo> FromProto(const v1::WorkerInfo& worker);
 
 }  // namespace hone::client
 

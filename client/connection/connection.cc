@@ -207,14 +207,15 @@ class GrpcConnection final : public Connection {
     return bests;
   }
 
-  absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
+  absl::StatusOr<std::vector<record::Record>> ListRecords(const v1::ListRecordsRequest& filter,
                                                           int limit) override {
-    return List<record::Record>(&Stub::ListRecords, ToProto(filter), limit);
+    return List<record::Record>(&Stub::ListRecords, filter, limit);
   }
 
-  absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter, int page_size,
+  absl::StatusOr<std::vector<record::Record>> RecordPage(const v1::ListRecordsRequest& filter,
+                                                         int page_size,
                                                          std::string& page_token) override {
-    v1::ListRecordsRequest request = ToProto(filter);
+    v1::ListRecordsRequest request = filter;
     request.set_page_size(page_size);
     request.set_page_token(page_token);
     HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page, Call(&Stub::ListRecords, request));
@@ -224,11 +225,11 @@ class GrpcConnection final : public Connection {
     return records;
   }
 
-  absl::Status ExportRecords(const RecordFilter& filter,
+  absl::Status ExportRecords(const v1::ListRecordsRequest& filter,
                              const std::function<absl::Status(absl::string_view)>& write) override {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kLongTimeout);
-    auto reader = stub_->ExportRecords(&context, ToProto(filter));
+    auto reader = stub_->ExportRecords(&context, filter);
     v1::TextChunk chunk;
     while (reader->Read(&chunk)) {
       if (absl::Status written = write(chunk.data()); !written.ok()) {
@@ -240,7 +241,7 @@ class GrpcConnection final : public Connection {
     return Explain(rpc::FromGrpc(reader->Finish()));
   }
 
-  absl::StatusOr<ImportCounts> ImportRecords(
+  absl::StatusOr<v1::ImportRecordsResponse> ImportRecords(
       const std::function<absl::StatusOr<std::string>()>& read) override {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kLongTimeout);
@@ -260,16 +261,11 @@ class GrpcConnection final : public Connection {
     }
     writer->WritesDone();
     HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(writer->Finish())));
-    return ImportCounts{.added = response.added(), .known = response.known()};
+    return response;
   }
 
-  absl::StatusOr<Forgotten> ForgetRecords(const Task& task) override {
-    HONE_ASSIGN_OR_RETURN(
-        const v1::ForgetRecordsResponse response,
-        CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task)));
-    Forgotten forgotten{.records = response.records()};
-    HONE_RETURN_IF_ERROR(Append(response.bests(), forgotten.bests));
-    return forgotten;
+  absl::StatusOr<v1::ForgetRecordsResponse> ForgetRecords(const Task& task) override {
+    return CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task));
   }
 
   absl::StatusOr<Best> PinBest(const Task& task, int64_t record) override {
@@ -282,50 +278,43 @@ class GrpcConnection final : public Connection {
     return CallOnce(&AdminStub::UnpinBest, About<v1::UnpinBestRequest>(task)).status();
   }
 
-  absl::StatusOr<StoreBackup> BackupStore(const std::string& path) override {
+  absl::StatusOr<v1::BackupStoreResponse> BackupStore(const std::string& path) override {
     v1::BackupStoreRequest request;
     request.set_path(path);
-    HONE_ASSIGN_OR_RETURN(const v1::BackupStoreResponse response,
-                          Call(&AdminStub::BackupStore, request, kLongTimeout));
-    return StoreBackup{.size_bytes = response.size_bytes(), .records = response.records()};
+    return Call(&AdminStub::BackupStore, request, kLongTimeout);
   }
 
-  absl::StatusOr<Compaction> CompactStore(const Retention& retention) override {
-    v1::CompactStoreRequest request;
-    request.set_keep_unix_ms(retention.keep_unix_ms);
-    request.set_keep_best(retention.keep_best);
-    request.set_dry_run(retention.dry_run);
-    HONE_ASSIGN_OR_RETURN(const v1::CompactStoreResponse response,
-                          Call(&AdminStub::CompactStore, request, kLongTimeout));
-    return Compaction{.records_removed = response.records_removed(),
-                      .jobs_removed = response.jobs_removed(),
-                      .texts_removed = response.texts_removed(),
-                      .artifacts_removed = response.artifacts_removed(),
-                      .bytes_before = response.bytes_before(),
-                      .bytes_after = response.bytes_after()};
+  absl::StatusOr<v1::CompactStoreResponse> CompactStore(
+      const v1::CompactStoreRequest& retention) override {
+    return Call(&AdminStub::CompactStore, retention, kLongTimeout);
   }
 
-  absl::StatusOr<std::vector<Worker>> ListWorkers() override {
-    return List<Worker>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
+  absl::StatusOr<std::vector<v1::WorkerInfo>> ListWorkers() override {
+    return List<v1::WorkerInfo>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
   }
 
-  absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace, const std::string& target,
-                                                const std::string& feature_set) override {
+  absl::StatusOr<v1::FeatureTable> DescribeFeatures(const std::string& trace,
+                                                    const std::string& target,
+                                                    const std::string& feature_set) override {
     v1::DescribeFeaturesRequest request;
     request.set_trace(trace);
     request.set_target(target);
     request.set_feature_set(feature_set);
-    return Ask<FeatureTable>(&Stub::DescribeFeatures, request);
+    HONE_ASSIGN_OR_RETURN(v1::FeatureTable table, Call(&Stub::DescribeFeatures, request));
+    for (v1::FeatureRow& row : *table.mutable_rows()) {
+      row.mutable_values()->Resize(table.columns_size(), 0);
+    }
+    return table;
   }
 
-  absl::StatusOr<DraftedSchedule> DraftSchedule(const std::string& workload,
-                                                const std::string& target,
-                                                double tolerance) override {
+  absl::StatusOr<v1::DraftedSchedule> DraftSchedule(const std::string& workload,
+                                                    const std::string& target,
+                                                    double tolerance) override {
     v1::DraftScheduleRequest request;
     request.set_workload(workload);
     request.set_target(target);
     request.set_tolerance(tolerance);
-    return Ask<DraftedSchedule>(&Stub::DraftSchedule, request, kDraftTimeout);
+    return Call(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {
@@ -356,27 +345,27 @@ class GrpcConnection final : public Connection {
     return digest;
   }
 
-  absl::StatusOr<ModelList> ListModels(const std::string& target) override {
+  absl::StatusOr<v1::ListModelsResponse> ListModels(const std::string& target) override {
     v1::ListModelsRequest request;
     request.set_target(target);
-    return Ask<ModelList>(&Stub::ListModels, request);
+    return Call(&Stub::ListModels, request);
   }
 
-  absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
-                                         absl::Duration limit) override {
-    return Ask<StoredModel>(&Stub::TrainModel, ToProto(request), limit);
+  absl::StatusOr<v1::StoredModel> TrainModel(const v1::TrainModelRequest& request,
+                                             absl::Duration limit) override {
+    return Call(&Stub::TrainModel, request, limit);
   }
 
-  absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
-                                                 absl::Duration limit) override {
-    return Ask<ModelEvaluation>(&Stub::EvaluateModels, ToProto(request), limit);
+  absl::StatusOr<v1::EvaluateModelsResponse> EvaluateModels(
+      const v1::EvaluateModelsRequest& request, absl::Duration limit) override {
+    return Call(&Stub::EvaluateModels, request, limit);
   }
 
-  absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) override {
+  absl::StatusOr<v1::WorkerInfo> DrainWorker(const std::string& id, bool resume) override {
     v1::DrainWorkerRequest request;
     request.set_id(id);
     request.set_resume(resume);
-    return Ask<Worker>(&AdminStub::DrainWorker, request);
+    return Ask<v1::WorkerInfo>(&AdminStub::DrainWorker, request);
   }
 
   absl::StatusOr<int> RemoveWorker(const std::string& id) override {

@@ -88,24 +88,24 @@ class Connection {
       absl::Span<const BestQuery> queries) = 0;
   // The pinned bests, without their traces.
   virtual absl::StatusOr<std::vector<Best>> ListPins() = 0;
-  virtual absl::StatusOr<std::vector<record::Record>> ListRecords(const RecordFilter& filter,
-                                                                  int limit) = 0;
+  virtual absl::StatusOr<std::vector<record::Record>> ListRecords(
+      const v1::ListRecordsRequest& filter, int limit) = 0;
   // The page of up to `page_size` records at `page_token` ("": the first page). Sets `page_token`
   // to the token of the next page, or to "" at the end.
-  virtual absl::StatusOr<std::vector<record::Record>> RecordPage(const RecordFilter& filter,
-                                                                 int page_size,
-                                                                 std::string& page_token) = 0;
+  virtual absl::StatusOr<std::vector<record::Record>> RecordPage(
+      const v1::ListRecordsRequest& filter, int page_size, std::string& page_token) = 0;
   // Exports the records as JSON lines (format: server/store/README.md). `write` gets the text in
   // pieces that may end anywhere; an error that it returns ends the export and is returned.
   virtual absl::Status ExportRecords(
-      const RecordFilter& filter, const std::function<absl::Status(absl::string_view)>& write) = 0;
+      const v1::ListRecordsRequest& filter,
+      const std::function<absl::Status(absl::string_view)>& write) = 0;
   // Adds the records of an export. `read` returns its text in pieces, and "" at the end.
   // InvalidArgument: the text is malformed; the message names the line, and nothing is imported.
-  virtual absl::StatusOr<ImportCounts> ImportRecords(
+  virtual absl::StatusOr<v1::ImportRecordsResponse> ImportRecords(
       const std::function<absl::StatusOr<std::string>()>& read) = 0;
   // Administrators only. Quarantines all records of a task and withdraws its best. NotFound:
   // nothing is known of it. FailedPrecondition: a job of the task has not ended.
-  virtual absl::StatusOr<Forgotten> ForgetRecords(const Task& task) = 0;
+  virtual absl::StatusOr<v1::ForgetRecordsResponse> ForgetRecords(const Task& task) = 0;
   // Administrators only. Pins the published best of a task or, if `record` is not 0, publishes and
   // pins that record of the task. Returns the best without its trace. NotFound: nothing is
   // published, or there is no such record. FailedPrecondition: the record cannot be published.
@@ -113,9 +113,10 @@ class Connection {
   // Administrators only. NotFound: the best of the task is not pinned.
   virtual absl::Status UnpinBest(const Task& task) = 0;
   // `path` is a path on the server's machine. AlreadyExists: the file exists.
-  virtual absl::StatusOr<StoreBackup> BackupStore(const std::string& path) = 0;
-  virtual absl::StatusOr<Compaction> CompactStore(const Retention& retention) = 0;
-  virtual absl::StatusOr<std::vector<Worker>> ListWorkers() = 0;
+  virtual absl::StatusOr<v1::BackupStoreResponse> BackupStore(const std::string& path) = 0;
+  virtual absl::StatusOr<v1::CompactStoreResponse> CompactStore(
+      const v1::CompactStoreRequest& retention) = 0;
+  virtual absl::StatusOr<std::vector<v1::WorkerInfo>> ListWorkers() = 0;
   // How far the server's clock is ahead of this machine's clock, accurate to half of the duration
   // of a call. FailedPrecondition: the server does not send its time.
   virtual absl::StatusOr<absl::Duration> ClockSkew() = 0;
@@ -128,15 +129,15 @@ class Connection {
   // The features of a candidate, given as a trace file without open decisions. `feature_set`: "" is
   // "statement". `target`: text form, or a key. FailedPrecondition: the server has no worker of a
   // target with that key.
-  virtual absl::StatusOr<FeatureTable> DescribeFeatures(const std::string& trace,
-                                                        const std::string& target,
-                                                        const std::string& feature_set) = 0;
+  virtual absl::StatusOr<v1::FeatureTable> DescribeFeatures(const std::string& trace,
+                                                            const std::string& target,
+                                                            const std::string& feature_set) = 0;
   // The schedule that a job with default settings would measure first, if nothing is known of the
   // workload on the target. `target` is as for DescribeFeatures. FailedPrecondition: no schedule is
   // legal, or as for DescribeFeatures. Aborted: a test run of the search failed.
-  virtual absl::StatusOr<DraftedSchedule> DraftSchedule(const std::string& workload,
-                                                        const std::string& target,
-                                                        double tolerance) = 0;
+  virtual absl::StatusOr<v1::DraftedSchedule> DraftSchedule(const std::string& workload,
+                                                            const std::string& target,
+                                                            double tolerance) = 0;
   // The bytes of an artifact, checked against the digest. NotFound: no such artifact. DataLoss: the
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
@@ -146,17 +147,17 @@ class Connection {
   virtual absl::StatusOr<std::string> UploadInputs(const std::string& bytes) = 0;
 
   // Lists the kinds of cost models and the stored models. `target`: "" for all.
-  virtual absl::StatusOr<ModelList> ListModels(const std::string& target) = 0;
+  virtual absl::StatusOr<v1::ListModelsResponse> ListModels(const std::string& target) = 0;
   // The next two calls may take up to `limit`. NotFound: there are no records. ResourceExhausted:
   // the server is training or evaluating for another caller.
-  virtual absl::StatusOr<StoredModel> TrainModel(const TrainingRequest& request,
-                                                 absl::Duration limit) = 0;
-  virtual absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationRequest& request,
-                                                         absl::Duration limit) = 0;
+  virtual absl::StatusOr<v1::StoredModel> TrainModel(const v1::TrainModelRequest& request,
+                                                     absl::Duration limit) = 0;
+  virtual absl::StatusOr<v1::EvaluateModelsResponse> EvaluateModels(
+      const v1::EvaluateModelsRequest& request, absl::Duration limit) = 0;
 
   // Administrators only. The worker finishes its leases and gets no more. With `resume` it gets
   // work again, even if it was flagged or removed. NotFound: no such worker.
-  virtual absl::StatusOr<Worker> DrainWorker(const std::string& id, bool resume) = 0;
+  virtual absl::StatusOr<v1::WorkerInfo> DrainWorker(const std::string& id, bool resume) = 0;
   // Administrators only. Removes a worker and rejects it until it is resumed. Returns the number of
   // leases that were requeued. NotFound: no such worker.
   virtual absl::StatusOr<int> RemoveWorker(const std::string& id) = 0;

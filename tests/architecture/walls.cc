@@ -83,7 +83,8 @@ std::vector<Room> Rooms() {
       {"client/network/plan", Join(common, network)},
       {"client/network/export",
        Join(Join(common, network), {"client/connection", "client/lookup"})},
-      {"client/cli", Join(Join(common, network), {"client/connection", "client/network/onnx"})},
+      {"client/cli",
+       Join(Join(common, network), {"client/connection", "client/network/onnx", "proto"})},
       {"client/python", Join(common, {"client/connection"})},
   };
 }
@@ -99,18 +100,21 @@ struct Package {
 std::vector<Package> Packages() {
   return {
       // Domain code uses plain structs. The main programs of the builder and the runner read framed
-      // messages; three files of server/job write the stored forms of jobs.
+      // messages; three files of server/job write the stored forms of jobs. Commands print what a
+      // server answers, so that they read its messages themselves: structs of their own would only
+      // repeat the protocol.
       {"a generated protocol header",
        {"hone/v1/"},
        {"common/record", "server/service", "server/job/actor/job_codec.cc",
         "server/job/actor/network_codec.cc", "server/job/actor/search_event.cc", "worker/agent",
-        "client/connection", "worker/builder/main.cc", "worker/runner/main.cc"}},
+        "client/connection", "client/cli", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
        {"client/network/onnx/model_file.cc", "common/record", "common/rpc/error_details.cc",
         "server/service", "server/job/actor/job_codec.cc", "server/job/actor/network_codec.cc",
         "server/job/actor/search_event.cc", "server/job/actor/stored_message.h", "worker/agent",
-        "client/connection", "worker/builder/main.cc", "worker/runner/main.cc"}},
+        "client/connection", "client/cli/output/message_json.cc", "worker/builder/main.cc",
+        "worker/runner/main.cc"}},
       {"gRPC",
        {"grpcpp/", "grpc/", "grpc++/"},
        {"common/rpc", "server/service", "worker/agent", "client/connection"}},

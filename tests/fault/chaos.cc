@@ -111,11 +111,11 @@ void Chaos::Administrate() {
   next_administration_ = absl::Now() + kAdministration;
   const auto workers = direct_->ListWorkers();
   if (!workers.ok()) return;
-  for (const client::Worker& worker : *workers) {
-    if (!worker.flagged.empty()) {
+  for (const v1::WorkerInfo& worker : *workers) {
+    if (!worker.flagged().empty()) {
       if (options_.talk)
-        std::fprintf(stderr, "flagged: %s: %s\n", worker.id.c_str(), worker.flagged.c_str());
-      direct_->DrainWorker(worker.id, /*resume=*/true).IgnoreError();
+        std::fprintf(stderr, "flagged: %s: %s\n", worker.id().c_str(), worker.flagged().c_str());
+      direct_->DrainWorker(worker.id(), /*resume=*/true).IgnoreError();
     }
   }
   if (!settling_) return;

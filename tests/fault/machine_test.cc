@@ -55,8 +55,8 @@ TEST_F(MachineTest, JobSurvivesClockChanges) {
   EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
   const auto workers = direct_->ListWorkers();
   ASSERT_TRUE(workers.ok());
-  for (const client::Worker& worker : *workers) {
-    EXPECT_TRUE(worker.connected) << worker.id << ": " << worker.last_error;
+  for (const v1::WorkerInfo& worker : *workers) {
+    EXPECT_TRUE(worker.connected()) << worker.id() << ": " << worker.last_error();
   }
 }
 

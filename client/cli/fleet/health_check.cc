@@ -162,7 +162,7 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
             : "check the address";
     return {check};
   }
-  const absl::StatusOr<std::vector<client::Worker>> workers =
+  const absl::StatusOr<std::vector<v1::WorkerInfo>> workers =
       (*session)->connection().ListWorkers();
   absl::Status reads = workers.status();
   if (reads.ok()) reads = (*session)->connection().ListJobs(kRowsRead).status();
@@ -198,9 +198,9 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
     return {check};
   }
   const auto connected = std::count_if(workers->begin(), workers->end(),
-                                       [](const client::Worker& w) { return w.connected; });
+                                       [](const v1::WorkerInfo& w) { return w.connected(); });
   const auto drained = std::count_if(workers->begin(), workers->end(),
-                                     [](const client::Worker& w) { return w.draining; });
+                                     [](const v1::WorkerInfo& w) { return w.draining(); });
   check.finding =
       absl::StrCat(globals.server, " answers; ", connected, " of ",
                    Counted(static_cast<int64_t>(workers->size()), "worker"), " connected",

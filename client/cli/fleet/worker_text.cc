@@ -15,11 +15,11 @@
 namespace hone::cli {
 namespace {
 
-using Predicate = std::function<bool(const client::Worker&)>;
+using Predicate = std::function<bool(const v1::WorkerInfo&)>;
 
-bool TakesWork(const client::Worker& worker) {
-  return worker.connected && !worker.draining && !worker.stopping && !worker.silent &&
-         worker.flagged.empty();
+bool TakesWork(const v1::WorkerInfo& worker) {
+  return worker.connected() && !worker.draining() && !worker.stopping() && !worker.silent() &&
+         worker.flagged().empty();
 }
 
 std::string ResumeCommand(const std::string& worker) {
@@ -31,37 +31,37 @@ std::string HowToResume(const std::string& worker) {
 }
 
 // Why a worker takes no work, and what helps.
-std::string WhyIdle(const client::Worker& worker) {
-  const std::string resume = HowToResume(worker.id);
-  if (!worker.flagged.empty()) {
+std::string WhyIdle(const v1::WorkerInfo& worker) {
+  const std::string resume = HowToResume(worker.id());
+  if (!worker.flagged().empty()) {
     // The reason of a removed worker already has this advice.
-    const bool has_advice = absl::StrContains(worker.flagged, "hone workers resume");
-    return absl::StrCat(worker.id, " is refused: ", WithRepeatedOptions(worker.flagged),
+    const bool has_advice = absl::StrContains(worker.flagged(), "hone workers resume");
+    return absl::StrCat(worker.id(), " is refused: ", WithRepeatedOptions(worker.flagged()),
                         has_advice ? "" : absl::StrCat("; ", resume));
   }
   std::vector<std::string> states, help;
-  if (worker.draining) {
+  if (worker.draining()) {
     states.push_back("is drained");
     help.push_back(resume);
   }
-  if (!worker.connected || worker.stopping || worker.silent) {
-    states.push_back(worker.last_seen_unix_ms == 0
+  if (!worker.connected() || worker.stopping() || worker.silent()) {
+    states.push_back(worker.last_seen_unix_ms() == 0
                          ? "is away"
-                         : absl::StrCat(worker.stopping ? "was stopped on " : "was last seen on ",
-                                        FormatTime(worker.last_seen_unix_ms)));
+                         : absl::StrCat(worker.stopping() ? "was stopped on " : "was last seen on ",
+                                        FormatTime(worker.last_seen_unix_ms())));
     help.push_back(absl::StrCat("start hone-worker on its machine",
-                                worker.host.empty() ? "" : absl::StrCat(" (", worker.host, ")"),
+                                worker.host().empty() ? "" : absl::StrCat(" (", worker.host(), ")"),
                                 " again"));
   }
-  return absl::StrCat(worker.id, " ", absl::StrJoin(states, " and "), "; ",
+  return absl::StrCat(worker.id(), " ", absl::StrJoin(states, " and "), "; ",
                       absl::StrJoin(help, ", and "));
 }
 
 // Adds the reasons why none of the workers that `could` do some work takes it, if that is so.
-void AddWait(const std::vector<client::Worker>& workers, const Predicate& could,
+void AddWait(const std::vector<v1::WorkerInfo>& workers, const Predicate& could,
              const std::string& what, std::vector<std::string>& waits) {
   std::vector<std::string> idle;
-  for (const client::Worker& worker : workers) {
+  for (const v1::WorkerInfo& worker : workers) {
     if (!could(worker)) continue;
     if (TakesWork(worker)) return;
     idle.push_back(WhyIdle(worker));
@@ -76,72 +76,73 @@ absl::string_view InstructionSet(absl::string_view target) {
 
 }  // namespace
 
-std::string WorkerState(const client::Worker& worker) {
-  const bool here = worker.connected;
-  if (!worker.flagged.empty()) return here ? "refused" : "refused, disconnected";
-  if (worker.draining) {
-    return !here ? "drained, disconnected" : worker.leases > 0 ? "draining" : "drained";
+std::string WorkerState(const v1::WorkerInfo& worker) {
+  const bool here = worker.connected();
+  if (!worker.flagged().empty()) return here ? "refused" : "refused, disconnected";
+  if (worker.draining()) {
+    return !here ? "drained, disconnected" : worker.leases() > 0 ? "draining" : "drained";
   }
-  if (worker.stopping) return "stopped";
-  if (worker.silent) return "not responding";
+  if (worker.stopping()) return "stopped";
+  if (worker.silent()) return "not responding";
   return here ? "connected" : "disconnected";
 }
 
-std::string ResumedText(const client::Worker& worker) {
-  if (worker.connected && !worker.stopping) return absl::StrCat(worker.id, " gets work again");
+std::string ResumedText(const v1::WorkerInfo& worker) {
+  if (worker.connected() && !worker.stopping())
+    return absl::StrCat(worker.id(), " gets work again");
   return absl::StrCat(
-      worker.id,
+      worker.id(),
       " may work again but is not connected: if hone-worker still runs there, it connects within "
       "seconds; otherwise, start it");
 }
 
-std::string WhyJobsWait(const std::vector<client::Worker>& workers) {
+std::string WhyJobsWait(const std::vector<v1::WorkerInfo>& workers) {
   std::set<std::string> targets;
-  for (const client::Worker& worker : workers) {
-    if (worker.can_run) targets.insert(worker.target);
+  for (const v1::WorkerInfo& worker : workers) {
+    if (worker.can_run()) targets.insert(worker.target());
   }
   std::vector<std::string> waits;
   for (const std::string& target : targets) {
     AddWait(
-        workers, [&](const auto& worker) { return worker.can_run && worker.target == target; },
+        workers, [&](const auto& worker) { return worker.can_run() && worker.target() == target; },
         absl::StrCat("jobs for ", target, " wait"), waits);
   }
   // Of refused workers that do not call, only the name is known.
   if (targets.empty()) {
-    AddWait(workers, [](const auto& worker) { return !worker.can_build; }, "jobs wait", waits);
+    AddWait(workers, [](const auto& worker) { return !worker.can_build(); }, "jobs wait", waits);
   }
-  const auto builds = [](const client::Worker& worker) { return worker.can_build; };
+  const auto builds = [](const v1::WorkerInfo& worker) { return worker.can_build(); };
   if (waits.empty()) AddWait(workers, builds, "no worker builds kernels, so jobs wait", waits);
   return absl::StrJoin(waits, ". ");
 }
 
-std::string WaitWithout(const std::string& drained, const std::vector<client::Worker>& workers,
+std::string WaitWithout(const std::string& drained, const std::vector<v1::WorkerInfo>& workers,
                         const std::vector<client::Job>& jobs) {
   const auto worker = std::find_if(workers.begin(), workers.end(),
-                                   [&](const auto& each) { return each.id == drained; });
+                                   [&](const auto& each) { return each.id() == drained; });
   if (worker == workers.end()) return "";
   const auto none_takes_work = [&](const Predicate& could) {
     return std::none_of(workers.begin(), workers.end(),
-                        [&](const client::Worker& each) { return could(each) && TakesWork(each); });
+                        [&](const v1::WorkerInfo& each) { return could(each) && TakesWork(each); });
   };
-  const absl::string_view isa = InstructionSet(worker->target);
-  const bool runs = worker->can_run && none_takes_work([&](const client::Worker& each) {
-                      return each.can_run && each.target == worker->target;
+  const absl::string_view isa = InstructionSet(worker->target());
+  const bool runs = worker->can_run() && none_takes_work([&](const v1::WorkerInfo& each) {
+                      return each.can_run() && each.target() == worker->target();
                     });
-  const bool builds = worker->can_build && none_takes_work([&](const client::Worker& each) {
-                        return each.can_build && InstructionSet(each.target) == isa;
+  const bool builds = worker->can_build() && none_takes_work([&](const v1::WorkerInfo& each) {
+                        return each.can_build() && InstructionSet(each.target()) == isa;
                       });
   std::vector<std::string> waiting;
   for (const client::Job& job : jobs) {
     if (HasEnded(job.state)) continue;
     const bool needs_it =
-        (runs && job.target == worker->target) || (builds && InstructionSet(job.target) == isa);
+        (runs && job.target == worker->target()) || (builds && InstructionSet(job.target) == isa);
     if (needs_it) waiting.push_back(job.id);
   }
   if (waiting.empty()) return "";
   const bool one = waiting.size() == 1;
   return absl::StrCat(
-      "no other worker ", runs ? "runs" : "builds for", " target ", worker->target, ", so ",
+      "no other worker ", runs ? "runs" : "builds for", " target ", worker->target(), ", so ",
       one ? absl::StrCat("job ", waiting[0], " waits")
           : absl::StrCat(Counted(static_cast<int64_t>(waiting.size()), "job"), " wait (",
                          absl::StrJoin(waiting, ", "), ")"),

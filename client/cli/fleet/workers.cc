@@ -22,30 +22,30 @@ namespace {
 absl::Status ListWorkers(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(std::vector<client::Worker> workers, session->connection().ListWorkers());
-  std::erase_if(workers, [&](const client::Worker& worker) {
-    return !target.empty() && worker.target != target;
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::WorkerInfo> workers, session->connection().ListWorkers());
+  std::erase_if(workers, [&](const v1::WorkerInfo& worker) {
+    return !target.empty() && worker.target() != target;
   });
   if (globals.json) return PrintJson({{"workers", ListJson(workers)}});
   Table table({Left("worker"), Left("host"), Left("state"), Left("does"), Right("leases"),
                Right("peak GFLOP/s"), Left("target"), Left("last seen"), Left("last error")});
-  for (const client::Worker& worker : workers) {
+  for (const v1::WorkerInfo& worker : workers) {
     table.AddRow(
-        {worker.id, worker.host, WorkerState(worker),
-         worker.can_build && worker.can_run ? "build, run"
-         : worker.can_build                 ? "build"
-         : worker.can_run                   ? "run"
-                                            : "-",
-         absl::StrCat(worker.leases), FormatGflops(worker.peak_gflops), worker.target,
-         worker.last_seen_unix_ms == 0 ? "-" : FormatTime(worker.last_seen_unix_ms),
-         WithRepeatedOptions(worker.flagged.empty() ? worker.last_error : worker.flagged)});
+        {worker.id(), worker.host(), WorkerState(worker),
+         worker.can_build() && worker.can_run() ? "build, run"
+         : worker.can_build()                   ? "build"
+         : worker.can_run()                     ? "run"
+                                                : "-",
+         absl::StrCat(worker.leases()), FormatGflops(worker.peak_gflops()), worker.target(),
+         worker.last_seen_unix_ms() == 0 ? "-" : FormatTime(worker.last_seen_unix_ms()),
+         WithRepeatedOptions(worker.flagged().empty() ? worker.last_error() : worker.flagged())});
   }
   table.Print(FromServer(absl::StrCat(
       "no workers", target.empty() ? "" : absl::StrCat(" of target ", target), "; ",
       globals.server.empty() ? "the private server starts one of this machine, and only for tuning"
                              : "start one with: " + HowToStartWorker(globals))));
   const bool all_away = std::none_of(workers.begin(), workers.end(),
-                                     [](const client::Worker& w) { return w.connected; });
+                                     [](const v1::WorkerInfo& w) { return w.connected(); });
   if (all_away && !workers.empty() && !globals.server.empty()) {
     PrintWrapped(
         "\nno worker is connected; those that still run connect again within a minute, unless an "
@@ -59,7 +59,7 @@ constexpr int kNewestJobs = 100;
 
 // Says which jobs wait because the worker was drained. Says nothing if the server does not answer.
 void WarnOfWaits(client::Connection& connection, const std::string& drained) {
-  const absl::StatusOr<std::vector<client::Worker>> workers = connection.ListWorkers();
+  const absl::StatusOr<std::vector<v1::WorkerInfo>> workers = connection.ListWorkers();
   const absl::StatusOr<std::vector<client::Job>> jobs = connection.ListJobs(kNewestJobs);
   if (!workers.ok() || !jobs.ok()) return;
   const std::string text = WaitWithout(drained, *workers, *jobs);
@@ -68,16 +68,16 @@ void WarnOfWaits(client::Connection& connection, const std::string& drained) {
 
 absl::Status DrainWorker(const Globals& globals, const std::string& name, bool resume) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Worker worker,
+  HONE_ASSIGN_OR_RETURN(const v1::WorkerInfo worker,
                         session->connection().DrainWorker(name, resume));
   if (!resume) WarnOfWaits(session->connection(), name);
   if (globals.json) return PrintJson(ToJson(worker));
   if (resume) {
     PrintWrapped(ResumedText(worker));
   } else {
-    PrintWrapped(worker.leases == 0
+    PrintWrapped(worker.leases() == 0
                      ? absl::StrCat(name, " gets no more work")
-                     : absl::StrCat(name, " finishes its work, ", Counted(worker.leases, "lease"),
+                     : absl::StrCat(name, " finishes its work, ", Counted(worker.leases(), "lease"),
                                     ", and gets no more"));
   }
   return absl::OkStatus();

@@ -66,10 +66,10 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
     if (absl::Now() >= deadline) return absl::DeadlineExceededError("there was no time left");
     progress.Show(absl::StrCat("building a schedule for task ", kernels.size() + 1, " of ",
                                tasks.size(), ", ", task.title));
-    HONE_ASSIGN_OR_RETURN(const client::DraftedSchedule drafted,
+    HONE_ASSIGN_OR_RETURN(const v1::DraftedSchedule drafted,
                           session.connection().DraftSchedule(task.text, target, tolerance));
     HONE_ASSIGN_OR_RETURN(const record::Artifact artifact,
-                          client::BuildKernel(drafted.trace, drafted.target));
+                          client::BuildKernel(drafted.trace(), drafted.target()));
     HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), network::LoadKernel(artifact));
     return absl::OkStatus();
   };

@@ -6,26 +6,17 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/output/message_json.h"
 #include "client/cli/output/network_output.h"
 #include "client/cli/output/progress.h"
 #include "client/cli/output/signals.h"
 #include "common/record/processes.h"
+#include "common/record/proto_convert.h"
 
 namespace hone::cli {
 namespace {
 
 constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
-
-Json EnvironmentJson(const record::Environment& environment) {
-  return {{"cpu", environment.cpu},
-          {"isa", environment.isa},
-          {"cores", environment.cores},
-          {"os", environment.os},
-          {"governor", environment.governor},
-          {"compiler", environment.compiler},
-          {"codegen_version", environment.codegen_version},
-          {"hone_version", environment.hone_version}};
-}
 
 }  // namespace
 
@@ -62,54 +53,49 @@ Json ToJson(const record::Record& record) {
       {"is_default", record.is_default},
       {"quarantined", record.quarantined},
       {"quarantine_reason", record.quarantine_reason},
-      {"machine",
-       {{"frequency_mhz", result.machine.frequency_mhz},
-        {"temperature_c", result.machine.temperature_c},
-        {"load", result.machine.load},
-        {"steal", result.machine.steal},
-        {"remeasured", result.machine.remeasured}}},
-      {"environment", EnvironmentJson(record.environment)},
+      {"machine", FieldsJson(record::ToProto(result.machine))},
+      {"environment", FieldsJson(record::ToProto(record.environment))},
   };
 }
 
-Json ToJson(const client::Worker& worker) {
-  return {
-      {"worker", worker.id},
-      {"host", worker.host},
-      {"target", worker.target},
-      {"connected", worker.connected},
-      {"can_build", worker.can_build},
-      {"can_run", worker.can_run},
-      {"leases", worker.leases},
-      {"peak_gflops", worker.peak_gflops},
-      {"peak_gflops_one_core", worker.peak_gflops_one_core},
-      {"read_gbps", worker.read_gbps},
-      {"last_seen_unix_ms", worker.last_seen_unix_ms},
-      {"last_error", worker.last_error},
-      {"draining", worker.draining},
-      {"stopping", worker.stopping},
-      {"silent", worker.silent},
-      {"flagged", worker.flagged},
-      {"memory_bytes", worker.memory_bytes},
-      {"accelerator", worker.accelerator},
-      {"environment", EnvironmentJson(worker.facts)},
-  };
+Json ToJson(const v1::WorkerInfo& worker) {
+  Json json = FieldsJson(worker, {{"id", "worker"},
+                                  "host",
+                                  "target",
+                                  "connected",
+                                  "can_build",
+                                  "can_run",
+                                  "leases",
+                                  "peak_gflops",
+                                  "peak_gflops_one_core",
+                                  "read_gbps",
+                                  "last_seen_unix_ms",
+                                  "last_error",
+                                  "draining",
+                                  "stopping",
+                                  "silent",
+                                  "flagged",
+                                  "memory_bytes",
+                                  "accelerator"});
+  json["environment"] = FieldsJson(worker.facts());
+  return json;
 }
 
-Json ToJson(const client::StoredModel& model) {
-  Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+Json ToJson(const v1::StoredModel& model) {
+  Json metrics = Json::parse(model.metrics(), nullptr, /*allow_exceptions=*/false);
   if (metrics.is_discarded()) metrics = nullptr;
-  return {{"stored_model", model.id},
-          {"model", model.name},
-          {"feature_set", model.feature_set},
-          {"target", model.target},
-          {"operator", model.op},
-          {"version", model.version},
-          {"record_count", model.records},
-          {"workload_count", model.workloads},
-          {"created_unix_ms", model.created_unix_ms},
-          {"bytes", model.size_bytes},
-          {"metrics", std::move(metrics)}};
+  Json json = FieldsJson(model, {{"id", "stored_model"},
+                                 {"name", "model"},
+                                 "feature_set",
+                                 "target",
+                                 "operator",
+                                 "version",
+                                 {"records", "record_count"},
+                                 {"workloads", "workload_count"},
+                                 "created_unix_ms",
+                                 {"size_bytes", "bytes"}});
+  json["metrics"] = std::move(metrics);
+  return json;
 }
 
 Json LatencyJson(const std::optional<client::Best>& best) {

@@ -20,11 +20,11 @@ using Json = nlohmann::ordered_json;
 // "latency_ns" is corrected for the speed of the machine, as everywhere (client::LatencyNs).
 // "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
-Json ToJson(const client::Worker& worker);
+Json ToJson(const v1::WorkerInfo& worker);
 // What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
 // best of the job's own candidates; see TuneJson.
 Json ToJson(const client::Job& job);
-Json ToJson(const client::StoredModel& model);
+Json ToJson(const v1::StoredModel& model);
 // Who pinned a best, and when; null if it is not pinned.
 Json PinnedJson(const client::Best& best);
 // latency_ns and gflops; null if there is no best.
@@ -47,10 +47,10 @@ Json BestJson(const client::Best& best);
 // A pinned best: what `hone pin --json` prints, and an element of its list.
 Json PinJson(const client::Best& best);
 
-template <typename T>
-Json ListJson(const std::vector<T>& items) {
+template <typename List>
+Json ListJson(const List& items) {
   Json list = Json::array();
-  for (const T& item : items) list.push_back(ToJson(item));
+  for (const auto& item : items) list.push_back(ToJson(item));
   return list;
 }
 

@@ -92,9 +92,9 @@ struct Measured {
 };
 
 absl::StatusOr<Measured> ReadMeasured(const KnownBest& known) {
-  client::RecordFilter filter;
-  filter.workload_digest = known.best.record.workload_digest;
-  filter.target = known.best.record.target;
+  v1::ListRecordsRequest filter;
+  filter.set_workload_digest(known.best.record.workload_digest);
+  filter.set_target(known.best.record.target);
   Measured measured{.best = known.best.record};
   HONE_ASSIGN_OR_RETURN(measured.records,
                         known.session->connection().ListRecords(filter, /*limit=*/0));
@@ -117,7 +117,8 @@ absl::StatusOr<Measured> MeasureOn(const std::string& inputs, const KnownBest& k
     spec.workload = known.best.workload;
     spec.target = known.best.record.target;
     spec.tolerance = known.best.record.tolerance;
-    spec.max_trials = spec.revalidate = kCandidates;
+    spec.max_trials = kCandidates;
+    spec.revalidate = kCandidates;
     spec.unpublished = true;
     HONE_ASSIGN_OR_RETURN(spec.inputs_digest, known.session->connection().UploadInputs(inputs));
     HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(*known.session, spec));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
@@ -14,6 +15,7 @@
 #include "client/cli/records/known_best.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
+#include "common/record/proto_convert.h"
 
 namespace hone::cli {
 namespace {
@@ -26,7 +28,7 @@ const client::Best* PinOf(const record::Record& record, const std::vector<client
   return pin == pins.end() ? nullptr : &*pin;
 }
 
-Json BestsJson(const std::vector<record::Record>& bests, const std::vector<client::Best>& pins) {
+Json BestsJson(absl::Span<const record::Record> bests, const std::vector<client::Best>& pins) {
   Json list = Json::array();
   for (const record::Record& best : bests) {
     const client::Best* const pin = PinOf(best, pins);
@@ -41,22 +43,26 @@ absl::Status Forget(const Globals& globals, const BestWords& words) {
   HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, words));
   HONE_ASSIGN_OR_RETURN(const std::vector<client::Best> pins,
                         named.session->connection().ListPins());
-  const absl::StatusOr<client::Forgotten> forgotten =
+  const absl::StatusOr<v1::ForgetRecordsResponse> forgotten =
       named.session->connection().ForgetRecords(named.task);
   if (absl::IsNotFound(forgotten.status())) {
     return NothingKnownError(absl::StrCat("nothing is known of ", named.Title()));
   }
   HONE_RETURN_IF_ERROR(forgotten.status());
+  std::vector<record::Record> bests;  // the published bests that were withdrawn
+  for (const v1::Record& message : forgotten->bests()) {
+    HONE_ASSIGN_OR_RETURN(bests.emplace_back(), record::FromProto(message));
+  }
   if (globals.json) {
     return PrintJson({{"workload", named.argument.text},
                       {"target", named.task.target},
                       {"tolerance", named.task.tolerance},
-                      {"record_count", forgotten->records},
-                      {"bests", BestsJson(forgotten->bests, pins)}});
+                      {"record_count", forgotten->records()},
+                      {"bests", BestsJson(bests, pins)}});
   }
   PrintWrapped(
-      absl::StrCat("forgot ", Counted(forgotten->records, "record"), " of ", named.Title()));
-  for (const record::Record& best : forgotten->bests) {
+      absl::StrCat("forgot ", Counted(forgotten->records(), "record"), " of ", named.Title()));
+  for (const record::Record& best : bests) {
     const client::Best* const pin = PinOf(best, pins);
     PrintWrapped(absl::StrCat("no longer the best: record ", best.id, ", ",
                               FormatLatency(record::SteadyLatencyNs(best.result)), ", measured ",
@@ -65,7 +71,7 @@ absl::Status Forget(const Globals& globals, const BestWords& words) {
       PrintWrapped(absl::StrCat("it was ", PinText(*pin), "; the pin is removed"));
     }
   }
-  if (forgotten->bests.empty()) absl::PrintF("none of them was a published best\n");
+  if (bests.empty()) absl::PrintF("none of them was a published best\n");
   return absl::OkStatus();
 }
 

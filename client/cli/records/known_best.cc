@@ -29,11 +29,11 @@ constexpr int kMostLookedUp = 100;
 // does not answer.
 std::vector<record::Record> NewestOf(Session& session, const std::string& target, double tolerance,
                                      const WorkloadArgument& argument) {
-  client::RecordFilter filter;
-  filter.workload_digest = argument.workload.StructuralDigest().ToHex();
-  filter.target = target;
-  filter.outcome = "ok";
-  filter.newest_first = true;
+  v1::ListRecordsRequest filter;
+  filter.set_workload_digest(argument.workload.StructuralDigest().ToHex());
+  filter.set_target(target);
+  filter.set_outcome("ok");
+  filter.set_newest_first(true);
   absl::StatusOr<std::vector<record::Record>> measured =
       session.connection().ListRecords(filter, kNewest);
   if (!measured.ok()) return {};
@@ -161,11 +161,11 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument) {
   if (session.private_server() != nullptr && !session.IsHere(target)) return "";
-  client::RecordFilter filter;
-  filter.target = target;
-  filter.unpublished_best = true;
+  v1::ListRecordsRequest filter;
+  filter.set_target(target);
+  filter.set_unpublished_best(true);
   if (argument != nullptr) {
-    filter.workload_digest = argument->workload.StructuralDigest().ToHex();
+    filter.set_workload_digest(argument->workload.StructuralDigest().ToHex());
   }
   const absl::StatusOr<std::vector<record::Record>> imported =
       session.connection().ListRecords(filter, /*limit=*/1);

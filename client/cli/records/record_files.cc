@@ -15,6 +15,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/json_output.h"
+#include "client/cli/output/message_json.h"
 #include "client/cli/output/signals.h"
 #include "client/cli/records/record_selection.h"
 #include "client/cli/shell_word.h"
@@ -53,7 +54,7 @@ int64_t RecordsOf(absl::string_view last_line) {
 
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
   HONE_RETURN_IF_ERROR(CheckNoFile(options.which));
-  HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
+  HONE_ASSIGN_OR_RETURN(v1::ListRecordsRequest filter, ReadSelection(options.which));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   const bool to_stdout = options.output.empty();
@@ -108,7 +109,7 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
   });
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   bool was_read = true;
-  const absl::StatusOr<client::ImportCounts> counts =
+  const absl::StatusOr<v1::ImportRecordsResponse> counts =
       session->connection().ImportRecords([&]() -> absl::StatusOr<std::string> {
         std::string piece(kPiece, '\0');
         piece.resize(std::fread(piece.data(), 1, piece.size(), file));
@@ -121,9 +122,9 @@ absl::Status ImportRecords(const Globals& globals, const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", counts.status().message()));
   }
   HONE_RETURN_IF_ERROR(counts.status());
-  if (globals.json) return PrintJson({{"added", counts->added}, {"known", counts->known}});
-  absl::PrintF("%s added, %d already in the store\n", Counted(counts->added, "record"),
-               counts->known);
+  if (globals.json) return PrintJson(FieldsJson(*counts));
+  absl::PrintF("%s added, %d already in the store\n", Counted(counts->added(), "record"),
+               counts->known());
   return absl::OkStatus();
 }
 

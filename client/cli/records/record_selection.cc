@@ -36,11 +36,11 @@ void AddSelection(Command& command, RecordSelection& selection) {
                   {Excludes("--quarantined")});
 }
 
-absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection) {
-  client::RecordFilter filter;
-  filter.op = selection.op;
-  filter.job = selection.job;
-  filter.best_only = selection.best;
+absl::StatusOr<v1::ListRecordsRequest> ReadSelection(const RecordSelection& selection) {
+  v1::ListRecordsRequest filter;
+  filter.set_operator_(selection.op);
+  filter.set_job_id(selection.job);
+  filter.set_best_only(selection.best);
   if (!selection.outcome.empty()) {
     if (const auto known = record::OutcomeFromName(selection.outcome); !known.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -49,27 +49,29 @@ absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& select
             absl::StrAppend(out, record::OutcomeName(each));
           })));
     }
-    filter.outcome = selection.outcome;
+    filter.set_outcome(selection.outcome);
   }
-  if (selection.quarantined) filter.quarantined = client::Quarantined::kOnly;
-  if (selection.not_quarantined) filter.quarantined = client::Quarantined::kNone;
+  if (selection.quarantined) filter.set_quarantine(v1::QUARANTINE_ONLY);
+  if (selection.not_quarantined) filter.set_quarantine(v1::QUARANTINE_NONE);
   if (!selection.words.empty()) {
     HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(selection.words));
-    filter.workload_digest = argument.workload.StructuralDigest().ToHex();
+    filter.set_workload_digest(argument.workload.StructuralDigest().ToHex());
   }
   if (!selection.since.empty()) {
-    HONE_ASSIGN_OR_RETURN(filter.since_unix_ms, Ago(selection.since));
+    HONE_ASSIGN_OR_RETURN(const int64_t since, Ago(selection.since));
+    filter.set_since_unix_ms(since);
   }
   if (!selection.until.empty()) {
-    HONE_ASSIGN_OR_RETURN(filter.until_unix_ms, Ago(selection.until));
+    HONE_ASSIGN_OR_RETURN(const int64_t until, Ago(selection.until));
+    filter.set_until_unix_ms(until);
   }
   return filter;
 }
 
-absl::Status CompleteSelection(Session& session, client::RecordFilter& filter) {
-  HONE_ASSIGN_OR_RETURN(filter.target, session.GivenTargetKey());
-  if (filter.job.empty()) return absl::OkStatus();
-  return session.connection().GetJob(filter.job).status();  // NotFound if it does not exist
+absl::Status CompleteSelection(Session& session, v1::ListRecordsRequest& filter) {
+  HONE_ASSIGN_OR_RETURN(*filter.mutable_target(), session.GivenTargetKey());
+  if (filter.job_id().empty()) return absl::OkStatus();
+  return session.connection().GetJob(filter.job_id()).status();  // NotFound if it does not exist
 }
 
 }  // namespace hone::cli

@@ -26,9 +26,9 @@ struct RecordSelection {
 
 void AddSelection(Command& command, RecordSelection& selection);
 // Converts the options. InvalidArgument: a workload, an age or an outcome is malformed.
-absl::StatusOr<client::RecordFilter> ReadSelection(const RecordSelection& selection);
+absl::StatusOr<v1::ListRecordsRequest> ReadSelection(const RecordSelection& selection);
 // Adds the target, and checks that the job exists. NotFound: there is no such job.
-absl::Status CompleteSelection(Session& session, client::RecordFilter& filter);
+absl::Status CompleteSelection(Session& session, v1::ListRecordsRequest& filter);
 
 }  // namespace hone::cli
 

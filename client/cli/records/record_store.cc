@@ -10,6 +10,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
+#include "client/cli/output/message_json.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/session.h"
 #include "common/base/counted.h"
@@ -28,45 +29,43 @@ absl::Status BackupStore(const Globals& globals, std::string path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   // A private server runs on this machine, but with another working directory.
   if (session->private_server() != nullptr) path = std::filesystem::absolute(path).string();
-  const absl::StatusOr<client::StoreBackup> made = session->connection().BackupStore(path);
+  const absl::StatusOr<v1::BackupStoreResponse> made = session->connection().BackupStore(path);
   // A file that cannot be written is a failure in every command.
   if (absl::IsNotFound(made.status())) return WithExitCode(made.status(), kExitFailed);
   HONE_RETURN_IF_ERROR(made.status());
-  const client::StoreBackup& backup = *made;
+  const v1::BackupStoreResponse& backup = *made;
   if (globals.json) {
     return PrintJson(
-        {{"path", path}, {"bytes", backup.size_bytes}, {"record_count", backup.records}});
+        {{"path", path}, {"bytes", backup.size_bytes()}, {"record_count", backup.records()}});
   }
-  PrintWrapped(absl::StrCat(Counted(backup.records, "record"), " in ", path, ", ",
-                            FormatBytes(backup.size_bytes), "; checked"));
+  PrintWrapped(absl::StrCat(Counted(backup.records(), "record"), " in ", path, ", ",
+                            FormatBytes(backup.size_bytes()), "; checked"));
   return absl::OkStatus();
 }
 
 absl::Status CompactStore(const Globals& globals, const CompactOptions& options) {
-  client::Retention retention{.keep_best = options.keep_best, .dry_run = options.dry_run};
+  v1::CompactStoreRequest retention;
+  retention.set_keep_best(options.keep_best);
+  retention.set_dry_run(options.dry_run);
   if (!options.keep.empty()) {
     HONE_ASSIGN_OR_RETURN(const absl::Duration age, ParseDuration(options.keep));
-    retention.keep_unix_ms = absl::ToUnixMillis(absl::Now() - age);
+    retention.set_keep_unix_ms(absl::ToUnixMillis(absl::Now() - age));
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Compaction done,
+  HONE_ASSIGN_OR_RETURN(const v1::CompactStoreResponse done,
                         session->connection().CompactStore(retention));
   if (globals.json) {
-    return PrintJson({{"dry_run", options.dry_run},
-                      {"records_removed", done.records_removed},
-                      {"jobs_removed", done.jobs_removed},
-                      {"texts_removed", done.texts_removed},
-                      {"artifacts_removed", done.artifacts_removed},
-                      {"bytes_before", done.bytes_before},
-                      {"bytes_after", done.bytes_after}});
+    Json json = {{"dry_run", options.dry_run}};
+    json.update(FieldsJson(done));
+    return PrintJson(std::move(json));
   }
   PrintWrapped(absl::StrCat(
-      options.dry_run ? "would remove " : "removed ", Counted(done.records_removed, "record"), ", ",
-      Counted(done.jobs_removed, "job"), ", ", Counted(done.texts_removed, "text"), " and ",
-      Counted(done.artifacts_removed, "artifact"), "; the store ",
-      options.dry_run ? absl::StrCat("has ", FormatBytes(done.bytes_before))
-                      : absl::StrCat("had ", FormatBytes(done.bytes_before), ", and now has ",
-                                     FormatBytes(done.bytes_after))));
+      options.dry_run ? "would remove " : "removed ", Counted(done.records_removed(), "record"),
+      ", ", Counted(done.jobs_removed(), "job"), ", ", Counted(done.texts_removed(), "text"),
+      " and ", Counted(done.artifacts_removed(), "artifact"), "; the store ",
+      options.dry_run ? absl::StrCat("has ", FormatBytes(done.bytes_before()))
+                      : absl::StrCat("had ", FormatBytes(done.bytes_before()), ", and now has ",
+                                     FormatBytes(done.bytes_after()))));
   return absl::OkStatus();
 }
 

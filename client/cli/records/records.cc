@@ -110,7 +110,7 @@ void PrintCsvLine(const record::Record& record) {
 }
 
 // Prints one page at a time, because millions of records may not fit into memory.
-absl::Status PrintCsv(client::Connection& connection, const client::RecordFilter& filter,
+absl::Status PrintCsv(client::Connection& connection, const v1::ListRecordsRequest& filter,
                       int limit) {
   absl::PrintF(
       "record,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,"
@@ -133,12 +133,12 @@ absl::Status QueryRecords(const Globals& globals, const RecordsOptions& options)
   if (options.csv && globals.json) {
     return absl::InvalidArgumentError("--csv and --json cannot be used together");
   }
-  HONE_ASSIGN_OR_RETURN(client::RecordFilter filter, ReadSelection(options.which));
+  HONE_ASSIGN_OR_RETURN(v1::ListRecordsRequest filter, ReadSelection(options.which));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_RETURN_IF_ERROR(CompleteSelection(*session, filter));
   client::Connection& connection = session->connection();
   if (options.csv) return PrintCsv(connection, filter, options.limit);
-  filter.newest_first = true;
+  filter.set_newest_first(true);
   // Ask for one more record than is printed, to find out whether there are more.
   HONE_ASSIGN_OR_RETURN(std::vector<record::Record> records,
                         connection.ListRecords(filter, options.limit == 0 ? 0 : options.limit + 1));

@@ -21,6 +21,7 @@
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
+#include "common/record/proto_convert.h"
 
 namespace hone::cli {
 namespace {
@@ -42,10 +43,10 @@ struct Revalidated {
 // The current environment of the target's workers.
 absl::StatusOr<record::Environment> EnvironmentToday(client::Connection& connection,
                                                      const std::string& target) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers, connection.ListWorkers());
-  for (const client::Worker& worker : workers) {
-    if (!worker.connected || !worker.can_run || worker.target != target) continue;
-    if (worker.facts.codegen_version > 0) return worker.facts;
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers, connection.ListWorkers());
+  for (const v1::WorkerInfo& worker : workers) {
+    if (!worker.connected() || !worker.can_run() || worker.target() != target) continue;
+    if (worker.facts().codegen_version() > 0) return record::FromProto(worker.facts());
     return absl::FailedPreconditionError(absl::StrCat("no connected worker builds for ", target,
                                                       "; start hone-worker on a machine with "
                                                       "hone-builder"));
@@ -68,15 +69,15 @@ bool IsDue(const RevalidateOptions& options, const record::Record& best,
 absl::StatusOr<std::string> TargetOf(Session& session) {
   HONE_ASSIGN_OR_RETURN(std::string target, session.TargetForTuning());
   if (target != "native") return target;
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Worker> workers,
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers,
                         session.connection().ListWorkers());
-  for (const client::Worker& worker : workers) {
-    if (!worker.can_run) continue;
-    if (target != "native" && target != worker.target) {
+  for (const v1::WorkerInfo& worker : workers) {
+    if (!worker.can_run()) continue;
+    if (target != "native" && target != worker.target()) {
       return absl::InvalidArgumentError(
           "the server has workers of several targets; name one with --target");
     }
-    target = worker.target;
+    target = worker.target();
   }
   return target;
 }
@@ -89,16 +90,16 @@ absl::StatusOr<std::vector<record::Record>> FindDue(
   HONE_ASSIGN_OR_RETURN(const std::string target, TargetOf(session));
   HONE_ASSIGN_OR_RETURN(const record::Environment today,
                         EnvironmentToday(session.connection(), target));
-  client::RecordFilter filter;
-  filter.target = target;
-  filter.best_only = true;
+  v1::ListRecordsRequest filter;
+  filter.set_target(target);
+  filter.set_best_only(true);
   if (argument.has_value()) {
-    filter.workload_digest = argument->workload.StructuralDigest().ToHex();
+    filter.set_workload_digest(argument->workload.StructuralDigest().ToHex());
   }
   HONE_ASSIGN_OR_RETURN(std::vector<record::Record> due,
                         session.connection().ListRecords(filter, /*limit=*/0));
-  filter.best_only = false;
-  filter.unpublished_best = true;
+  filter.set_best_only(false);
+  filter.set_unpublished_best(true);
   HONE_ASSIGN_OR_RETURN(std::vector<record::Record> unpublished,
                         session.connection().ListRecords(filter, /*limit=*/0));
   if (due.empty() && unpublished.empty()) {

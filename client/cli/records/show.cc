@@ -120,12 +120,12 @@ absl::StatusOr<Shown> Draft(const Globals& globals, const ShowOptions& options,
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetText());
   HONE_ASSIGN_OR_RETURN(
-      const client::DraftedSchedule drafted,
+      const v1::DraftedSchedule drafted,
       session->connection().DraftSchedule(argument.text, target, options.words.tolerance));
   HONE_ASSIGN_OR_RETURN(const AppliedTrace applied,
-                        ApplyTrace("the draft", drafted.trace, /*seed=*/0));
-  Shown shown{.program = applied.program.ToText(), .trace = drafted.trace};
-  if (options.code) HONE_RETURN_IF_ERROR(AddCode(drafted.target, shown));
+                        ApplyTrace("the draft", drafted.trace(), /*seed=*/0));
+  Shown shown{.program = applied.program.ToText(), .trace = drafted.trace()};
+  if (options.code) HONE_RETURN_IF_ERROR(AddCode(drafted.target(), shown));
   return shown;
 }
 

@@ -41,28 +41,27 @@ absl::StatusOr<std::string> ReadCandidate(const std::string& path) {
   return text;
 }
 
-void Print(const client::FeatureTable& features, bool all) {
+void Print(const v1::FeatureTable& features, bool all) {
   std::vector<Column> columns = {Left("column")};
-  for (size_t r = 0; r < features.rows.size(); ++r)
-    columns.push_back(Right(absl::StrCat("row ", r)));
+  for (int r = 0; r < features.rows_size(); ++r) columns.push_back(Right(absl::StrCat("row ", r)));
   Table table(columns);
   int hidden = 0;
-  for (size_t c = 0; c < features.columns.size(); ++c) {
-    const bool zero = std::all_of(features.rows.begin(), features.rows.end(),
-                                  [&](const std::vector<float>& row) { return row[c] == 0; });
+  for (int c = 0; c < features.columns_size(); ++c) {
+    const bool zero = std::all_of(features.rows().begin(), features.rows().end(),
+                                  [&](const v1::FeatureRow& row) { return row.values(c) == 0; });
     if (zero && !all) {
       ++hidden;
       continue;
     }
-    std::vector<std::string> cells = {features.columns[c]};
-    for (const std::vector<float>& row : features.rows) {
-      cells.push_back(absl::StrFormat("%.6g", row[c]));
+    std::vector<std::string> cells = {features.columns(c)};
+    for (const v1::FeatureRow& row : features.rows()) {
+      cells.push_back(absl::StrFormat("%.6g", row.values(c)));
     }
     table.AddRow(std::move(cells));
   }
-  PrintWrapped(absl::StrCat(features.feature_set, " for ", features.target, ": ",
-                            Counted(static_cast<int64_t>(features.columns.size()), "column"), ", ",
-                            Counted(static_cast<int64_t>(features.rows.size()), "row")));
+  PrintWrapped(absl::StrCat(features.feature_set(), " for ", features.target(), ": ",
+                            Counted(features.columns_size(), "column"), ", ",
+                            Counted(features.rows_size(), "row")));
   absl::PrintF("\n");
   table.Print();
   if (hidden > 0) {
@@ -76,13 +75,15 @@ absl::Status ShowFeatures(const Globals& globals, const FeaturesOptions& options
   HONE_ASSIGN_OR_RETURN(const std::string text, ReadCandidate(options.file));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetText());
-  HONE_ASSIGN_OR_RETURN(const client::FeatureTable features,
+  HONE_ASSIGN_OR_RETURN(const v1::FeatureTable features,
                         session->connection().DescribeFeatures(text, target, options.set));
   if (globals.json) {
-    return PrintJson({{"feature_set", features.feature_set},
-                      {"target", features.target},
-                      {"columns", features.columns},
-                      {"rows", features.rows}});
+    Json rows = Json::array();
+    for (const v1::FeatureRow& row : features.rows()) rows.push_back(row.values());
+    return PrintJson({{"feature_set", features.feature_set()},
+                      {"target", features.target()},
+                      {"columns", features.columns()},
+                      {"rows", std::move(rows)}});
   }
   Print(features, options.all);
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
+#include "client/cli/output/message_json.h"
 #include "client/cli/output/table.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
@@ -39,25 +40,24 @@ std::string Cell(double value, int digits = 3) {
   return std::isnan(value) ? "-" : absl::StrFormat("%.*f", digits, value);
 }
 
-// JSON has no NaN.
-Json Number(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
-
 // One metric of a stored model; "-" if the model does not have it.
-std::string Metric(const client::StoredModel& model, const char* name) {
-  const Json metrics = Json::parse(model.metrics, nullptr, /*allow_exceptions=*/false);
+std::string Metric(const v1::StoredModel& model, const char* name) {
+  const Json metrics = Json::parse(model.metrics(), nullptr, /*allow_exceptions=*/false);
   if (!metrics.is_object() || !metrics.contains(name) || !metrics[name].is_number()) return "-";
   return Cell(metrics[name].get<double>());
 }
 
-Table StoredTable(const std::vector<client::StoredModel>& models) {
+template <typename List>
+Table StoredTable(const List& models) {
   Table table({Right("id"), Left("model"), Left("features"), Left("target"), Left("operator"),
                Right("records"), Right("workloads"), Right("top-1"), Right("pairs"), Right("size"),
                Left("when")});
-  for (const client::StoredModel& model : models) {
-    table.AddRow({absl::StrCat(model.id), model.name, model.feature_set, model.target,
-                  model.op.empty() ? "all" : model.op, absl::StrCat(model.records),
-                  absl::StrCat(model.workloads), Metric(model, "top1"), Metric(model, "pairwise"),
-                  FormatBytes(model.size_bytes), FormatTime(model.created_unix_ms)});
+  for (const v1::StoredModel& model : models) {
+    table.AddRow({absl::StrCat(model.id()), model.name(), model.feature_set(), model.target(),
+                  model.operator_().empty() ? "all" : model.operator_(),
+                  absl::StrCat(model.records()), absl::StrCat(model.workloads()),
+                  Metric(model, "top1"), Metric(model, "pairwise"), FormatBytes(model.size_bytes()),
+                  FormatTime(model.created_unix_ms())});
   }
   return table;
 }
@@ -65,28 +65,27 @@ Table StoredTable(const std::vector<client::StoredModel>& models) {
 absl::Status ListModels(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(const client::ModelList list, session->connection().ListModels(target));
+  HONE_ASSIGN_OR_RETURN(const v1::ListModelsResponse list,
+                        session->connection().ListModels(target));
   if (globals.json) {
     Json kinds = Json::array();
-    for (const client::ModelKind& kind : list.kinds) {
-      kinds.push_back({{"model", kind.name},
-                       {"feature_set", kind.feature_set},
-                       {"any_features", kind.any_features},
-                       {"has_spread", kind.has_spread},
-                       {"available", kind.missing.empty()},
-                       {"missing", kind.missing}});
+    for (const v1::ModelKind& kind : list.kinds()) {
+      Json& json = kinds.emplace_back(
+          FieldsJson(kind, {{"name", "model"}, "feature_set", "any_features", "has_spread"}));
+      json["available"] = kind.missing().empty();
+      json["missing"] = kind.missing();
     }
-    return PrintJson({{"kinds", std::move(kinds)}, {"models", ListJson(list.models)}});
+    return PrintJson({{"kinds", std::move(kinds)}, {"models", ListJson(list.models())}});
   }
   Table table({Left("model"), Left("features"), Left("other features"), Left("spread"), Text("")});
-  for (const client::ModelKind& kind : list.kinds) {
-    table.AddRow({kind.name, kind.feature_set.empty() ? "-" : kind.feature_set,
-                  kind.any_features ? "yes" : "no", kind.has_spread ? "yes" : "no",
-                  kind.missing.empty() ? "" : absl::StrCat("unavailable: ", kind.missing)});
+  for (const v1::ModelKind& kind : list.kinds()) {
+    table.AddRow({kind.name(), kind.feature_set().empty() ? "-" : kind.feature_set(),
+                  kind.any_features() ? "yes" : "no", kind.has_spread() ? "yes" : "no",
+                  kind.missing().empty() ? "" : absl::StrCat("unavailable: ", kind.missing())});
   }
   table.Print();
   absl::PrintF("\n");
-  StoredTable(list.models)
+  StoredTable(list.models())
       .Print(FromServer(
           "no trained models in the store; hone models train makes one from its records"));
   return absl::OkStatus();
@@ -98,17 +97,19 @@ absl::Status NothingKnownIfNotFound(const absl::Status& status) {
 }
 
 absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
-  client::TrainingRequest request{
-      .op = options.op, .records = options.records, .seed = options.seed};
-  request.model = {options.model, options.feature_set};
+  v1::TrainModelRequest request;
+  request.set_operator_(options.op);
+  request.set_max_records(options.records);
+  request.set_seed(options.seed);
+  request.mutable_model()->set_name(options.model);
+  request.mutable_model()->set_feature_set(options.feature_set);
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
-  const absl::StatusOr<client::StoredModel> model =
-      session->connection().TrainModel(request, limit);
+  HONE_ASSIGN_OR_RETURN(*request.mutable_target(), session->GivenTargetKey());
+  const absl::StatusOr<v1::StoredModel> model = session->connection().TrainModel(request, limit);
   HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(model.status()));
   if (globals.json) return PrintJson(ToJson(*model));
-  StoredTable({*model}).Print();
+  StoredTable(std::vector<v1::StoredModel>{*model}).Print();
   return absl::OkStatus();
 }
 
@@ -121,13 +122,13 @@ absl::StatusOr<std::string> HeldOut(const std::string& words) {
   return argument.workload.StructuralDigest().ToHex();
 }
 
-void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
-  absl::PrintF("%s of %s on %s", Counted(evaluation.candidates, "candidate"),
-               Counted(evaluation.workloads, "workload"), evaluation.target);
-  if (evaluation.left_out > 0) {
-    absl::PrintF("; %s left out:", Counted(evaluation.left_out, "measurement"));
-    for (const auto& [reason, count] : evaluation.left_out_because) {
-      absl::PrintF("\n  %d %s", count, reason);
+void PrintEvaluation(const v1::EvaluateModelsResponse& evaluation, int k) {
+  absl::PrintF("%s of %s on %s", Counted(evaluation.candidates(), "candidate"),
+               Counted(evaluation.workloads(), "workload"), evaluation.target());
+  if (evaluation.left_out() > 0) {
+    absl::PrintF("; %s left out:", Counted(evaluation.left_out(), "measurement"));
+    for (const v1::LeftOut& why : evaluation.left_out_because()) {
+      absl::PrintF("\n  %d %s", why.count(), why.reason());
     }
   }
   absl::PrintF("\n\n");
@@ -135,40 +136,43 @@ void PrintEvaluation(const client::ModelEvaluation& evaluation, int k) {
                Right("asked"), Right("top-1"), Right("top-5"), Right(absl::StrCat("peak@", k)),
                Right("pairs"), Right(absl::StrCat("recall@", k)), Right("RMSE"),
                Right("calibration"), Right("in spread"), Right("us each"), Right("train ms")});
-  for (const client::ModelScore& score : evaluation.scores) {
-    table.AddRow({score.model, score.feature_set.empty() ? "-" : score.feature_set,
-                  score.held_out == "tasks"
-                      ? Counted(score.tasks, "task")
-                      : absl::StrCat("trials of ", Counted(score.tasks, "task")),
-                  absl::StrCat(score.trained_on), absl::StrCat(score.evaluated_on),
-                  Cell(score.top1), Cell(score.top5), Cell(score.peak), Cell(score.pairwise),
-                  Cell(score.recall), Cell(score.rmse), Cell(score.calibration_error),
-                  Cell(score.coverage1), Cell(score.predict_us, 2), Cell(score.train_ms, 1)});
+  for (const v1::ModelScore& score : evaluation.scores()) {
+    table.AddRow(
+        {score.model(), score.feature_set().empty() ? "-" : score.feature_set(),
+         score.held_out() == "tasks" ? Counted(score.tasks(), "task")
+                                     : absl::StrCat("trials of ", Counted(score.tasks(), "task")),
+         absl::StrCat(score.trained_on()), absl::StrCat(score.evaluated_on()), Cell(score.top1()),
+         Cell(score.top5()), Cell(score.peak()), Cell(score.pairwise()), Cell(score.recall()),
+         Cell(score.rmse()), Cell(score.calibration_error()), Cell(score.coverage1()),
+         Cell(score.predict_us(), 2), Cell(score.train_ms(), 1)});
   }
   table.Print();
 }
 
 absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options) {
-  client::EvaluationRequest request{.op = options.op,
-                                    .held_out_trials = options.held_out_trials,
-                                    .records = options.records,
-                                    .seed = options.seed,
-                                    .k = options.k};
+  v1::EvaluateModelsRequest request;
+  request.set_operator_(options.op);
+  request.set_held_out_trials(options.held_out_trials);
+  request.set_max_records(options.records);
+  request.set_seed(options.seed);
+  request.set_k(options.k);
   for (const std::string& name : options.models) {
-    request.models.push_back({name, options.feature_set});
+    v1::ModelChoice& choice = *request.add_models();
+    choice.set_name(name);
+    choice.set_feature_set(options.feature_set);
   }
-  if (request.models.empty() && !options.feature_set.empty()) {
+  if (request.models().empty() && !options.feature_set.empty()) {
     return absl::InvalidArgumentError(
         "--feature-set needs --model, because some models support only their own feature set");
   }
   for (const std::string& words : options.held_out) {
     HONE_ASSIGN_OR_RETURN(std::string word, HeldOut(words));
-    request.held_out.push_back(std::move(word));
+    request.add_held_out(std::move(word));
   }
   HONE_ASSIGN_OR_RETURN(const absl::Duration limit, ParseDuration(options.time));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(request.target, session->GivenTargetKey());
-  const absl::StatusOr<client::ModelEvaluation> evaluation =
+  HONE_ASSIGN_OR_RETURN(*request.mutable_target(), session->GivenTargetKey());
+  const absl::StatusOr<v1::EvaluateModelsResponse> evaluation =
       session->connection().EvaluateModels(request, limit);
   HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(evaluation.status()));
   if (!globals.json) {
@@ -176,33 +180,33 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
     return absl::OkStatus();
   }
   Json scores = Json::array();
-  for (const client::ModelScore& score : evaluation->scores) {
-    scores.push_back({{"model", score.model},
-                      {"feature_set", score.feature_set},
-                      {"held_out", score.held_out},
-                      {"trained_on", score.trained_on},
-                      {"evaluated_on", score.evaluated_on},
-                      {"workload_count", score.tasks},
-                      {"top1", Number(score.top1)},
-                      {"top5", Number(score.top5)},
-                      {"peak", Number(score.peak)},
-                      {"recall", Number(score.recall)},
-                      {"pairwise", Number(score.pairwise)},
-                      {"rmse", Number(score.rmse)},
-                      {"calibration_error", Number(score.calibration_error)},
-                      {"coverage1", Number(score.coverage1)},
-                      {"coverage2", Number(score.coverage2)},
-                      {"predict_us", Number(score.predict_us)},
-                      {"train_ms", Number(score.train_ms)}});
+  for (const v1::ModelScore& score : evaluation->scores()) {
+    scores.push_back(FieldsJson(score, {"model",
+                                        "feature_set",
+                                        "held_out",
+                                        "trained_on",
+                                        "evaluated_on",
+                                        {"tasks", "workload_count"},
+                                        "top1",
+                                        "top5",
+                                        "peak",
+                                        "recall",
+                                        "pairwise",
+                                        "rmse",
+                                        "calibration_error",
+                                        "coverage1",
+                                        "coverage2",
+                                        "predict_us",
+                                        "train_ms"}));
   }
   Json left_out = Json::array();
-  for (const auto& [reason, count] : evaluation->left_out_because) {
-    left_out.push_back({{"reason", reason}, {"count", count}});
+  for (const v1::LeftOut& why : evaluation->left_out_because()) {
+    left_out.push_back(FieldsJson(why));
   }
-  return PrintJson({{"target", evaluation->target},
-                    {"workload_count", evaluation->workloads},
-                    {"candidate_count", evaluation->candidates},
-                    {"left_out", evaluation->left_out},
+  return PrintJson({{"target", evaluation->target()},
+                    {"workload_count", evaluation->workloads()},
+                    {"candidate_count", evaluation->candidates()},
+                    {"left_out", evaluation->left_out()},
                     {"left_out_because", std::move(left_out)},
                     {"k", options.k},
                     {"scores", std::move(scores)}});

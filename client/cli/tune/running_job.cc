@@ -16,10 +16,10 @@ namespace {
 constexpr int kNewestJobs = 100;
 
 bool HasWorker(client::Connection& connection, absl::string_view target) {
-  const absl::StatusOr<std::vector<client::Worker>> workers = connection.ListWorkers();
+  const absl::StatusOr<std::vector<v1::WorkerInfo>> workers = connection.ListWorkers();
   return workers.ok() &&
-         std::any_of(workers->begin(), workers->end(), [&](const client::Worker& worker) {
-           return worker.connected && worker.target == target;
+         std::any_of(workers->begin(), workers->end(), [&](const v1::WorkerInfo& worker) {
+           return worker.connected() && worker.target() == target;
          });
 }
 

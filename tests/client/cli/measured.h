@@ -32,7 +32,8 @@ inline client::Job DoneJob() {
   job.target = "t";
   job.state = client::JobState::kDone;
   job.default_schedule = Measured(1, "7", 2000, 3);
-  job.best = job.own_best = Measured(2, "7", 1000, 3);
+  job.best = Measured(2, "7", 1000, 3);
+  job.own_best = Measured(2, "7", 1000, 3);
   return job;
 }
 

@@ -10,39 +10,51 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(WorkerTextTest, OnlyWhatAnAdministratorDrainedIsDrained) {
-  client::Worker worker{.id = "builder-1", .connected = true};
+  v1::WorkerInfo worker;
+  worker.set_id("builder-1");
+  worker.set_connected(true);
   EXPECT_EQ(WorkerState(worker), "connected");
-  worker.stopping = true;
+  worker.set_stopping(true);
   EXPECT_EQ(WorkerState(worker), "stopped") << "a server of an earlier version waits for it";
-  worker.connected = false;
+  worker.set_connected(false);
   EXPECT_EQ(WorkerState(worker), "stopped");
-  worker.draining = true;
+  worker.set_draining(true);
   EXPECT_EQ(WorkerState(worker), "drained, disconnected");
 }
 
 TEST(WorkerTextTest, AWorkerIsDrainingWhileItFinishesItsLeases) {
-  client::Worker worker{.id = "w", .connected = true, .leases = 2, .draining = true};
+  v1::WorkerInfo worker;
+  worker.set_id("w");
+  worker.set_connected(true);
+  worker.set_leases(2);
+  worker.set_draining(true);
   EXPECT_EQ(WorkerState(worker), "draining");
-  worker.leases = 0;
+  worker.set_leases(0);
   EXPECT_EQ(WorkerState(worker), "drained");
 }
 
-client::Worker Runner(const std::string& id, const std::string& target = "x86-t") {
-  return {.id = id, .host = "desk", .target = target, .connected = true, .can_run = true};
+v1::WorkerInfo Runner(const std::string& id, const std::string& target = "x86-t") {
+  v1::WorkerInfo worker;
+  worker.set_id(id);
+  worker.set_host("desk");
+  worker.set_target(target);
+  worker.set_connected(true);
+  worker.set_can_run(true);
+  return worker;
 }
 
 TEST(WhyJobsWaitTest, NamesEachWorkerThatCouldTakeTheWork) {
-  client::Worker builder = Runner("builder");
-  builder.can_build = true;
-  client::Worker board = Runner("pi-07", "arm-t");
+  v1::WorkerInfo builder = Runner("builder");
+  builder.set_can_build(true);
+  v1::WorkerInfo board = Runner("pi-07", "arm-t");
   EXPECT_EQ(WhyJobsWait({builder, board}), "");
-  board.connected = false;
-  board.last_seen_unix_ms = 1'700'000'000'000;
+  board.set_connected(false);
+  board.set_last_seen_unix_ms(1'700'000'000'000);
   EXPECT_EQ(WhyJobsWait({builder, board}), "jobs for arm-t wait: pi-07 was last seen on " +
-                                               FormatTime(board.last_seen_unix_ms) +
+                                               FormatTime(board.last_seen_unix_ms()) +
                                                "; start hone-worker on its machine (desk) again");
   EXPECT_EQ(WhyJobsWait({builder, board, Runner("pi-08", "arm-t")}), "") << "another one runs it";
-  builder.draining = true;
+  builder.set_draining(true);
   EXPECT_EQ(WhyJobsWait({builder}),
             "jobs for x86-t wait: builder is drained; an administrator gives it work again with "
             "hone workers resume builder");
@@ -54,9 +66,9 @@ TEST(WhyJobsWaitTest, NamesEachWorkerThatCouldTakeTheWork) {
 }
 
 TEST(WhyJobsWaitTest, ARemovedWorkerHasItsAdviceOnce) {
-  client::Worker removed{
-      .id = "w",
-      .flagged = "an administrator removed it; \"hone workers resume w\" admits it again"};
+  v1::WorkerInfo removed;
+  removed.set_id("w");
+  removed.set_flagged("an administrator removed it; \"hone workers resume w\" admits it again");
   EXPECT_EQ(
       WhyJobsWait({removed}),
       "jobs wait: w is refused: an administrator removed it; \"hone workers resume w\" admits "
@@ -64,8 +76,9 @@ TEST(WhyJobsWaitTest, ARemovedWorkerHasItsAdviceOnce) {
 }
 
 TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
-  client::Worker drained = Runner("w");
-  drained.can_build = drained.draining = true;
+  v1::WorkerInfo drained = Runner("w");
+  drained.set_can_build(true);
+  drained.set_draining(true);
   client::Job job{.id = "12", .state = client::JobState::kRunning, .target = "x86-t"};
   EXPECT_EQ(WaitWithout("w", {drained}, {job}),
             "no other worker runs target x86-t, so job 12 waits, and fails if that takes too long; "
@@ -74,10 +87,10 @@ TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
   second.id = "13";
   EXPECT_THAT(WaitWithout("w", {drained}, {job, second}),
               HasSubstr("2 jobs wait (12, 13), and fail"));
-  client::Worker other = Runner("other");
+  v1::WorkerInfo other = Runner("other");
   EXPECT_THAT(WaitWithout("w", {drained, other}, {job}),
               HasSubstr("no other worker builds for target x86-t"));
-  other.can_build = true;
+  other.set_can_build(true);
   EXPECT_EQ(WaitWithout("w", {drained, other}, {job}), "");
   job.target = "arm-t";
   EXPECT_EQ(WaitWithout("w", {drained}, {job}), "") << "it has another target";
@@ -87,9 +100,11 @@ TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
 }
 
 TEST(WorkerTextTest, ResumingAWorkerThatIsNotConnectedDoesNotGiveItWork) {
-  client::Worker worker{.id = "builder-1", .connected = true};
+  v1::WorkerInfo worker;
+  worker.set_id("builder-1");
+  worker.set_connected(true);
   EXPECT_EQ(ResumedText(worker), "builder-1 gets work again");
-  worker.connected = false;
+  worker.set_connected(false);
   EXPECT_THAT(ResumedText(worker), HasSubstr("builder-1 may work again but is not connected"));
   EXPECT_THAT(ResumedText(worker), HasSubstr("it connects within seconds"));
 }

@@ -188,7 +188,8 @@ TEST(ProgressTextTest, FitsIn40Columns) {
   without_phase.phase.clear();
   EXPECT_EQ(Text(without_phase, 39), "confirming  128/256  0:20 left");
   job.state = client::JobState::kRunning;
-  job.trials = job.spec.max_trials = 100'000'000;
+  job.trials = 100'000'000;
+  job.spec.max_trials = 100'000'000;
   EXPECT_EQ(Text(job, 39), "100000000/100000000  0:20 left");
 }
 
@@ -241,7 +242,8 @@ TEST(ProgressTextTest, CountsDisturbedMeasurementsOnce) {
 TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
   client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
-  job.spec.max_trials = job.spec.revalidate = 3;
+  job.spec.max_trials = 3;
+  job.spec.revalidate = 3;
   job.trials = 2;
   job.outcomes.clear();
   EXPECT_EQ(Text(job), "confirming  2/3 confirmed  best 291.8 GFLOP/s (50.0 % of peak)");
@@ -252,7 +254,8 @@ TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
 TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   client::Job job = JobInProgress();
   job.state = client::JobState::kConfirming;
-  job.trials = job.spec.max_trials = 1000;
+  job.trials = 1000;
+  job.spec.max_trials = 1000;
   job.best->gflops = 12'345;
   job.phase = "round 3: 5 of 8 measured";
   job.left = absl::Seconds(17);

@@ -103,7 +103,8 @@ TEST(IsCheckTest, ASpaceWithOpenDecisionsIsSearched) {
 // Other work disturbed every measurement of the confirmation.
 TEST(ScheduleReportTest, AnUnconfirmedScheduleIsMarkedAndNotTheBest) {
   client::Job job = Checked();
-  job.given = job.best = MeasuredSchedule(2, "screen", 1, 1000, 1);
+  job.given = MeasuredSchedule(2, "screen", 1, 1000, 1);
+  job.best = MeasuredSchedule(2, "screen", 1, 1000, 1);
   job.default_schedule->record.result.processes = 1;
   job.disturbed = 26;
   job.note = "0 of 2 finalists were confirmed";

@@ -29,15 +29,18 @@ TEST(TuneReportTest, ShowsTheSpeedUpOfConfirmedLatencies) {
 
 TEST(TuneReportTest, AnOperatorThatOnlyMovesDataHasNoShareOfThePeak) {
   client::Job job = DoneJob();
-  job.best->peak_gflops = job.default_schedule->peak_gflops = 4;
+  job.best->peak_gflops = 4;
+  job.default_schedule->peak_gflops = 4;
   EXPECT_THAT(Report(job), HasSubstr("25.0 %"));
-  job.best->gflops = job.default_schedule->gflops = 0;
+  job.best->gflops = 0;
+  job.default_schedule->gflops = 0;
   EXPECT_THAT(Report(job), Not(HasSubstr("0.0 %")));
 }
 
 TEST(TuneReportTest, AShareAboveThePeakIsExplained) {
   client::Job job = DoneJob();
-  job.best->peak_gflops = job.default_schedule->peak_gflops = 4;
+  job.best->peak_gflops = 4;
+  job.default_schedule->peak_gflops = 4;
   EXPECT_THAT(Report(job), Not(HasSubstr("*")));
   job.best->gflops = 5;
   EXPECT_THAT(Report(job), AllOf(HasSubstr("125.0 % *"), HasSubstr("\n* more than 100 %: ")));
@@ -77,7 +80,8 @@ TEST(TuneReportTest, SaysWhoMeasuredTooFewProcesses) {
 
 TEST(TuneReportTest, DefaultThatIsTheBestIsAsConfirmedAsTheBest) {
   client::Job job = DoneJob();
-  job.best = job.default_schedule = Measured(2, "7", 1000, 2);
+  job.best = Measured(2, "7", 1000, 2);
+  job.default_schedule = Measured(2, "7", 1000, 2);
   job.best->record.is_default = true;
   EXPECT_TRUE(client::DefaultIsConfirmed(job));
   EXPECT_THAT(Report(job), AllOf(Not(HasSubstr("default, not confirmed")), HasSubstr("1.00x")));
