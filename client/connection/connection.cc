@@ -12,7 +12,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "client/connection/api_convert.h"
 #include "client/connection/best_lookups.h"
 #include "client/connection/job_watch.h"
 #include "common/base/digest.h"
@@ -74,33 +73,29 @@ class GrpcConnection final : public Connection {
     return channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
   }
 
-  absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) override {
-    return Create(ToProto(spec, NewRequestId()), waiting);
-  }
-
-  absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network,
-                                       const KeepWaiting& waiting) override {
-    v1::CreateJobRequest request = ToProto(common, NewRequestId());
-    *request.mutable_network() = ToProto(network);
+  absl::StatusOr<v1::Job> CreateJob(const v1::CreateJobRequest& spec,
+                                    const KeepWaiting& waiting) override {
+    v1::CreateJobRequest request = spec;
+    request.set_request_id(NewRequestId());
     return Create(request, waiting);
   }
 
-  absl::Status CheckJob(const JobSpec& spec) override {
-    v1::CreateJobRequest request = ToProto(spec, /*request_id=*/"");
+  absl::Status CheckJob(const v1::CreateJobRequest& spec) override {
+    v1::CreateJobRequest request = spec;
     request.set_validate_only(true);
     return Call(&Stub::CreateJob, request).status();
   }
 
-  absl::StatusOr<Job> GetJob(const std::string& id) override {
+  absl::StatusOr<v1::Job> GetJob(const std::string& id) override {
     v1::GetJobRequest request;
     request.set_id(id);
-    return Ask<Job>(&Stub::GetJob, request);
+    return Ask(&Stub::GetJob, request);
   }
 
-  absl::StatusOr<Job> WatchJob(
+  absl::StatusOr<v1::Job> WatchJob(
       const std::string& id,
-      const std::function<bool(const Job& job, JobNews news)>& report) override {
-    HONE_ASSIGN_OR_RETURN(Job job, GetJob(id));
+      const std::function<bool(const v1::Job& job, JobNews news)>& report) override {
+    HONE_ASSIGN_OR_RETURN(v1::Job job, GetJob(id));
     Backoff backoff(options_.retry);
     JobNews quiet = JobNews::kNone;  // what to report while no state arrives
     absl::Time broken_at = absl::InfiniteFuture();
@@ -108,7 +103,8 @@ class GrpcConnection final : public Connection {
       JobWatch watch(*stub_, id, kWatchTimeout);
       while (!watch.Ended()) {
         if (std::optional<v1::Job> message = watch.Next(kTick)) {
-          HONE_ASSIGN_OR_RETURN(job, FromProto(*message));
+          HONE_RETURN_IF_ERROR(Check(*message));
+          job = *std::move(message);
           broken_at = absl::InfiniteFuture();
           quiet = JobNews::kNone;
           backoff = Backoff(options_.retry);
@@ -117,7 +113,7 @@ class GrpcConnection final : public Connection {
           return absl::CancelledError("no longer watched");
         }
       }
-      if (HasEnded(job.state)) return job;
+      if (HasEnded(job.state())) return job;
       const absl::Status status = watch.status();
       const bool comes_back =
           status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -132,20 +128,20 @@ class GrpcConnection final : public Connection {
     }
   }
 
-  absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) override {
+  absl::StatusOr<v1::Job> CancelJob(const std::string& id, bool confirm_finalists) override {
     v1::CancelJobRequest request;
     request.set_id(id);
     request.set_confirm_finalists(confirm_finalists);
-    return Ask<Job>(&Stub::CancelJob, request);
+    return Ask(&Stub::CancelJob, request);
   }
 
-  absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
-                                int64_t max_time_ms) override {
+  absl::StatusOr<v1::Job> ResumeJob(const std::string& id, int64_t max_trials,
+                                    int64_t max_time_ms) override {
     v1::ResumeJobRequest request;
     request.set_id(id);
     request.set_max_trials(max_trials);
     request.set_max_time_ms(max_time_ms);
-    return Ask<Job>(&Stub::ResumeJob, request);
+    return Ask(&Stub::ResumeJob, request);
   }
 
   absl::StatusOr<absl::Duration> ClockSkew() override {
@@ -173,36 +169,32 @@ class GrpcConnection final : public Connection {
     return store_;
   }
 
-  absl::StatusOr<std::vector<Job>> ListJobs(int limit) override {
-    return List<Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
+  absl::StatusOr<std::vector<v1::Job>> ListJobs(int limit) override {
+    return List<v1::Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
   }
 
-  absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
-                                  double tolerance, bool nearest) override {
-    return Ask<Best>(&Stub::LookupBest, ToProto(BestQuery{workload, target, tolerance, nearest}));
+  absl::StatusOr<v1::Best> LookupBest(const std::string& workload, const std::string& target,
+                                      double tolerance, bool nearest) override {
+    return Ask(&Stub::LookupBest, BestQuery(workload, target, tolerance, nearest));
   }
 
-  absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
-      absl::Span<const BestQuery> queries) override {
-    std::vector<v1::LookupBestRequest> requests;
-    for (const BestQuery& query : queries) requests.push_back(ToProto(query));
+  absl::StatusOr<std::vector<std::optional<v1::Best>>> LookupBests(
+      absl::Span<const v1::LookupBestRequest> queries) override {
     std::vector<std::optional<v1::Best>> answers;
     HONE_RETURN_IF_ERROR(Retry([&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(answers, BestLookups(*stub_, requests, options_.call_timeout).Run());
+      HONE_ASSIGN_OR_RETURN(answers, BestLookups(*stub_, queries, options_.call_timeout).Run());
       return absl::OkStatus();
     }));
-    std::vector<std::optional<Best>> bests(answers.size());
-    for (size_t i = 0; i < answers.size(); ++i) {
-      if (!answers[i].has_value()) continue;
-      HONE_ASSIGN_OR_RETURN(bests[i], FromProto(*answers[i]));
+    for (const std::optional<v1::Best>& best : answers) {
+      if (best.has_value()) HONE_RETURN_IF_ERROR(Check(*best));
     }
-    return bests;
+    return answers;
   }
 
-  absl::StatusOr<std::vector<Best>> ListPins() override {
+  absl::StatusOr<std::vector<v1::Best>> ListPins() override {
     HONE_ASSIGN_OR_RETURN(const v1::ListPinsResponse response,
                           Call(&Stub::ListPins, v1::ListPinsRequest()));
-    std::vector<Best> bests;
+    std::vector<v1::Best> bests;
     HONE_RETURN_IF_ERROR(Append(response.bests(), bests));
     return bests;
   }
@@ -268,10 +260,10 @@ class GrpcConnection final : public Connection {
     return CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task));
   }
 
-  absl::StatusOr<Best> PinBest(const Task& task, int64_t record) override {
+  absl::StatusOr<v1::Best> PinBest(const Task& task, int64_t record) override {
     auto request = About<v1::PinBestRequest>(task);
     request.set_record(record);
-    return Ask<Best>(&AdminStub::PinBest, request);
+    return Ask(&AdminStub::PinBest, request);
   }
 
   absl::Status UnpinBest(const Task& task) override {
@@ -365,7 +357,7 @@ class GrpcConnection final : public Connection {
     v1::DrainWorkerRequest request;
     request.set_id(id);
     request.set_resume(resume);
-    return Ask<v1::WorkerInfo>(&AdminStub::DrainWorker, request);
+    return Ask(&AdminStub::DrainWorker, request);
   }
 
   absl::StatusOr<int> RemoveWorker(const std::string& id) override {
@@ -440,32 +432,40 @@ class GrpcConnection final : public Connection {
     store_.damage = store_.is_being_checked ? "" : text;
   }
 
-  // The same, with the answer as a struct of api.h.
-  template <typename Result, typename S, typename Request, typename Response>
-  absl::StatusOr<Result> Ask(Method<S, Request, Response> method, const Request& request,
-                             absl::Duration timeout = absl::ZeroDuration()) {
-    HONE_ASSIGN_OR_RETURN(const Response response, Call(method, request, timeout));
-    return FromProto(response);
+  // The same; the answer is checked.
+  template <typename S, typename Request, typename Response>
+  absl::StatusOr<Response> Ask(Method<S, Request, Response> method, const Request& request) {
+    HONE_ASSIGN_OR_RETURN(Response response, Call(method, request));
+    HONE_RETURN_IF_ERROR(Check(response));
+    return response;
   }
 
-  template <typename Item, typename Messages>
-  static absl::Status Append(const Messages& messages, std::vector<Item>& items) {
-    using client::FromProto;
-    using record::FromProto;
-    for (const auto& message : messages) {
-      HONE_ASSIGN_OR_RETURN(items.emplace_back(), FromProto(message));
+  static absl::Status Append(const google::protobuf::RepeatedPtrField<v1::Record>& messages,
+                             std::vector<record::Record>& records) {
+    for (const v1::Record& message : messages) {
+      HONE_ASSIGN_OR_RETURN(records.emplace_back(), record::FromProto(message));
+    }
+    return absl::OkStatus();
+  }
+  template <typename Message>
+  static absl::Status Append(const google::protobuf::RepeatedPtrField<Message>& messages,
+                             std::vector<Message>& checked) {
+    for (const Message& message : messages) {
+      HONE_RETURN_IF_ERROR(Check(message));
+      checked.push_back(message);
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Job> Create(const v1::CreateJobRequest& request, const KeepWaiting& waiting) {
+  absl::StatusOr<v1::Job> Create(const v1::CreateJobRequest& request, const KeepWaiting& waiting) {
     v1::Job response;
     HONE_RETURN_IF_ERROR(Retry([&] {
       absl::Status status = CreateOnce(request, waiting, response);
       const bool again = absl::IsUnavailable(status);
       return again && waiting != nullptr && !waiting() ? NotAwaited() : status;
     }));
-    return FromProto(response);
+    HONE_RETURN_IF_ERROR(Check(response));
+    return response;
   }
 
   // One attempt. A job that was created before the call could be cancelled is returned.

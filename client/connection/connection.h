@@ -39,10 +39,11 @@ inline constexpr absl::Duration kTick = absl::Milliseconds(200);
 // longer.
 using KeepWaiting = std::function<bool()>;
 
-// The calls of a tuning server, with plain structs. Thread-safe. Every call has a deadline; only
-// Unavailable is retried, with backoff and jitter, except by ForgetRecords and UnpinBest. Errors of
-// every call: Unavailable: the server cannot be reached (the message names the address).
-// DeadlineExceeded: it does not answer in time. Other errors are as in proto/hone/v1/tuning.proto.
+// The calls of a tuning server, with the messages of hone.v1. Answers were checked (Check in
+// api.h). Thread-safe. Every call has a deadline; only Unavailable is retried, with backoff and
+// jitter, except by ForgetRecords and UnpinBest. Errors of every call: Unavailable: the server
+// cannot be reached (the message names the address). DeadlineExceeded: it does not answer in time.
+// Other errors are as in proto/hone/v1/tuning.proto.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -52,42 +53,40 @@ class Connection {
   // Whether there is a connection to the server now. The first call makes it.
   virtual bool IsConnected() = 0;
 
-  // Stores a job and starts it. The server waits up to kTargetWait for a worker of the target.
-  // FailedPrecondition: no worker can run it. Cancelled: `waiting`, which may be null, returned
-  // false, and no job was created.
-  virtual absl::StatusOr<Job> CreateJob(const JobSpec& spec, const KeepWaiting& waiting) = 0;
-  // Stores a job of networks and starts it. `common` has its target, limits, strategy and so on;
-  // its workload is "". The job is watched, cancelled and resumed as other jobs. Errors as for
-  // CreateJob.
-  virtual absl::StatusOr<Job> CreateNetworkJob(const JobSpec& common, const NetworkSpec& network,
-                                               const KeepWaiting& waiting) = 0;
+  // Stores a job and starts it, under a request id of its own. The server waits up to kTargetWait
+  // for a worker of the target. FailedPrecondition: no worker can run it. Cancelled: `waiting`,
+  // which may be null, returned false, and no job was created.
+  virtual absl::StatusOr<v1::Job> CreateJob(const v1::CreateJobRequest& request,
+                                            const KeepWaiting& waiting) = 0;
   // Checks a job without creating it, as far as this is possible without a worker. Errors as for
   // CreateJob.
-  virtual absl::Status CheckJob(const JobSpec& spec) = 0;
-  virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
+  virtual absl::Status CheckJob(const v1::CreateJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one, on the calling thread. Survives
   // outages of the server that are shorter than a minute. Cancelled: `report` returned false.
-  virtual absl::StatusOr<Job> WatchJob(
-      const std::string& id, const std::function<bool(const Job& job, JobNews news)>& report) = 0;
+  virtual absl::StatusOr<v1::Job> WatchJob(
+      const std::string& id,
+      const std::function<bool(const v1::Job& job, JobNews news)>& report) = 0;
   // Restarts a cancelled or failed job where it stopped. A limit of 0 is left unchanged.
   // FailedPrecondition: the job was done.
-  virtual absl::StatusOr<Job> ResumeJob(const std::string& id, int64_t max_trials,
-                                        int64_t max_time_ms) = 0;
-  virtual absl::StatusOr<Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
+  virtual absl::StatusOr<v1::Job> ResumeJob(const std::string& id, int64_t max_trials,
+                                            int64_t max_time_ms) = 0;
+  virtual absl::StatusOr<v1::Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
   // Newest first, at most `limit` (0: all).
-  virtual absl::StatusOr<std::vector<Job>> ListJobs(int limit) = 0;
+  virtual absl::StatusOr<std::vector<v1::Job>> ListJobs(int limit) = 0;
 
   // With `nearest`, if no best of the workload is known, adapts the schedule of the nearest
   // workload of the same form (Best::nearest). NotFound: no confirmed best is known on that target.
-  virtual absl::StatusOr<Best> LookupBest(const std::string& workload, const std::string& target,
-                                          double tolerance, bool nearest) = 0;
+  virtual absl::StatusOr<v1::Best> LookupBest(const std::string& workload,
+                                              const std::string& target, double tolerance,
+                                              bool nearest) = 0;
   // Answers many queries with calls that overlap, which is several times as fast as one call after
   // the other. Answer i belongs to query i; nullopt: no best is known.
-  virtual absl::StatusOr<std::vector<std::optional<Best>>> LookupBests(
-      absl::Span<const BestQuery> queries) = 0;
+  virtual absl::StatusOr<std::vector<std::optional<v1::Best>>> LookupBests(
+      absl::Span<const v1::LookupBestRequest> queries) = 0;
   // The pinned bests, without their traces.
-  virtual absl::StatusOr<std::vector<Best>> ListPins() = 0;
+  virtual absl::StatusOr<std::vector<v1::Best>> ListPins() = 0;
   virtual absl::StatusOr<std::vector<record::Record>> ListRecords(
       const v1::ListRecordsRequest& filter, int limit) = 0;
   // The page of up to `page_size` records at `page_token` ("": the first page). Sets `page_token`
@@ -109,7 +108,7 @@ class Connection {
   // Administrators only. Pins the published best of a task or, if `record` is not 0, publishes and
   // pins that record of the task. Returns the best without its trace. NotFound: nothing is
   // published, or there is no such record. FailedPrecondition: the record cannot be published.
-  virtual absl::StatusOr<Best> PinBest(const Task& task, int64_t record) = 0;
+  virtual absl::StatusOr<v1::Best> PinBest(const Task& task, int64_t record) = 0;
   // Administrators only. NotFound: the best of the task is not pinned.
   virtual absl::Status UnpinBest(const Task& task) = 0;
   // `path` is a path on the server's machine. AlreadyExists: the file exists.

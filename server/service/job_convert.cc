@@ -10,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/record/disturbed.h"
+#include "common/record/processes.h"
 #include "common/record/proto_convert.h"
 #include "server/service/field_error.h"
 #include "server/service/network_convert.h"
@@ -153,9 +155,32 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   return ReadSpec(job, environment);
 }
 
+namespace {
+
+// Whether the default schedule was measured in as many processes as a best (Job.default_confirmed).
+bool DefaultIsConfirmed(const job::JobSnapshot& job) {
+  if (!job.default_schedule) return false;
+  const bool is_best = job.best && record::IsConfirmed(job.best->record) &&
+                       job.best->record.is_default && job.best->record.job_id == job.id;
+  if (is_best) return record::LatencyIsConfirmed(job.best->record);
+  return record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
+}
+
+// Fills the figures of a record that a message shows.
+template <typename Message>
+void ShowRecord(const record::Record& record, Message& message) {
+  *message.mutable_record() = record::ToProto(record);
+  message.set_latency_ns(record::SteadyLatencyNs(record.result));
+  message.set_confirmed(record::IsConfirmed(record));
+  message.set_disturbed(record::IsOnlyDisturbed(record.result));
+}
+
+}  // namespace
+
 v1::Best ToProto(const job::Best& best) {
   v1::Best message;
-  *message.mutable_record() = record::ToProto(best.record);
+  ShowRecord(best.record, message);
+  message.set_processes(record::ProcessesOf(best.record.result));
   message.set_workload(best.workload);
   message.set_trace(best.trace);
   message.set_gflops(best.gflops);
@@ -179,7 +204,7 @@ v1::Best ToProto(const job::NearestBest& nearest, const job::WorkloadInfo& workl
   v1::Nearest& from = *message.mutable_nearest();
   from.set_workload(nearest.source.workload);
   from.set_distance(nearest.distance);
-  *from.mutable_record() = record::ToProto(source);
+  ShowRecord(source, from);
   from.set_gflops(job::BestOf(source, nearest.flops, /*peak_gflops=*/0).gflops);
   return message;
 }
@@ -223,6 +248,7 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   if (snapshot.default_schedule) {
     *message.mutable_default_schedule() = ToProto(*snapshot.default_schedule);
   }
+  message.set_default_confirmed(DefaultIsConfirmed(snapshot));
   if (snapshot.given) *message.mutable_given() = ToProto(*snapshot.given);
   if (snapshot.own_best) *message.mutable_own_best() = ToProto(*snapshot.own_best);
   message.set_disturbed(snapshot.disturbed);

@@ -121,16 +121,16 @@ void Chaos::Administrate() {
   if (!settling_) return;
   const auto jobs = direct_->ListJobs(0);
   if (!jobs.ok()) return;
-  for (const client::Job& job : *jobs) {
-    if (job.state == client::JobState::kFailed) direct_->ResumeJob(job.id, 0, 0).IgnoreError();
+  for (const v1::Job& job : *jobs) {
+    if (job.state() == v1::JOB_STATE_FAILED) direct_->ResumeJob(job.id(), 0, 0).IgnoreError();
   }
 }
 
 bool Chaos::AllJobsEnded() {
   const auto jobs = direct_->ListJobs(0);
   if (!jobs.ok()) return false;
-  for (const client::Job& job : *jobs) {
-    if (job.state != client::JobState::kDone) return false;
+  for (const v1::Job& job : *jobs) {
+    if (job.state() != v1::JOB_STATE_DONE) return false;
   }
   return true;
 }
@@ -182,12 +182,12 @@ void Chaos::Judge() {
     report_.commands_interrupted += customer->interrupted();
   }
   // The server's answers, by workload digest.
-  std::map<std::string, client::Best> served;
+  std::map<std::string, v1::Best> served;
   if (const auto jobs = direct_->ListJobs(0); jobs.ok()) {
-    for (const client::Job& job : *jobs) {
-      if (served.contains(job.workload_digest)) continue;
-      const auto best = direct_->LookupBest(job.workload, job.target, 0, /*nearest=*/false);
-      if (best.ok()) served[job.workload_digest] = *best;
+    for (const v1::Job& job : *jobs) {
+      if (served.contains(job.workload_digest())) continue;
+      const auto best = direct_->LookupBest(job.workload(), job.target(), 0, /*nearest=*/false);
+      if (best.ok()) served[job.workload_digest()] = *best;
     }
   }
   report_.troubled_calls = cluster_->tap().troubled();

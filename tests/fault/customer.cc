@@ -57,15 +57,15 @@ void Customer::Step(client::Connection& direct, bool more) {
 void Customer::Pursue(client::Connection& direct) {
   const auto jobs = direct.ListJobs(0);
   if (!jobs.ok()) return;
-  for (const client::Job& job : *jobs) {
-    if (job.spec.seed != seed_) continue;
-    if (job.state == client::JobState::kDone) {
+  for (const v1::Job& job : *jobs) {
+    if (job.request().seed() != seed_) continue;
+    if (job.state() == v1::JOB_STATE_DONE) {
       wants_ = false;
       ++done_;
-    } else if (HasEnded(job.state)) {
-      Run("resume", {"jobs", "resume", job.id});
+    } else if (client::HasEnded(job.state())) {
+      Run("resume", {"jobs", "resume", job.id()});
     } else {
-      Run("watch", {"jobs", "watch", job.id});
+      Run("watch", {"jobs", "watch", job.id()});
     }
     return;
   }

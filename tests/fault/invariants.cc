@@ -159,7 +159,7 @@ Verdict CheckJobs(store::Store& store) {
 }
 
 Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
-                   const std::map<std::string, client::Best>& served) {
+                   const std::map<std::string, v1::Best>& served) {
   Verdict verdict{.what = "the best of each workload is right, and its kernel is there"};
   using Key = std::tuple<std::string, std::string, double>;
   // Excludes candidates that failed when they were measured again, in the same job.
@@ -214,7 +214,7 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
                                                 result.artifact_digest, " is not there, whole"));
     }
     const auto answer = served.find(workload);
-    if (answer == served.end() || answer->second.record.id != best->record.id) {
+    if (answer == served.end() || answer->second.record().id() != best->record.id) {
       verdict.violations.push_back(
           absl::StrCat("workload ", workload, ": the server did not answer ", Name(best->record)));
     }

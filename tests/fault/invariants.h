@@ -39,7 +39,7 @@ Verdict CheckJobs(store::Store& store);
 // was measured again, and its artifact is intact. `served`: the server's answer for each workload,
 // by digest.
 Verdict CheckBests(store::Store& store, const std::vector<record::Record>& records,
-                   const std::map<std::string, client::Best>& served);
+                   const std::map<std::string, v1::Best>& served);
 // The store's own check of the whole file.
 Verdict CheckIntegrity(store::Store& store);
 

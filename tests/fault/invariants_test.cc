@@ -146,15 +146,17 @@ TEST(InvariantsTest, BestIsTheFastestThatEnoughProcessesConfirmed) {
   const auto published = store::Append(store, combined);
   ASSERT_TRUE(published.ok()) << published.status();
   ASSERT_TRUE(store::PublishBest(store, published->id).ok());
-  const auto violations = [&](const std::map<std::string, client::Best>& served) {
+  v1::Best best;
+  best.mutable_record()->set_id(published->id);
+  const auto violations = [&](const std::map<std::string, v1::Best>& served) {
     const auto records = AllRecords(store);
     EXPECT_TRUE(records.ok()) << records.status();
     return CheckBests(store, *records, served).violations;
   };
-  EXPECT_THAT(violations({{"w", {.record = *published}}}), IsEmpty());
+  EXPECT_THAT(violations({{"w", best}}), IsEmpty());
   EXPECT_THAT(violations({}), SizeIs(1)) << "the server serves another";
   ASSERT_TRUE(store::Append(store, Confirmed(2, 1050)).ok());
-  EXPECT_THAT(violations({{"w", {.record = *published}}}), SizeIs(1));
+  EXPECT_THAT(violations({{"w", best}}), SizeIs(1));
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ std::string WhyJobsWait(const std::vector<v1::WorkerInfo>& workers) {
 }
 
 std::string WaitWithout(const std::string& drained, const std::vector<v1::WorkerInfo>& workers,
-                        const std::vector<client::Job>& jobs) {
+                        const std::vector<v1::Job>& jobs) {
   const auto worker = std::find_if(workers.begin(), workers.end(),
                                    [&](const auto& each) { return each.id() == drained; });
   if (worker == workers.end()) return "";
@@ -133,11 +133,11 @@ std::string WaitWithout(const std::string& drained, const std::vector<v1::Worker
                         return each.can_build() && InstructionSet(each.target()) == isa;
                       });
   std::vector<std::string> waiting;
-  for (const client::Job& job : jobs) {
-    if (HasEnded(job.state)) continue;
-    const bool needs_it =
-        (runs && job.target == worker->target()) || (builds && InstructionSet(job.target) == isa);
-    if (needs_it) waiting.push_back(job.id);
+  for (const v1::Job& job : jobs) {
+    if (client::HasEnded(job.state())) continue;
+    const bool needs_it = (runs && job.target() == worker->target()) ||
+                          (builds && InstructionSet(job.target()) == isa);
+    if (needs_it) waiting.push_back(job.id());
   }
   if (waiting.empty()) return "";
   const bool one = waiting.size() == 1;

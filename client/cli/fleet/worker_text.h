@@ -24,7 +24,7 @@ std::string WhyJobsWait(const std::vector<v1::WorkerInfo>& workers);
 // Returns which unfinished jobs wait because a worker was drained and no other one does its work,
 // and how to resume it; "" if there are none. `drained`: its name.
 std::string WaitWithout(const std::string& drained, const std::vector<v1::WorkerInfo>& workers,
-                        const std::vector<client::Job>& jobs);
+                        const std::vector<v1::Job>& jobs);
 
 }  // namespace hone::cli
 

@@ -25,7 +25,7 @@ namespace {
 
 // The best of each task of a network; nullopt if none is known.
 struct NetworkBests {
-  std::vector<std::optional<client::Best>> bests;
+  std::vector<std::optional<v1::Best>> bests;
   std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
   std::vector<std::string> unknown;      // the digests of the tasks without a best
   size_t known = 0;                      // the number of tasks with a best
@@ -39,7 +39,7 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
                                     const std::string& target, double tolerance) {
   NetworkBests found;
   UnconfirmedJobs jobs(session, target, tolerance);
-  const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
+  const auto add = [&](const WorkloadArgument& argument, const std::optional<v1::Best>& best) {
     const graph::Task& task = network.partition.tasks[found.bests.size()];
     found.bests.push_back(best);
     found.unconfirmed.push_back(best.has_value() ? "" : jobs.Find(argument));
@@ -48,7 +48,7 @@ absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& net
     ++found.known;
     if (!client::LatencyIsConfirmed(*best)) ++found.disturbed;
     found.known_flops += task.flops * static_cast<double>(task.weight);
-    found.latency_ns += client::LatencyNs(*best) * static_cast<double>(task.weight);
+    found.latency_ns += best->latency_ns() * static_cast<double>(task.weight);
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(found.unknown,
@@ -70,11 +70,11 @@ Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
                  {"processes", nullptr},
                  {"unconfirmed_job", UnknownJson(found.unconfirmed[t])}};
     if (const auto& best = found.bests[t]; best.has_value()) {
-      each["latency_ns"] = client::LatencyNs(*best);
+      each["latency_ns"] = best->latency_ns();
       each["confirmed"] = client::LatencyIsConfirmed(*best);
-      each["gflops"] = best->gflops;
-      each["job"] = best->record.job_id;
-      each["processes"] = record::ProcessesOf(best->record.result);
+      each["gflops"] = best->gflops();
+      each["job"] = best->record().job_id();
+      each["processes"] = best->processes();
     }
     tasks.push_back(std::move(each));
   }
@@ -105,18 +105,18 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
           {network.tasks[t].title, times, "-", "-", "-", "-", UnknownText(found.unconfirmed[t])});
       continue;
     }
-    const double latency = client::LatencyNs(*best);
+    const double latency = best->latency_ns();
     const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
     const bool confirmed = client::LatencyIsConfirmed(*best);
     table.AddRow({network.tasks[t].title, times, MarkUnconfirmed(FormatLatency(latency), confirmed),
-                  MarkUnconfirmed(FormatGflops(best->gflops), confirmed),
-                  FormatShareOfPeak(best->gflops, best->peak_gflops),
+                  MarkUnconfirmed(FormatGflops(best->gflops()), confirmed),
+                  FormatShareOfPeak(best->gflops(), best->peak_gflops()),
                   FormatShare(part, complete ? found.latency_ns : 0),
-                  absl::StrCat("job ", best->record.job_id)});
+                  absl::StrCat("job ", best->record().job_id())});
   }
   table.Print();
   if (std::any_of(found.bests.begin(), found.bests.end(), [](const auto& best) {
-        return best.has_value() && IsAbovePeak(best->gflops, best->peak_gflops);
+        return best.has_value() && IsAbovePeak(best->gflops(), best->peak_gflops());
       })) {
     PrintWrapped(absl::StrCat("\n", kAbovePeakText));
   }

@@ -15,10 +15,10 @@
 namespace hone::cli {
 namespace {
 
-absl::StatusOr<network::NetworkKernel> LoadBest(Session& session, const client::Best& best) {
+absl::StatusOr<network::NetworkKernel> LoadBest(Session& session, const v1::Best& best) {
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(session, best));
   HONE_ASSIGN_OR_RETURN(network::NetworkKernel kernel, network::LoadKernel(artifact));
-  kernel.latency_ns = client::LatencyNs(best);
+  kernel.latency_ns = best.latency_ns();
   return kernel;
 }
 
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadNetworkKernels(
   if (options.draft) return LoadOrDraftKernels(session, network.tasks, options.tolerance);
   std::vector<network::NetworkKernel> kernels;
   const auto load = [&](const WorkloadArgument&,
-                        const std::optional<client::Best>& best) -> absl::Status {
+                        const std::optional<v1::Best>& best) -> absl::Status {
     if (!best.has_value()) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadBest(session, *best));
     return absl::OkStatus();
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<network::NetworkKernel>> LoadOrDraftKernels(
   std::vector<network::NetworkKernel> kernels;
   ProgressLine progress;
   const auto load = [&](const WorkloadArgument& task,
-                        const std::optional<client::Best>& best) -> absl::Status {
+                        const std::optional<v1::Best>& best) -> absl::Status {
     if (best.has_value()) {
       HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), LoadBest(session, *best));
       return absl::OkStatus();

@@ -114,7 +114,7 @@ std::string Summary(const NetworkReport& report) {
   absl::StrAppend(&html, Row(IsComplete(report) ? "sum of kernels" : "sum of the known kernels",
                              MarkUnconfirmed(FormatLatency(sum), IsConfirmed(report))));
   if (report.job) {
-    const double before = report.job->network->default_latency_ns;
+    const double before = report.job->network().default_latency_ns();
     if (before > 0 && sum > 0) {
       absl::StrAppend(&html,
                       Row("default schedules", absl::StrCat(FormatLatency(before), ", speed-up ",
@@ -122,8 +122,8 @@ std::string Summary(const NetworkReport& report) {
     }
     absl::StrAppend(
         &html,
-        Row("job", absl::StrCat(report.job->id, ", ", Counted(report.job->trials, "trial"), " in ",
-                                FormatClock(absl::Milliseconds(report.job->wall_ms)))));
+        Row("job", absl::StrCat(report.job->id(), ", ", Counted(report.job->trials(), "trial"),
+                                " in ", FormatClock(absl::Milliseconds(report.job->wall_ms())))));
   }
   return absl::StrCat(html, "</table>\n");
 }
@@ -185,10 +185,10 @@ std::string Parts(const NetworkReport& report, const std::vector<ReportedTask>& 
 }
 
 std::string Estimates(const NetworkReport& report) {
-  if (!report.job || report.job->network->estimates.size() < 2) return "";
+  if (!report.job || report.job->network().estimates().size() < 2) return "";
   std::vector<std::pair<double, double>> points;
-  for (const client::NetworkEstimate& estimate : report.job->network->estimates) {
-    points.emplace_back(static_cast<double>(estimate.wall_ms) / 1e3, estimate.latency_ns / 1e6);
+  for (const v1::NetworkEstimate& estimate : report.job->network().estimates()) {
+    points.emplace_back(static_cast<double>(estimate.wall_ms()) / 1e3, estimate.latency_ns() / 1e6);
   }
   return absl::StrCat("<h2>Estimated latency while tuning</h2>\n",
                       StepPlot(points, "seconds", "ms, sum of kernels"));
@@ -199,54 +199,54 @@ std::string Estimates(const NetworkReport& report) {
 namespace {
 
 ReportedTask TaskOf(const ir::Workload& workload, int64_t weight,
-                    const std::optional<client::Best>& best) {
+                    const std::optional<v1::Best>& best) {
   ReportedTask task{.name = workload.name,
                     .types = absl::StrCat(ir::TypesOf(workload, workload.Inputs()), " -> ",
                                           ir::TypesOf(workload, workload.Outputs())),
                     .weight = weight};
   if (!best.has_value()) return task;
   const Roofline roofline = RooflineOf(workload, *best);
-  task.latency_ns = client::LatencyNs(*best);
+  task.latency_ns = best->latency_ns();
   task.confirmed = client::LatencyIsConfirmed(*best);
-  task.gflops = best->gflops;
+  task.gflops = best->gflops();
   task.limit_gflops = roofline.gflops;
   if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);
-  task.algorithm = AlgorithmOf(best->trace);
+  task.algorithm = AlgorithmOf(best->trace());
   return task;
 }
 
-void AddProgress(const client::NetworkTaskProgress& progress, ReportedTask& task) {
-  task.trials = progress.trials;
-  task.default_latency_ns = progress.default_latency_ns;
-  task.error = progress.error;
+void AddProgress(const v1::NetworkTaskProgress& progress, ReportedTask& task) {
+  task.trials = progress.trials();
+  task.default_latency_ns = progress.default_latency_ns();
+  task.error = progress.error();
 }
 
 }  // namespace
 
-absl::StatusOr<NetworkReport> MakeReport(const client::Job& job,
-                                         const std::vector<std::optional<client::Best>>& bests) {
-  NetworkReport report{.network = job.network->name,
-                       .target = job.target,
+absl::StatusOr<NetworkReport> MakeReport(const v1::Job& job,
+                                         const std::vector<std::optional<v1::Best>>& bests) {
+  NetworkReport report{.network = job.network().name(),
+                       .target = job.target(),
                        .created_unix_ms = absl::ToUnixMillis(absl::Now()),
                        .job = job};
-  for (size_t t = 0; t < job.network->tasks.size(); ++t) {
-    const client::NetworkTaskProgress& progress = job.network->tasks[t];
-    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(progress.workload));
-    const double weight = std::accumulate(progress.weights.begin(), progress.weights.end(), 0.0);
+  for (int t = 0; t < job.network().tasks_size(); ++t) {
+    const v1::NetworkTaskProgress& progress = job.network().tasks(t);
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(progress.workload()));
+    const double weight =
+        std::accumulate(progress.weights().begin(), progress.weights().end(), 0.0);
     ReportedTask& task =
         report.tasks.emplace_back(TaskOf(workload, static_cast<int64_t>(weight + 0.5), bests[t]));
     AddProgress(progress, task);
     if (bests[t].has_value()) continue;
-    task.latency_ns = progress.latency_ns;
+    task.latency_ns = progress.latency_ns();
     task.confirmed = client::LatencyIsConfirmed(progress);
-    task.gflops = progress.gflops;
+    task.gflops = progress.gflops();
   }
   return report;
 }
 
 NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
-                         const std::vector<std::optional<client::Best>>& bests,
-                         const client::Job* job) {
+                         const std::vector<std::optional<v1::Best>>& bests, const v1::Job* job) {
   NetworkReport report{.network = network.path,
                        .target = target,
                        .created_unix_ms = absl::ToUnixMillis(absl::Now())};
@@ -254,8 +254,8 @@ NetworkReport MakeReport(const NetworkArgument& network, const std::string& targ
   for (size_t t = 0; t < network.tasks.size(); ++t) {
     ReportedTask& task = report.tasks.emplace_back(
         TaskOf(network.tasks[t].workload, network.partition.tasks[t].weight, bests[t]));
-    if (job != nullptr && t < job->network->tasks.size()) {
-      AddProgress(job->network->tasks[t], task);
+    if (job != nullptr && static_cast<int>(t) < job->network().tasks_size()) {
+      AddProgress(job->network().tasks(static_cast<int>(t)), task);
     }
   }
   return report;

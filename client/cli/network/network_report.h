@@ -41,18 +41,17 @@ struct NetworkReport {
   std::string disturbance;                // how other work disturbed `measured`; "": it did not
   double algorithm_error = 0;             // of ErrorOfAlgorithms; 0: unknown, or no error
   // Of the job that tuned the network; nullopt if the report is of the store alone.
-  std::optional<client::Job> job;
+  std::optional<v1::Job> job;
 };
 
 // `bests`: one for each task. `job`: one that tuned the network, or null.
 NetworkReport MakeReport(const NetworkArgument& network, const std::string& target,
-                         const std::vector<std::optional<client::Best>>& bests,
-                         const client::Job* job);
+                         const std::vector<std::optional<v1::Best>>& bests, const v1::Job* job);
 
 // The same for a job of a server, without the model. `bests`: one for each task of the job. A task
 // without a best has the latency that the search found. Errors as for ir::ParseWorkload.
-absl::StatusOr<NetworkReport> MakeReport(const client::Job& job,
-                                         const std::vector<std::optional<client::Best>>& bests);
+absl::StatusOr<NetworkReport> MakeReport(const v1::Job& job,
+                                         const std::vector<std::optional<v1::Best>>& bests);
 
 // Returns a self-contained HTML page: a table of the tasks, their shares of the latency, and the
 // estimated latency over the time of the job.

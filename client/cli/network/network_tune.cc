@@ -46,13 +46,13 @@ constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
 constexpr double kMeasuringShare = 0.1;
 constexpr absl::Duration kMostKept = absl::Seconds(2);
 
-client::NetworkSpec SpecOf(const NetworkArgument& network, client::NetworkSpec spec) {
-  spec.name = std::filesystem::path(network.path).stem().string();
+void AddTasks(const NetworkArgument& network, v1::NetworkRequest& request) {
+  request.set_name(std::filesystem::path(network.path).stem().string());
   for (size_t t = 0; t < network.tasks.size(); ++t) {
-    spec.tasks.push_back(
-        {network.tasks[t].text, {static_cast<double>(network.partition.tasks[t].weight)}});
+    v1::NetworkTask& task = *request.add_tasks();
+    task.set_workload(network.tasks[t].text);
+    task.add_weights(static_cast<double>(network.partition.tasks[t].weight));
   }
-  return spec;
 }
 
 // A measurement of the whole network.
@@ -81,30 +81,30 @@ absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& ne
 }
 
 // What shows that other work disturbed the measurement; "" if nothing does.
-std::string DisturbanceOf(const NetworkTiming& timing, const client::NetworkProgress& progress) {
-  return WhyDisturbed(timing, AllConfirmed(progress) ? progress.latency_ns : 0);
+std::string DisturbanceOf(const NetworkTiming& timing, const v1::NetworkProgress& progress) {
+  return WhyDisturbed(timing, AllConfirmed(progress) ? progress.latency_ns() : 0);
 }
 
 // The number of tasks that may get trials.
 absl::StatusOr<int64_t> TunedTasks(Session& session, const NetworkArgument& network,
                                    const NetworkTuneOptions& options) {
-  if (!options.network.only_missing) return static_cast<int64_t>(network.tasks.size());
-  const auto ignore = [](const WorkloadArgument&, const std::optional<client::Best>&) {
+  if (!options.request.network().only_missing()) return static_cast<int64_t>(network.tasks.size());
+  const auto ignore = [](const WorkloadArgument&, const std::optional<v1::Best>&) {
     return absl::OkStatus();
   };
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
-                        VisitBests(session, network.tasks, options.common.tolerance,
+                        VisitBests(session, network.tasks, options.request.tolerance(),
                                    /*nearest=*/false, ignore));
   return static_cast<int64_t>(unknown.size());
 }
 
 // The best of each task; nullopt if none is known.
-using Bests = std::vector<std::optional<client::Best>>;
+using Bests = std::vector<std::optional<v1::Best>>;
 
 absl::StatusOr<Bests> LookUpBests(Session& session, const NetworkArgument& network,
                                   double tolerance) {
   Bests bests;
-  const auto add = [&](const WorkloadArgument&, const std::optional<client::Best>& best) {
+  const auto add = [&](const WorkloadArgument&, const std::optional<v1::Best>& best) {
     bests.push_back(best);
     return absl::OkStatus();
   };
@@ -116,39 +116,40 @@ absl::StatusOr<Bests> LookUpBests(Session& session, const NetworkArgument& netwo
 // The algorithms of the tasks' bests (AlgorithmOf).
 std::vector<std::string> AlgorithmsOf(const Bests& bests) {
   std::vector<std::string> algorithms;
-  for (const std::optional<client::Best>& best : bests) {
-    algorithms.push_back(best.has_value() ? AlgorithmOf(best->trace) : "");
+  for (const std::optional<v1::Best>& best : bests) {
+    algorithms.push_back(best.has_value() ? AlgorithmOf(best->trace()) : "");
   }
   return algorithms;
 }
 
 // What is known at the end of a job.
 struct Tuned {
-  client::Job job;
+  v1::Job job;
   absl::StatusOr<WholeNetwork> measured;  // end to end
   absl::StatusOr<Bests> bests;
   std::vector<std::string> algorithms;  // of the tasks; empty without bests
 };
 
 void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
-  const client::Job& job = tuned.job;
-  const client::NetworkProgress& progress = *job.network;
-  PrintWrapped(absl::StrCat(network.path, " on ", job.target, ": ", Counted(job.trials, "trial"),
-                            " in ", FormatClock(absl::Milliseconds(job.wall_ms))));
+  const v1::Job& job = tuned.job;
+  const v1::NetworkProgress& progress = job.network();
+  PrintWrapped(absl::StrCat(network.path, " on ", job.target(), ": ",
+                            Counted(job.trials(), "trial"), " in ",
+                            FormatClock(absl::Milliseconds(job.wall_ms()))));
   absl::PrintF("\n");
-  PrintTasks(progress, client::HasEnded(job.state));
+  PrintTasks(progress, client::HasEnded(job.state()));
   if (const std::string text = tuned.bests.ok() ? LessCertainText(*tuned.bests) : "";
       !text.empty()) {
     PrintWrapped(text);
   }
   absl::PrintF("\n");
   std::string note = NoteBesideErrors(job);
-  if (progress.latency_ns > 0) {
+  if (progress.latency_ns() > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
-    if (progress.default_latency_ns > 0) {
+    if (progress.default_latency_ns() > 0) {
       absl::PrintF(" (default schedules %s, speed-up %s)",
-                   FormatLatency(progress.default_latency_ns),
-                   FormatSpeedUp(progress.default_latency_ns, progress.latency_ns));
+                   FormatLatency(progress.default_latency_ns()),
+                   FormatSpeedUp(progress.default_latency_ns(), progress.latency_ns()));
     }
     absl::PrintF("\n");
   }
@@ -160,7 +161,7 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
                  FormatLatency(timing.fastest_ns));
     if (!why.empty()) {
       PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
-                                TimingCommand(options.words, options.common.tolerance)));
+                                TimingCommand(options.words, options.request.tolerance())));
     }
   } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
     PrintWrapped("the whole network was not timed, because it needs a kernel for each task");
@@ -178,26 +179,25 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
         absl::StrCat("other algorithms: ", used,
                      tuned.measured.ok() ? ErrorText(tuned.measured->algorithm_error) : ""));
   }
-  if (job.disturbed > 0) PrintWrapped(DisturbedText(job));
+  if (job.disturbed() > 0) PrintWrapped(DisturbedText(job));
   if (!note.empty()) PrintWrapped(note);
 }
 
 Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
-  const client::Job& job = tuned.job;
-  Json progress = ToJson(*job.network);
+  const v1::Job& job = tuned.job;
+  Json progress = ToJson(job.network());
   for (size_t t = 0; t < progress["tasks"].size(); ++t) {
-    const std::optional<client::Best> best = tuned.bests.ok() ? (*tuned.bests)[t] : std::nullopt;
-    progress["tasks"][t]["processes"] =
-        best.has_value() ? Json(record::ProcessesOf(best->record.result)) : Json(nullptr);
+    const std::optional<v1::Best> best = tuned.bests.ok() ? (*tuned.bests)[t] : std::nullopt;
+    progress["tasks"][t]["processes"] = best.has_value() ? Json(best->processes()) : Json(nullptr);
     if (!tuned.algorithms.empty()) progress["tasks"][t]["algorithm"] = tuned.algorithms[t];
   }
   Json json = {{"network", network.path},
-               {"target", job.target},
-               {"job", job.id},
-               {"state", std::string(client::JobStateName(job.state))},
-               {"trials", job.trials},
-               {"disturbed", job.disturbed},
-               {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+               {"target", job.target()},
+               {"job", job.id()},
+               {"state", client::JobStateName(job.state())},
+               {"trials", job.trials()},
+               {"disturbed", job.disturbed()},
+               {"wall_s", static_cast<double>(job.wall_ms()) / 1e3},
                {"latency_ns", nullptr},
                {"estimated_latency_ns", progress.at("latency_ns")},
                {"default_latency_ns", progress.at("default_latency_ns")},
@@ -205,7 +205,7 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
                {"estimates", progress.at("estimates")}};
   if (tuned.measured.ok()) {
     const NetworkTiming& measured = tuned.measured->timing;
-    const Json timing = TimingJson(measured, DisturbanceOf(measured, *job.network));
+    const Json timing = TimingJson(measured, DisturbanceOf(measured, job.network()));
     for (const char* const field :
          {"threads", "latency_ns", "fastest_run_ns", "is_disturbed", "disturbance"}) {
       json[field] = timing.at(field);
@@ -219,13 +219,13 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
 absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followed,
                       double tolerance) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  const client::Job& job = followed.job;
-  if (job.state == client::JobState::kFailed) {
+  const v1::Job& job = followed.job;
+  if (job.state() == v1::JOB_STATE_FAILED) {
     return absl::AbortedError(
-        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
+        absl::StrCat("job ", job.id(), " failed: ", WithRepeatedOptions(job.error())));
   }
-  if (AllConfirmed(*job.network)) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(WithoutKernelText(*job.network), "; ",
+  if (AllConfirmed(job.network())) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(WithoutKernelText(job.network()), "; ",
                                          TuneMissingCommand(network, tolerance), " tunes them"));
 }
 
@@ -233,10 +233,10 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
 absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& options,
                     const Tuned& tuned) {
   HONE_RETURN_IF_ERROR(tuned.bests.status());
-  NetworkReport report = MakeReport(network, tuned.job.target, *tuned.bests, &tuned.job);
+  NetworkReport report = MakeReport(network, tuned.job.target(), *tuned.bests, &tuned.job);
   if (tuned.measured.ok()) {
     report.measured = tuned.measured->timing;
-    report.disturbance = DisturbanceOf(*report.measured, *tuned.job.network);
+    report.disturbance = DisturbanceOf(*report.measured, tuned.job.network());
     report.algorithm_error = tuned.measured->algorithm_error.value_or(0);
   }
   return WriteReport(report, options.report);
@@ -269,40 +269,40 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  client::JobSpec common = options.common;
-  HONE_ASSIGN_OR_RETURN(common.target, session->TargetForTuning());
+  v1::CreateJobRequest request = options.request;
+  HONE_ASSIGN_OR_RETURN(*request.mutable_target(), session->TargetForTuning());
   HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
-  if (common.max_trials == 0 && common.max_time_ms == 0) {
-    common.max_trials = kTrialsPerTask * std::max<int64_t>(tasks, 1);
+  if (request.max_trials() == 0 && request.max_time_ms() == 0) {
+    request.set_max_trials(kTrialsPerTask * std::max<int64_t>(tasks, 1));
   }
-  for (const std::string& warning :
-       {TooFewTrialsText(common.max_trials, tasks), TooLittleTimeText(common.max_time_ms, tasks)}) {
+  for (const std::string& warning : {TooFewTrialsText(request.max_trials(), tasks),
+                                     TooLittleTimeText(request.max_time_ms(), tasks)}) {
     if (!warning.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", warning));
   }
-  const client::NetworkSpec spec = SpecOf(network, options.network);
+  AddTasks(network, *request.mutable_network());
   if (options.detach) {
-    HONE_ASSIGN_OR_RETURN(const client::Job job,
-                          session->connection().CreateNetworkJob(
-                              common, spec, ExplainCreation(session->connection(), common.target)));
+    HONE_ASSIGN_OR_RETURN(const v1::Job job,
+                          session->connection().CreateJob(
+                              request, ExplainCreation(session->connection(), request.target())));
     if (globals.json) return PrintJson({{"jobs", Json::array({ToJson(job)})}});
-    PrintWrapped(absl::StrCat("job ", job.id, ": ", network.path, "; ",
-                              SuggestedCommand("jobs watch " + job.id), " follows it"));
+    PrintWrapped(absl::StrCat("job ", job.id(), ": ", network.path, "; ",
+                              SuggestedCommand("jobs watch " + job.id()), " follows it"));
     return absl::OkStatus();
   }
-  const absl::Duration limit = absl::Milliseconds(common.max_time_ms);
+  const absl::Duration limit = absl::Milliseconds(request.max_time_ms());
   const absl::Time deadline =
-      common.max_time_ms > 0 ? globals.began + limit : absl::InfiniteFuture();
+      request.max_time_ms() > 0 ? globals.began + limit : absl::InfiniteFuture();
   HONE_ASSIGN_OR_RETURN(const std::string key, session->TargetKey());
   const absl::Duration kept =
       session->IsHere(key) ? std::min(limit * kMeasuringShare, kMostKept) : absl::ZeroDuration();
-  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, common, spec, kept));
-  absl::Status result = ResultOf(network, followed, common.tolerance);
+  HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunNetworkJob(*session, request, kept));
+  absl::Status result = ResultOf(network, followed, request.tolerance());
   Tuned tuned{.job = followed.job,
               .measured = absl::FailedPreconditionError("this machine is another target"),
-              .bests = LookUpBests(*session, network, common.tolerance)};
+              .bests = LookUpBests(*session, network, request.tolerance())};
   if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
-  if (session->IsHere(tuned.job.target)) {
-    tuned.measured = Measure(*session, network, common.tolerance, tuned.algorithms, deadline);
+  if (session->IsHere(tuned.job.target())) {
+    tuned.measured = Measure(*session, network, request.tolerance(), tuned.algorithms, deadline);
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));
   if (globals.json) return PrintJson(ReportJson(network, tuned), result);

@@ -13,8 +13,8 @@ namespace hone::cli {
 
 struct NetworkTuneOptions {
   NetworkWords words;
-  client::JobSpec common;       // limits, strategy and so on, without workload and target
-  client::NetworkSpec network;  // scheduler, patience, only_missing
+  // Without workload, target and tasks.
+  v1::CreateJobRequest request;
   bool detach = false;
   std::string report;  // an HTML file to write; "": none
 };

@@ -20,9 +20,9 @@ constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that 
 
 }  // namespace
 
-Json PinnedJson(const client::Best& best) {
-  if (best.pinned_unix_ms == 0) return nullptr;
-  return {{"by", best.pinned_by}, {"unix_ms", best.pinned_unix_ms}};
+Json PinnedJson(const v1::Best& best) {
+  if (best.pinned_unix_ms() == 0) return nullptr;
+  return {{"by", best.pinned_by()}, {"unix_ms", best.pinned_unix_ms()}};
 }
 
 Json ToJson(const record::Record& record) {
@@ -98,148 +98,149 @@ Json ToJson(const v1::StoredModel& model) {
   return json;
 }
 
-Json LatencyJson(const std::optional<client::Best>& best) {
-  if (!best.has_value() || !(client::LatencyNs(*best) > 0)) return nullptr;
-  return {{"latency_ns", client::LatencyNs(*best)}, {"gflops", best->gflops}};
+Json LatencyJson(const v1::Best& best) {
+  if (!(best.latency_ns() > 0)) return nullptr;
+  return FieldsJson(best, {"latency_ns", "gflops"});
 }
 
-Json JobBestJson(const client::Job& job) {
-  Json best = LatencyJson(job.best);
+Json JobBestJson(const v1::Job& job) {
+  Json best = LatencyJson(job.best());
   if (best.is_null()) return best;
-  best["confirmed"] = client::LatencyIsConfirmed(*job.best);
+  best["confirmed"] = client::LatencyIsConfirmed(job.best());
   if (client::BestIsWithdrawn(job)) {
-    best["quarantine_reason"] = job.best->record.quarantine_reason;
+    best["quarantine_reason"] = job.best().record().quarantine_reason();
   }
-  best["job"] = job.best->record.job_id;
-  best["measured_unix_ms"] = job.best->record.created_unix_ms;
+  best["job"] = job.best().record().job_id();
+  best["measured_unix_ms"] = job.best().record().created_unix_ms();
   // The best of a running job is the leader of its search, which has no stored record. The number
   // of its processes is not final before the job ends.
-  if (job.best->record.id > 0) best["processes"] = record::ProcessesOf(job.best->record.result);
+  if (job.best().record().id() > 0) best["processes"] = job.best().processes();
   return best;
 }
 
-Json DefaultJson(const client::Job& job) {
-  Json json = LatencyJson(job.default_schedule);
-  if (!json.is_null()) json["confirmed"] = client::DefaultIsConfirmed(job);
+Json DefaultJson(const v1::Job& job) {
+  Json json = LatencyJson(job.default_schedule());
+  if (!json.is_null()) json["confirmed"] = job.default_confirmed();
   return json;
 }
 
 namespace {
 
 // The best of a job's own candidates; null if it is not known.
-Json OwnBestJson(const client::Job& job) {
-  Json own_best = LatencyJson(job.own_best);
+Json OwnBestJson(const v1::Job& job) {
+  Json own_best = LatencyJson(job.own_best());
   if (own_best.is_null()) return own_best;
-  const int64_t id = job.own_best->record.id;  // 0: not stored
+  const int64_t id = job.own_best().record().id();  // 0: not stored
   own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
-  own_best["confirmed"] = client::LatencyIsConfirmed(*job.own_best);
-  own_best["processes"] = record::ProcessesOf(job.own_best->record.result);
-  if (job.own_best->record.quarantined) {
-    own_best["quarantine_reason"] = job.own_best->record.quarantine_reason;
+  own_best["confirmed"] = client::LatencyIsConfirmed(job.own_best());
+  own_best["processes"] = job.own_best().processes();
+  if (job.own_best().record().quarantined()) {
+    own_best["quarantine_reason"] = job.own_best().record().quarantine_reason();
   }
   return own_best;
 }
 
 }  // namespace
 
-Json ToJson(const client::Job& job) {
+Json ToJson(const v1::Job& job) {
   const JobProgress progress = ProgressOf(job);
   Json json = {
-      {"job", job.id},
-      {"state", std::string(client::JobStateName(job.state))},
-      {"owner", job.owner},
-      {"priority", job.spec.priority},
-      {"error", job.error},
-      {"workload", job.workload},
-      {"workload_digest", job.workload_digest},
-      {"target", job.target},
-      {"trials", job.trials},
-      {"max_trials", job.spec.max_trials},
-      {"max_time_ms", job.spec.max_time_ms},
-      {"outcomes", job.outcomes},
-      {"dropped", job.dropped},
-      {"queued", job.queued},
-      {"disturbed", job.disturbed},
-      {"phase", job.phase},
-      {"wait_reason", job.wait_reason},
-      {"left_s",
-       job.left < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(job.left)) : Json(nullptr)},
+      {"job", job.id()},
+      {"state", client::JobStateName(job.state())},
+      {"owner", job.owner()},
+      {"priority", job.request().priority()},
+      {"error", job.error()},
+      {"workload", job.workload()},
+      {"workload_digest", job.workload_digest()},
+      {"target", job.target()},
+      {"trials", job.trials()},
+      {"max_trials", job.request().max_trials()},
+      {"max_time_ms", job.request().max_time_ms()},
+      {"outcomes", client::OutcomesOf(job)},
+      {"dropped", job.dropped()},
+      {"queued", job.queued()},
+      {"disturbed", job.disturbed()},
+      {"phase", job.phase()},
+      {"wait_reason", job.wait_reason()},
+      {"left_s", client::TimeLeft(job) < absl::InfiniteDuration()
+                     ? Json(absl::ToDoubleSeconds(client::TimeLeft(job)))
+                     : Json(nullptr)},
       {"progress", progress.share.has_value() ? Json(*progress.share) : Json(nullptr)},
       {"estimated_left_s", progress.left < absl::InfiniteDuration()
                                ? Json(absl::ToDoubleSeconds(progress.left))
                                : Json(nullptr)},
-      {"note", job.note},
-      {"created_unix_ms", job.created_unix_ms},
-      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"note", job.note()},
+      {"created_unix_ms", job.created_unix_ms()},
+      {"wall_s", static_cast<double>(job.wall_ms()) / 1e3},
       {"best", JobBestJson(job)},
       {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
   };
-  if (job.network.has_value()) json["network"] = ToJson(*job.network);
+  if (job.has_network()) json["network"] = ToJson(job.network());
   return json;
 }
 
-Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second) {
+Json TuneJson(const v1::Job& job, double peak_gflops, double trials_per_second) {
   Json best = JobBestJson(job);
   if (!best.is_null()) {
-    best["trace"] = job.best->trace;
-    best["record"] = job.best->record.id;
-    best["pinned"] = PinnedJson(*job.best);
+    best["trace"] = job.best().trace();
+    best["record"] = job.best().record().id();
+    best["pinned"] = PinnedJson(job.best());
   }
   return {
-      {"workload", job.workload},
-      {"target", job.target},
-      {"trials", job.trials},
-      {"outcomes", job.outcomes},
-      {"wall_s", static_cast<double>(job.wall_ms) / 1e3},
+      {"workload", job.workload()},
+      {"target", job.target()},
+      {"trials", job.trials()},
+      {"outcomes", client::OutcomesOf(job)},
+      {"wall_s", static_cast<double>(job.wall_ms()) / 1e3},
       {"trials_per_min", 60 * trials_per_second},
       {"best", std::move(best)},
       {"own_best", OwnBestJson(job)},
       {"default", DefaultJson(job)},
-      {"disturbed", job.disturbed},
+      {"disturbed", job.disturbed()},
       {"peak_gflops", peak_gflops},
-      {"job", job.id},
-      {"state", std::string(client::JobStateName(job.state))},
-      {"note", job.note},
+      {"job", job.id()},
+      {"state", client::JobStateName(job.state())},
+      {"note", job.note()},
   };
 }
 
-Json BestJson(const client::Best& best) {
-  Json whole = {{"workload", best.workload}, {"target", best.record.target}};
-  if (best.nearest.has_value()) {
+Json BestJson(const v1::Best& best) {
+  Json whole = {{"workload", best.workload()}, {"target", best.record().target()}};
+  if (best.has_nearest()) {
     // "best" is null, so that an adapted schedule is not mistaken for a measured one.
-    const client::Nearest& nearest = *best.nearest;
+    const v1::Nearest& nearest = best.nearest();
     whole["best"] = nullptr;
-    whole["adapted"] = {{"trace", best.trace}};
-    whole["nearest"] = {{"workload", nearest.workload},
-                        {"distance", nearest.distance},
-                        {"latency_ns", record::SteadyLatencyNs(nearest.record.result)},
-                        {"gflops", nearest.gflops},
-                        {"record", nearest.record.id}};
+    whole["adapted"] = {{"trace", best.trace()}};
+    whole["nearest"] = {{"workload", nearest.workload()},
+                        {"distance", nearest.distance()},
+                        {"latency_ns", nearest.latency_ns()},
+                        {"gflops", nearest.gflops()},
+                        {"record", nearest.record().id()}};
     return whole;
   }
   Json json = LatencyJson(best);
   json["confirmed"] = client::LatencyIsConfirmed(best);
-  json["trace"] = best.trace;
-  json["peak_gflops"] = best.peak_gflops;
-  json["policy"] = best.record.policy.Key();
-  json["inputs"] = best.record.result.inputs;
-  json["processes"] = record::ProcessesOf(best.record.result);
-  json["record"] = best.record.id;
-  json["artifact_digest"] = best.record.result.artifact_digest;
-  json["measured_unix_ms"] = best.record.created_unix_ms;
+  json["trace"] = best.trace();
+  json["peak_gflops"] = best.peak_gflops();
+  json["policy"] = client::RecordOf(best).policy.Key();
+  json["inputs"] = best.record().result().inputs();
+  json["processes"] = best.processes();
+  json["record"] = best.record().id();
+  json["artifact_digest"] = best.record().result().artifact_digest();
+  json["measured_unix_ms"] = best.record().created_unix_ms();
   json["pinned"] = PinnedJson(best);
   whole["best"] = std::move(json);
   return whole;
 }
 
-Json PinJson(const client::Best& best) {
+Json PinJson(const v1::Best& best) {
   Json json = LatencyJson(best);
-  json["record"] = best.record.id;
-  json["operator"] = best.record.op;
-  json["workload"] = best.workload;
-  json["target"] = best.record.target;
-  json["tolerance"] = best.record.tolerance;
+  json["record"] = best.record().id();
+  json["operator"] = best.record().operator_();
+  json["workload"] = best.workload();
+  json["target"] = best.record().target();
+  json["tolerance"] = best.record().tolerance();
   json["pinned"] = PinnedJson(best);
   return json;
 }

@@ -17,35 +17,35 @@ namespace hone::cli {
 // in _count (record_count), and those of times in _unix_ms (measured_unix_ms).
 using Json = nlohmann::ordered_json;
 
-// "latency_ns" is corrected for the speed of the machine, as everywhere (client::LatencyNs).
+// "latency_ns" is corrected for the speed of the machine, as everywhere (v1::Best.latency_ns).
 // "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
 Json ToJson(const v1::WorkerInfo& worker);
 // What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
 // best of the job's own candidates; see TuneJson.
-Json ToJson(const client::Job& job);
+Json ToJson(const v1::Job& job);
 Json ToJson(const v1::StoredModel& model);
 // Who pinned a best, and when; null if it is not pinned.
-Json PinnedJson(const client::Best& best);
-// latency_ns and gflops; null if there is no best.
-Json LatencyJson(const std::optional<client::Best>& best);
+Json PinnedJson(const v1::Best& best);
+// latency_ns and gflops; null if there is no latency.
+Json LatencyJson(const v1::Best& best);
 // The best of a job, and whether it was confirmed, so that LookupBest can return it. It has the key
 // quarantine_reason if it is known to be quarantined since.
-Json JobBestJson(const client::Job& job);
+Json JobBestJson(const v1::Job& job);
 // The default schedule of a job, and whether it was measured in as many processes as the best.
-Json DefaultJson(const client::Job& job);
+Json DefaultJson(const v1::Job& job);
 
 // The output of `hone tune --json`: workload, target, trials, outcomes, wall_s, trials_per_min,
 // best, own_best, default, disturbed, peak_gflops, job, state. "best" has the job and the time of
 // its measurement, because a best of an earlier job stays published unless this job's is faster;
 // its "pinned" is null, or says who pinned it and when.
-Json TuneJson(const client::Job& job, double peak_gflops, double trials_per_second);
+Json TuneJson(const v1::Job& job, double peak_gflops, double trials_per_second);
 // The output of `hone best --json`. For an adapted schedule, "best" is null, and "adapted" and
 // "nearest" describe it.
-Json BestJson(const client::Best& best);
+Json BestJson(const v1::Best& best);
 
 // A pinned best: what `hone pin --json` prints, and an element of its list.
-Json PinJson(const client::Best& best);
+Json PinJson(const v1::Best& best);
 
 template <typename List>
 Json ListJson(const List& items) {

@@ -21,16 +21,19 @@
 namespace hone::cli {
 namespace {
 
-double Occurrences(const client::NetworkTaskProgress& task) {
-  return std::accumulate(task.weights.begin(), task.weights.end(), 0.0);
+double Occurrences(const v1::NetworkTaskProgress& task) {
+  return std::accumulate(task.weights().begin(), task.weights().end(), 0.0);
 }
 
-std::string StateText(const client::NetworkTaskProgress& task, bool ended) {
-  if (!task.error.empty()) return "failed";  // TaskErrors explains it
-  if (task.state.empty()) return task.confirmed ? "known" : ended ? "not started" : "waiting";
+std::string StateText(const v1::NetworkTaskProgress& task, bool ended) {
+  if (!task.error().empty()) return "failed";  // TaskErrors explains it
+  if (task.state() == v1::JOB_STATE_UNSPECIFIED) {
+    return task.confirmed() ? "known" : ended ? "not started" : "waiting";
+  }
+  if (task.confirmed()) return task.disturbed() ? "disturbed" : "confirmed";
   // If the time of the network's job is over, it cancels the jobs of its tasks.
-  if (!task.confirmed) return ended && task.state == "cancelled" ? "not confirmed" : task.state;
-  return task.disturbed ? "disturbed" : "confirmed";
+  return ended && task.state() == v1::JOB_STATE_CANCELLED ? "not confirmed"
+                                                          : client::JobStateName(task.state());
 }
 
 Json LatencyOrNull(double nanoseconds) {
@@ -39,71 +42,69 @@ Json LatencyOrNull(double nanoseconds) {
 
 }  // namespace
 
-std::string DescribeJob(const client::Job& job) {
-  if (!job.network.has_value()) return ir::SignatureOfText(job.workload);
-  const client::NetworkProgress& network = *job.network;
-  return absl::StrCat("network", network.name.empty() ? "" : " ", network.name, ", ",
-                      Counted(network.task_count, "task"));
+std::string DescribeJob(const v1::Job& job) {
+  if (!job.has_network()) return ir::SignatureOfText(job.workload());
+  const v1::NetworkProgress& network = job.network();
+  return absl::StrCat("network", network.name().empty() ? "" : " ", network.name(), ", ",
+                      Counted(network.task_count(), "task"));
 }
 
-std::string DescribeJobAndKind(const client::Job& job) {
-  return absl::StrCat(job.spec.revalidate > 0 ? "revalidation of "
-                      : IsCheck(job.spec)     ? "check of "
-                      : job.spec.unpublished  ? "run of "
-                                              : "",
+std::string DescribeJobAndKind(const v1::Job& job) {
+  return absl::StrCat(job.request().revalidate() > 0 ? "revalidation of "
+                      : IsCheck(job.request())       ? "check of "
+                      : job.request().unpublished()  ? "run of "
+                                                     : "",
                       DescribeJob(job));
 }
 
-bool AllConfirmed(const client::NetworkProgress& network) {
-  return std::all_of(network.tasks.begin(), network.tasks.end(),
-                     [](const client::NetworkTaskProgress& task) { return task.confirmed; });
+bool AllConfirmed(const v1::NetworkProgress& network) {
+  return std::all_of(network.tasks().begin(), network.tasks().end(),
+                     [](const v1::NetworkTaskProgress& task) { return task.confirmed(); });
 }
 
-std::string WithoutKernelText(const client::NetworkProgress& network) {
+std::string WithoutKernelText(const v1::NetworkProgress& network) {
   const int64_t without = absl::c_count_if(
-      network.tasks, [](const client::NetworkTaskProgress& task) { return !task.confirmed; });
-  return absl::StrCat(without, " of ", network.tasks.size(), " tasks have no confirmed kernel");
+      network.tasks(), [](const v1::NetworkTaskProgress& task) { return !task.confirmed(); });
+  return absl::StrCat(without, " of ", network.tasks_size(), " tasks have no confirmed kernel");
 }
 
-std::string SumText(const client::NetworkProgress& network) {
-  return MarkUnconfirmed(FormatLatency(network.latency_ns),
-                         client::LatencyIsConfirmed(network).value_or(false));
+std::string SumText(const v1::NetworkProgress& network) {
+  return MarkUnconfirmed(FormatLatency(network.latency_ns()), network.confirmed());
 }
 
-Table TaskTable(const client::NetworkProgress& network, bool ended) {
+Table TaskTable(const v1::NetworkProgress& network, bool ended) {
   Table table({Right("task"), Left("job"), Right("times"), Right("trials"), Right("latency"),
                Right("of all"), Right("GFLOP/s"), Right("speed-up"), Left("state"),
                Left("workload")});
-  std::vector<size_t> order(network.tasks.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto part = [&](size_t i) {
-    return Occurrences(network.tasks[i]) * network.tasks[i].latency_ns;
+  std::vector<int> order(network.tasks_size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto part = [&](int i) {
+    return Occurrences(network.tasks(i)) * network.tasks(i).latency_ns();
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return part(a) > part(b); });
-  for (const size_t i : order) {
-    const client::NetworkTaskProgress& task = network.tasks[i];
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return part(a) > part(b); });
+  for (const int i : order) {
+    const v1::NetworkTaskProgress& task = network.tasks(i);
     const bool confirmed = client::LatencyIsConfirmed(task);
-    table.AddRow({absl::StrCat(i), task.job.empty() ? "-" : task.job,
-                  absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials),
-                  MarkUnconfirmed(FormatLatency(task.latency_ns), confirmed),
-                  FormatShare(part(i), network.latency_ns),
-                  MarkUnconfirmed(FormatGflops(task.gflops), confirmed),
-                  FormatSpeedUp(task.default_latency_ns, task.latency_ns), StateText(task, ended),
-                  ir::SignatureOfText(task.workload)});
+    table.AddRow({absl::StrCat(i), task.job().empty() ? "-" : task.job(),
+                  absl::StrFormat("%g", Occurrences(task)), absl::StrCat(task.trials()),
+                  MarkUnconfirmed(FormatLatency(task.latency_ns()), confirmed),
+                  FormatShare(part(i), network.latency_ns()),
+                  MarkUnconfirmed(FormatGflops(task.gflops()), confirmed),
+                  FormatSpeedUp(task.default_latency_ns(), task.latency_ns()),
+                  StateText(task, ended), ir::SignatureOfText(task.workload())});
   }
   return table;
 }
 
-std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
+std::vector<std::string> TaskErrors(const v1::NetworkProgress& network) {
   std::vector<std::pair<std::string, std::vector<std::string>>> tasks_of_errors;
-  for (size_t i = 0; i < network.tasks.size(); ++i) {
-    const client::NetworkTaskProgress& task = network.tasks[i];
-    if (task.error.empty()) continue;
+  for (int i = 0; i < network.tasks_size(); ++i) {
+    const v1::NetworkTaskProgress& task = network.tasks(i);
+    if (task.error().empty()) continue;
     const auto same = std::find_if(tasks_of_errors.begin(), tasks_of_errors.end(),
-                                   [&](const auto& each) { return each.first == task.error; });
+                                   [&](const auto& each) { return each.first == task.error(); });
     auto& each = same == tasks_of_errors.end()
-                     ? tasks_of_errors.emplace_back(task.error, std::vector<std::string>())
+                     ? tasks_of_errors.emplace_back(task.error(), std::vector<std::string>())
                      : *same;
     each.second.push_back(absl::StrCat(i));
   }
@@ -115,21 +116,21 @@ std::vector<std::string> TaskErrors(const client::NetworkProgress& network) {
   return texts;
 }
 
-std::string NoteBesideErrors(const client::Job& job) {
-  if (!job.network.has_value()) return job.note;
-  for (const client::NetworkTaskProgress& task : job.network->tasks) {
-    const size_t error = task.error.empty() ? std::string::npos : job.note.find(task.error);
+std::string NoteBesideErrors(const v1::Job& job) {
+  if (!job.has_network()) return job.note();
+  for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
+    const size_t error = task.error().empty() ? std::string::npos : job.note().find(task.error());
     if (error == std::string::npos) continue;
-    const size_t clause = job.note.rfind("; ", error);
-    return clause == std::string::npos ? "" : job.note.substr(0, clause);
+    const size_t clause = job.note().rfind("; ", error);
+    return clause == std::string::npos ? "" : job.note().substr(0, clause);
   }
-  return job.note;
+  return job.note();
 }
 
-void PrintTasks(const client::NetworkProgress& network, bool ended) {
+void PrintTasks(const v1::NetworkProgress& network, bool ended) {
   TaskTable(network, ended).Print();
   const int64_t disturbed = absl::c_count_if(
-      network.tasks, [](const client::NetworkTaskProgress& task) { return task.disturbed; });
+      network.tasks(), [](const v1::NetworkTaskProgress& task) { return task.disturbed(); });
   if (disturbed > 0) PrintWrapped(DisturbedTasksText(disturbed));
   for (const std::string& text : TaskErrors(network)) PrintWrapped(text);
 }
@@ -141,10 +142,10 @@ std::string DisturbedTasksText(int64_t disturbed) {
                       ", marked with ~, may be too high, and another candidate may be faster");
 }
 
-std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests) {
+std::string LessCertainText(absl::Span<const std::optional<v1::Best>> bests) {
   const int64_t fewer =
-      std::count_if(bests.begin(), bests.end(), [](const std::optional<client::Best>& best) {
-        return best.has_value() && record::ProcessesOf(best->record.result) < record::kProcesses;
+      std::count_if(bests.begin(), bests.end(), [](const std::optional<v1::Best>& best) {
+        return best.has_value() && best->processes() < record::kProcesses;
       });
   if (fewer == 0) return "";
   return absl::StrCat("the ", fewer == 1 ? "best" : "bests", " of ", Counted(fewer, "task"),
@@ -153,38 +154,39 @@ std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests)
                       fewer == 1 ? "its latency is" : "their latencies are", " less certain");
 }
 
-Json ToJson(const client::NetworkProgress& network) {
+Json ToJson(const v1::NetworkProgress& network) {
   Json tasks = Json::array();
-  for (const client::NetworkTaskProgress& task : network.tasks) {
-    tasks.push_back({{"workload", task.workload},
-                     {"workload_digest", task.workload_digest},
-                     {"operator", task.op},
+  for (const v1::NetworkTaskProgress& task : network.tasks()) {
+    tasks.push_back({{"workload", task.workload()},
+                     {"workload_digest", task.workload_digest()},
+                     {"operator", task.operator_()},
                      {"weight", Occurrences(task)},
-                     {"weights", task.weights},
-                     {"job", task.job},
-                     {"state", task.state},
-                     {"trials", task.trials},
-                     {"seconds", task.seconds},
-                     {"latency_ns", LatencyOrNull(task.latency_ns)},
-                     {"default_latency_ns", LatencyOrNull(task.default_latency_ns)},
+                     {"weights", task.weights()},
+                     {"job", task.job()},
+                     {"state", client::JobStateName(task.state())},
+                     {"trials", task.trials()},
+                     {"seconds", task.seconds()},
+                     {"latency_ns", LatencyOrNull(task.latency_ns())},
+                     {"default_latency_ns", LatencyOrNull(task.default_latency_ns())},
                      {"confirmed", client::LatencyIsConfirmed(task)},
-                     {"disturbed", task.disturbed},
-                     {"gflops", task.gflops},
-                     {"peak_gflops", task.peak_gflops},
-                     {"error", task.error}});
+                     {"disturbed", task.disturbed()},
+                     {"gflops", task.gflops()},
+                     {"peak_gflops", task.peak_gflops()},
+                     {"error", task.error()}});
   }
   Json estimates = Json::array();
-  for (const client::NetworkEstimate& estimate : network.estimates) {
-    estimates.push_back({{"wall_s", static_cast<double>(estimate.wall_ms) / 1e3},
-                         {"trials", estimate.trials},
-                         {"latency_ns", estimate.latency_ns}});
+  for (const v1::NetworkEstimate& estimate : network.estimates()) {
+    estimates.push_back({{"wall_s", static_cast<double>(estimate.wall_ms()) / 1e3},
+                         {"trials", estimate.trials()},
+                         {"latency_ns", estimate.latency_ns()}});
   }
-  const std::optional<bool> confirmed = client::LatencyIsConfirmed(network);
-  return {{"name", network.name},
-          {"task_count", network.task_count},
-          {"latency_ns", LatencyOrNull(network.latency_ns)},
-          {"confirmed", confirmed.has_value() ? Json(*confirmed) : Json(nullptr)},
-          {"default_latency_ns", LatencyOrNull(network.default_latency_ns)},
+  // A job that has not begun sends its tasks without knowing anything of them.
+  const bool is_known = network.has_confirmed() || network.tasks_size() > 0;
+  return {{"name", network.name()},
+          {"task_count", network.task_count()},
+          {"latency_ns", LatencyOrNull(network.latency_ns())},
+          {"confirmed", is_known ? Json(network.confirmed()) : Json(nullptr)},
+          {"default_latency_ns", LatencyOrNull(network.default_latency_ns())},
           {"tasks", std::move(tasks)},
           {"estimates", std::move(estimates)}};
 }

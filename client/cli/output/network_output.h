@@ -15,36 +15,36 @@
 namespace hone::cli {
 
 // Whether all tasks have a published best, even if other work disturbed its measurement.
-bool AllConfirmed(const client::NetworkProgress& network);
+bool AllConfirmed(const v1::NetworkProgress& network);
 // How many tasks have no published best: "2 of 5 tasks have no confirmed kernel".
-std::string WithoutKernelText(const client::NetworkProgress& network);
+std::string WithoutKernelText(const v1::NetworkProgress& network);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
-std::string DescribeJob(const client::Job& job);
+std::string DescribeJob(const v1::Job& job);
 // The same, and what else than a search the job is, such as a revalidation, the check of one
 // schedule or the job of hone run: "check of matmul(…)".
-std::string DescribeJobAndKind(const client::Job& job);
+std::string DescribeJobAndKind(const v1::Job& job);
 // A table with a row for each task. Tasks with a larger share of the latency come first. `ended`:
 // whether the job has ended, so that the tasks that have not started do not wait any more.
-Table TaskTable(const client::NetworkProgress& network, bool ended);
+Table TaskTable(const v1::NetworkProgress& network, bool ended);
 // A sentence without a period for each error of tasks: "tasks 7.2, 7.5 failed: …".
-std::vector<std::string> TaskErrors(const client::NetworkProgress& network);
+std::vector<std::string> TaskErrors(const v1::NetworkProgress& network);
 // The note of a job, without the error of a task, which TaskErrors explains.
-std::string NoteBesideErrors(const client::Job& job);
+std::string NoteBesideErrors(const v1::Job& job);
 // Prints the table and the errors.
-void PrintTasks(const client::NetworkProgress& network, bool ended);
+void PrintTasks(const v1::NetworkProgress& network, bool ended);
 // The sum of the tasks' latencies, such as "2.000 ms", or "~2.000 ms" unless it is known that the
 // latencies of all tasks are confirmed. One that comes from the search is the lowest of many
 // measurements and therefore too low: the sum may rise when it is confirmed.
-std::string SumText(const client::NetworkProgress& network);
-Json ToJson(const client::NetworkProgress& network);
+std::string SumText(const v1::NetworkProgress& network);
+Json ToJson(const v1::NetworkProgress& network);
 
 // Says that other work disturbed every process that measured the bests of some tasks, whose number
 // is positive.
 std::string DisturbedTasksText(int64_t disturbed);
 // Says how many bests of a network's tasks were measured in fewer processes than usual; "" if none
 // was. nullopt stands for a task without a best.
-std::string LessCertainText(absl::Span<const std::optional<client::Best>> bests);
+std::string LessCertainText(absl::Span<const std::optional<v1::Best>> bests);
 
 }  // namespace hone::cli
 

@@ -33,35 +33,35 @@ bool IsTerminal() {
 
 // Whether the speed of the trials says when a job ends. It says nothing about a job that waits or
 // ends its search.
-bool EndsByTrials(const client::Job& job) {
-  const bool searches = job.phase.empty() || absl::StartsWith(job.phase, "measuring");
-  return job.state == client::JobState::kRunning && searches && job.spec.max_trials > 0;
+bool EndsByTrials(const v1::Job& job) {
+  const bool searches = job.phase().empty() || absl::StartsWith(job.phase(), "measuring");
+  return job.state() == v1::JOB_STATE_RUNNING && searches && job.request().max_trials() > 0;
 }
 
 // The time until the nearest limit; infinite if it is not known yet.
-absl::Duration TimeLeft(const client::Job& job, const Pace& pace) {
-  if (!EndsByTrials(job)) return job.left;
-  return std::min(job.left, pace.TimeFor(std::max<int64_t>(0, job.spec.max_trials - job.trials)));
+absl::Duration TimeLeft(const v1::Job& job, const Pace& pace) {
+  if (!EndsByTrials(job)) return client::TimeLeft(job);
+  return std::min(client::TimeLeft(job),
+                  pace.TimeFor(std::max<int64_t>(0, job.request().max_trials() - job.trials())));
 }
 
 // Explains why the line shows no best; "" if the trials and the phase explain it.
-std::string WhyNoBest(const client::Job& job, int64_t ok) {
-  if (job.trials == 0 || ok > 0 || job.spec.revalidate > 0) return "";
-  return HasEnded(job.state) ? "no valid trial" : "no valid trial yet";
+std::string WhyNoBest(const v1::Job& job, int64_t ok) {
+  if (job.trials() == 0 || ok > 0 || job.request().revalidate() > 0) return "";
+  return client::HasEnded(job.state()) ? "no valid trial" : "no valid trial yet";
 }
 
 // How many tasks have a latency, as long as the sum of all is unknown; "" if it is known.
-std::string WhyNoSum(const client::NetworkProgress& network) {
-  if (network.latency_ns > 0 || network.tasks.empty()) return "";
-  const auto known = std::count_if(network.tasks.begin(), network.tasks.end(),
-                                   [](const auto& task) { return task.latency_ns > 0; });
-  return absl::StrCat(known, " of ", Counted(static_cast<int64_t>(network.tasks.size()), "task"),
-                      " measured");
+std::string WhyNoSum(const v1::NetworkProgress& network) {
+  if (network.latency_ns() > 0 || network.tasks().empty()) return "";
+  const auto known = std::count_if(network.tasks().begin(), network.tasks().end(),
+                                   [](const auto& task) { return task.latency_ns() > 0; });
+  return absl::StrCat(known, " of ", Counted(network.tasks_size(), "task"), " measured");
 }
 
 }  // namespace
 
-std::string ProgressText(const client::Job& job, const Pace& pace, int columns) {
+std::string ProgressText(const v1::Job& job, const Pace& pace, int columns) {
   // If the line is too long, parts are removed in steps, until it fits.
   constexpr int kLastStep = 11;
   constexpr int kNever = kLastStep + 1;
@@ -74,67 +74,68 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   const auto add = [&](int goes, const auto&... text) {
     parts.push_back({.text = absl::StrCat(text...), .from = 0, .goes = goes});
   };
-  const bool tuning = job.state == client::JobState::kRunning;
-  const bool revalidates = job.spec.revalidate > 0;
-  const absl::string_view state = !tuning       ? client::JobStateName(job.state)
-                                  : revalidates ? "revalidating"
-                                                : "tuning";
+  const bool tuning = job.state() == v1::JOB_STATE_RUNNING;
+  const bool revalidates = job.request().revalidate() > 0;
+  const std::string state = !tuning       ? client::JobStateName(job.state())
+                            : revalidates ? "revalidating"
+                                          : "tuning";
   // What a job waits for is more important than its numbers.
-  const bool is_away = absl::StartsWith(job.phase, "no server");
-  const bool waits = is_away || absl::StartsWith(job.phase, "waiting");
+  const bool is_away = absl::StartsWith(job.phase(), "no server");
+  const bool waits = is_away || absl::StartsWith(job.phase(), "waiting");
   // The phase implies the state.
-  const bool ended = client::HasEnded(job.state);
-  const bool implied = !ended && !job.phase.empty();
-  const int state_goes = ended || job.state == client::JobState::kConfirming ? kNever : 7;
+  const bool ended = client::HasEnded(job.state());
+  const bool implied = !ended && !job.phase().empty();
+  const int state_goes = ended || job.state() == v1::JOB_STATE_CONFIRMING ? kNever : 7;
   // What a search does at its end matters less than that it is a search, and than its trials.
   const bool searches = tuning && implied && !waits;
   add(implied && !searches ? 5 : state_goes, state);
   if (implied && !waits && !searches) {
-    parts.push_back({.text = std::string(state), .from = 6, .goes = state_goes});
+    parts.push_back({.text = state, .from = 6, .goes = state_goes});
   }
   // Before and after a search without trials, their number says nothing. A network whose tasks are
   // all known may have nothing to tune.
   const bool all_known =
-      job.network.has_value() && !job.network->tasks.empty() && AllConfirmed(*job.network);
-  if (job.trials > 0 || revalidates || (tuning && !all_known)) {
-    add(waits ? 10 : kNever, "  ", job.trials,
-        job.spec.max_trials > 0 ? absl::StrCat("/", job.spec.max_trials) : "");
-    const int64_t counted = std::max(job.trials, job.spec.max_trials);
+      job.has_network() && !job.network().tasks().empty() && AllConfirmed(job.network());
+  if (job.trials() > 0 || revalidates || (tuning && !all_known)) {
+    add(waits ? 10 : kNever, "  ", job.trials(),
+        job.request().max_trials() > 0 ? absl::StrCat("/", job.request().max_trials()) : "");
+    const int64_t counted = std::max(job.trials(), job.request().max_trials());
     add(searches ? 6 : 4, revalidates ? " confirmed" : counted == 1 ? " trial" : " trials");
   }
   int64_t outcomes = 0;
   int64_t ok = 0;
-  for (const auto& [name, count] : job.outcomes) {
+  for (const auto& [name, count] : job.outcomes()) {
     outcomes += count;
     if (name == "ok") ok += count;
   }
-  const std::optional<client::Best>& best = client::BestFound(job);
-  if (best.has_value() && (best->gflops > 0 || client::LatencyNs(*best) > 0)) {
-    const bool is_own = best->record.job_id == job.id;
+  const v1::Best* const best = client::BestFound(job);
+  if (best != nullptr && (best->gflops() > 0 || best->latency_ns() > 0)) {
+    const bool is_own = best->record().job_id() == job.id();
     // Some operators only move data.
-    const std::string figure = best->gflops > 0
-                                   ? absl::StrCat(FormatGflops(best->gflops), " GFLOP/s")
-                                   : FormatLatency(client::LatencyNs(*best));
+    const std::string figure = best->gflops() > 0
+                                   ? absl::StrCat(FormatGflops(best->gflops()), " GFLOP/s")
+                                   : FormatLatency(best->latency_ns());
     // Otherwise the line would contradict lists, which show the best that is known.
-    const bool is_behind = is_own && client::HasEnded(job.state) && client::BestIsOfAnotherJob(job);
+    const bool is_behind =
+        is_own && client::HasEnded(job.state()) && client::BestIsOfAnotherJob(job);
     add(8,
         is_behind ? "  best of this run "
         : is_own  ? "  best "
                   : "  best known ",
         MarkUnconfirmed(figure, client::LatencyIsConfirmed(*best)),
-        is_own ? "" : absl::StrCat(" (job ", best->record.job_id, ")"));
-    if (best->gflops > 0 && best->peak_gflops > 0) {
-      add(1, " (", FormatShare(best->gflops, best->peak_gflops), " of peak)");
+        is_own ? "" : absl::StrCat(" (job ", best->record().job_id(), ")"));
+    if (best->gflops() > 0 && best->peak_gflops() > 0) {
+      add(1, " (", FormatShare(best->gflops(), best->peak_gflops()), " of peak)");
     }
   } else {
-    const std::string why = job.network.has_value() ? WhyNoSum(*job.network) : WhyNoBest(job, ok);
+    const std::string why = job.has_network() ? WhyNoSum(job.network()) : WhyNoBest(job, ok);
     if (!why.empty()) add(8, "  ", why);
   }
-  if (job.network.has_value() && job.network->latency_ns > 0) {
-    add(8, "  sum ", SumText(*job.network));
-    if (job.network->default_latency_ns > 0) {
-      add(1, " (speed-up ", FormatSpeedUp(job.network->default_latency_ns, job.network->latency_ns),
-          ")");
+  if (job.has_network() && job.network().latency_ns() > 0) {
+    add(8, "  sum ", SumText(job.network()));
+    if (job.network().default_latency_ns() > 0) {
+      add(1, " (speed-up ",
+          FormatSpeedUp(job.network().default_latency_ns(), job.network().latency_ns()), ")");
     }
   }
   if (outcomes > 0) {
@@ -145,23 +146,23 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
     add(2, absl::StrFormat("  %.1f trials/s", pace.TrialsPerSecond()));
   }
   // The phase of a confirmation ends with the number of its own round.
-  if (job.disturbed > 0 && !absl::EndsWith(job.phase, " disturbed")) {
-    add(waits ? 6 : 4, "  ", job.disturbed, " disturbed");
+  if (job.disturbed() > 0 && !absl::EndsWith(job.phase(), " disturbed")) {
+    add(waits ? 6 : 4, "  ", job.disturbed(), " disturbed");
   }
   const absl::Duration left = TimeLeft(job, pace);
   const std::string left_text =
       left < absl::InfiniteDuration() ? absl::StrCat(FormatClock(left), " left") : "";
   if (!left_text.empty()) add(9, "  ", left_text);
-  const std::string phase = absl::StrCat("  (", job.phase, ")");
+  const std::string phase = absl::StrCat("  (", job.phase(), ")");
   if (searches) {
-    const std::string begin = job.phase.substr(0, job.phase.find(' '));
+    const std::string begin = job.phase().substr(0, job.phase().find(' '));
     add(4, phase);
-    if (begin != job.phase) parts.push_back({absl::StrCat("  (", begin, " …)"), 4, 5});
+    if (begin != job.phase()) parts.push_back({absl::StrCat("  (", begin, " …)"), 4, 5});
   } else if (!waits) {
     if (implied) add(6, phase);
   } else {
     const std::pair<std::string, std::string> brief =
-        absl::StrSplit(job.phase, absl::MaxSplits(": ", 1));
+        absl::StrSplit(job.phase(), absl::MaxSplits(": ", 1));
     const bool joins = !left_text.empty() && !is_away;
     add(2, phase);
     parts.push_back({absl::StrCat("  (", brief.first, ")"), 2, joins ? 9 : kNever});
@@ -183,33 +184,34 @@ std::string ProgressText(const client::Job& job, const Pace& pace, int columns) 
   return text;
 }
 
-JobProgress ProgressOf(const client::Job& job) {
-  JobProgress progress{.left = job.left};
+JobProgress ProgressOf(const v1::Job& job) {
+  JobProgress progress{.left = client::TimeLeft(job)};
   const auto add = [&](int64_t part, int64_t whole) {
     if (whole <= 0) return;
     const double share = static_cast<double>(part) / static_cast<double>(whole);
     progress.share = std::min(1.0, std::max(share, progress.share.value_or(0)));
   };
-  const int64_t trials = job.spec.revalidate > 0 ? job.spec.revalidate : job.spec.max_trials;
-  add(job.trials, trials);
-  add(job.wall_ms - job.after_cancel_ms, job.spec.max_time_ms);
-  if (job.state == client::JobState::kDone) progress.share = 1;
-  if (HasEnded(job.state)) progress.left = absl::ZeroDuration();
-  if (EndsByTrials(job) && job.trials > 0) {
-    const absl::Duration each = absl::Milliseconds(job.wall_ms) / job.trials;
-    progress.left =
-        std::min(progress.left, each * std::max<int64_t>(0, job.spec.max_trials - job.trials));
+  const int64_t trials =
+      job.request().revalidate() > 0 ? job.request().revalidate() : job.request().max_trials();
+  add(job.trials(), trials);
+  add(job.wall_ms() - job.after_cancel_ms(), job.request().max_time_ms());
+  if (job.state() == v1::JOB_STATE_DONE) progress.share = 1;
+  if (client::HasEnded(job.state())) progress.left = absl::ZeroDuration();
+  if (EndsByTrials(job) && job.trials() > 0) {
+    const absl::Duration each = absl::Milliseconds(job.wall_ms()) / job.trials();
+    progress.left = std::min(
+        progress.left, each * std::max<int64_t>(0, job.request().max_trials() - job.trials()));
   }
   return progress;
 }
 
-std::string TrialsText(const client::Job& job) {
-  if (HasEnded(job.state)) return Counted(job.trials, "trial");
+std::string TrialsText(const v1::Job& job) {
+  if (client::HasEnded(job.state())) return Counted(job.trials(), "trial");
   const JobProgress progress = ProgressOf(job);
-  const bool of_trials = job.spec.max_trials > 0;
-  std::string text = of_trials
-                         ? absl::StrCat(job.trials, " of ", Counted(job.spec.max_trials, "trial"))
-                         : Counted(job.trials, "trial");
+  const bool of_trials = job.request().max_trials() > 0;
+  std::string text =
+      of_trials ? absl::StrCat(job.trials(), " of ", Counted(job.request().max_trials(), "trial"))
+                : Counted(job.trials(), "trial");
   if (progress.share.has_value()) {
     absl::StrAppend(&text, absl::StrFormat(" (%.0f %%", 100 * *progress.share),
                     of_trials ? ")" : " of its time)");

@@ -17,7 +17,7 @@ namespace hone::cli {
 // this order: the share of the peak, the speed, the invalid share, words that are redundant, the
 // phase, the state unless it is "confirming", the best, and the time left. What a job waits for
 // stays, without its details, and so does its time left, if that fits. `pace`: that of the job.
-std::string ProgressText(const client::Job& job, const Pace& pace,
+std::string ProgressText(const v1::Job& job, const Pace& pace,
                          int columns = std::numeric_limits<int>::max());
 
 // How far a job is, for commands that look at it once.
@@ -26,9 +26,9 @@ struct JobProgress {
   std::optional<double> share;
   absl::Duration left = absl::InfiniteDuration();  // until it should end; infinite: unknown
 };
-JobProgress ProgressOf(const client::Job& job);
+JobProgress ProgressOf(const v1::Job& job);
 // "120 of 500 trials (24 %), about 3:10 left"; of a job that has ended, "120 trials".
-std::string TrialsText(const client::Job& job);
+std::string TrialsText(const v1::Job& job);
 
 // Shows the progress of a command on standard error. On a terminal, one line is overwritten.
 // Elsewhere, or if TERM is "dumb", changes are printed as plain lines, a few seconds apart. Used by

@@ -37,35 +37,35 @@ absl::Status CheckOfOperators(const BestOptions& options) {
   return absl::InvalidArgumentError("--report and --shape are for networks (FILE.onnx)");
 }
 
-void PrintMeasured(const client::Best& best) {
+void PrintMeasured(const v1::Best& best) {
   const bool confirmed = client::LatencyIsConfirmed(best);
-  absl::PrintF("latency   %s%s\n",
-               MarkUnconfirmed(FormatLatency(client::LatencyNs(best)), confirmed),
-               confirmed ? "" : absl::StrCat(" (", best.record.result.detail, ")"));
+  absl::PrintF("latency   %s%s\n", MarkUnconfirmed(FormatLatency(best.latency_ns()), confirmed),
+               confirmed ? "" : absl::StrCat(" (", best.record().result().detail(), ")"));
   // Some operators only move data.
-  if (best.gflops > 0) {
-    absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(best.gflops), confirmed));
-    if (best.peak_gflops > 0) {
-      absl::PrintF(" (%s of peak)", FormatShareOfPeak(best.gflops, best.peak_gflops));
+  if (best.gflops() > 0) {
+    absl::PrintF("GFLOP/s   %s", MarkUnconfirmed(FormatGflops(best.gflops()), confirmed));
+    if (best.peak_gflops() > 0) {
+      absl::PrintF(" (%s of peak)", FormatShareOfPeak(best.gflops(), best.peak_gflops()));
     }
     absl::PrintF("\n");
-    if (IsAbovePeak(best.gflops, best.peak_gflops)) PrintWrapped(kAbovePeakText);
+    if (IsAbovePeak(best.gflops(), best.peak_gflops())) PrintWrapped(kAbovePeakText);
   }
-  PrintWrapped(absl::StrCat("measured  ", FormatTime(best.record.created_unix_ms), ", ",
-                            PolicyText(best.record.policy), ", job ", best.record.job_id),
-               "          ");
-  if (best.pinned_unix_ms > 0) absl::PrintF("%s\n", PinText(best));
+  PrintWrapped(
+      absl::StrCat("measured  ", FormatTime(best.record().created_unix_ms()), ", ",
+                   PolicyText(client::RecordOf(best).policy), ", job ", best.record().job_id()),
+      "          ");
+  if (best.pinned_unix_ms() > 0) absl::PrintF("%s\n", PinText(best));
 }
 
-void PrintNearest(const client::Nearest& nearest) {
+void PrintNearest(const v1::Nearest& nearest) {
   PrintWrapped(absl::StrCat("not measured: the schedule was adapted from that of ",
-                            ir::SignatureOfText(nearest.workload),
+                            ir::SignatureOfText(nearest.workload()),
                             ", the nearest measured workload, and replayed"));
   PrintWrapped(
-      absl::StrFormat("nearest   distance %.2f, that workload takes %s, job %s", nearest.distance,
-                      FormatSpeed(record::SteadyLatencyNs(nearest.record.result), nearest.gflops,
-                                  record::LatencyIsConfirmed(nearest.record)),
-                      nearest.record.job_id),
+      absl::StrFormat(
+          "nearest   distance %.2f, that workload takes %s, job %s", nearest.distance(),
+          FormatSpeed(nearest.latency_ns(), nearest.gflops(), client::LatencyIsConfirmed(nearest)),
+          nearest.record().job_id()),
       "          ");
 }
 
@@ -80,37 +80,38 @@ absl::Status ShowBest(const Globals& globals, const BestOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOfOperators(options));
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, options.words, {.nearest = options.nearest}));
-  const client::Best& best = known.best;
+  const v1::Best& best = known.best;
   if (globals.json) return PrintJson(BestJson(best));
-  PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
+  PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record().target()));
   absl::PrintF("\n");
-  if (best.nearest.has_value()) {
-    PrintNearest(*best.nearest);
+  if (best.has_nearest()) {
+    PrintNearest(best.nearest());
   } else {
     PrintMeasured(best);
   }
-  if (options.trace) PrintText(absl::StrCat("\n", best.trace));
+  if (options.trace) PrintText(absl::StrCat("\n", best.trace()));
   return absl::OkStatus();
 }
 
 // The cells of a row: workload, latency, GFLOP/s, share of the peak, origin. `unconfirmed`: see
 // UnconfirmedJobs; "" if a best is known.
 std::vector<std::string> RowOf(const WorkloadArgument& argument,
-                               const std::optional<client::Best>& best,
+                               const std::optional<v1::Best>& best,
                                const std::string& unconfirmed) {
   if (!best.has_value()) {
     return {argument.title, "-", "-", "-", UnknownText(unconfirmed)};
   }
-  if (best->nearest.has_value()) {
+  if (best->has_nearest()) {
     return {argument.title, "-", "-", "-",
             absl::StrFormat("adapted from %s, distance %.2f",
-                            ir::SignatureOfText(best->nearest->workload), best->nearest->distance)};
+                            ir::SignatureOfText(best->nearest().workload()),
+                            best->nearest().distance())};
   }
   const bool confirmed = client::LatencyIsConfirmed(*best);
-  return {argument.title, MarkUnconfirmed(FormatLatency(client::LatencyNs(*best)), confirmed),
-          MarkUnconfirmed(FormatGflops(best->gflops), confirmed),
-          FormatShareOfPeak(best->gflops, best->peak_gflops),
-          absl::StrCat("job ", best->record.job_id)};
+  return {argument.title, MarkUnconfirmed(FormatLatency(best->latency_ns()), confirmed),
+          MarkUnconfirmed(FormatGflops(best->gflops()), confirmed),
+          FormatShareOfPeak(best->gflops(), best->peak_gflops()),
+          absl::StrCat("job ", best->record().job_id())};
 }
 
 // Looks up every workload of a list, on one connection.
@@ -124,10 +125,10 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   Table table({Left("workload"), Right("latency"), Right("GFLOP/s"), Right("of peak"), Left("")});
   bool above_peak = false;
   UnconfirmedJobs jobs(*session, target, options.words.tolerance);
-  const auto add = [&](const WorkloadArgument& argument, const std::optional<client::Best>& best) {
+  const auto add = [&](const WorkloadArgument& argument, const std::optional<v1::Best>& best) {
     const std::string unconfirmed = best.has_value() ? "" : jobs.Find(argument);
     if (!globals.json) {
-      above_peak |= best.has_value() && IsAbovePeak(best->gflops, best->peak_gflops);
+      above_peak |= best.has_value() && IsAbovePeak(best->gflops(), best->peak_gflops());
       table.AddRow(RowOf(argument, best, unconfirmed));
     } else if (best.has_value()) {
       list.push_back(BestJson(*best));

@@ -30,11 +30,11 @@ namespace {
 
 // The job that measured a record: "evolutionary, 256 trials".
 std::string FoundBy(client::Connection& connection, const record::Record& record) {
-  const absl::StatusOr<client::Job> job = connection.GetJob(record.job_id);
+  const absl::StatusOr<v1::Job> job = connection.GetJob(record.job_id);
   if (!job.ok()) return "-";
-  if (job->spec.revalidate > 0) return "revalidated";
-  return absl::StrCat(job->spec.strategy.empty() ? "-" : job->spec.strategy, ", ",
-                      Counted(job->trials, "trial"));
+  if (job->request().revalidate() > 0) return "revalidated";
+  return absl::StrCat(job->request().strategy().empty() ? "-" : job->request().strategy(), ", ",
+                      Counted(job->trials(), "trial"));
 }
 
 constexpr char kAboveMemoryText[] =
@@ -93,9 +93,9 @@ struct Measured {
 
 absl::StatusOr<Measured> ReadMeasured(const KnownBest& known) {
   v1::ListRecordsRequest filter;
-  filter.set_workload_digest(known.best.record.workload_digest);
-  filter.set_target(known.best.record.target);
-  Measured measured{.best = known.best.record};
+  filter.set_workload_digest(known.best.record().workload_digest());
+  filter.set_target(known.best.record().target());
+  Measured measured{.best = client::RecordOf(known.best)};
   HONE_ASSIGN_OR_RETURN(measured.records,
                         known.session->connection().ListRecords(filter, /*limit=*/0));
   return measured;
@@ -107,26 +107,27 @@ absl::StatusOr<Measured> MeasureOn(const std::string& inputs, const KnownBest& k
   const std::string digest = DigestOf(inputs).ToHex();
   for (const bool again : {false, true}) {
     HONE_ASSIGN_OR_RETURN(Measured measured, ReadMeasured(known));
-    if (auto best = BestOn(digest, known.best.record, measured.records)) {
+    if (auto best = BestOn(digest, measured.best, measured.records)) {
       measured.best = *std::move(best);
       return measured;
     }
     if (again) break;
     constexpr int kCandidates = 3;
-    client::JobSpec spec;
-    spec.workload = known.best.workload;
-    spec.target = known.best.record.target;
-    spec.tolerance = known.best.record.tolerance;
-    spec.max_trials = kCandidates;
-    spec.revalidate = kCandidates;
-    spec.unpublished = true;
-    HONE_ASSIGN_OR_RETURN(spec.inputs_digest, known.session->connection().UploadInputs(inputs));
+    v1::CreateJobRequest spec;
+    spec.set_workload(known.best.workload());
+    spec.set_target(known.best.record().target());
+    spec.set_tolerance(known.best.record().tolerance());
+    spec.set_max_trials(kCandidates);
+    spec.set_revalidate(kCandidates);
+    spec.set_unpublished(true);
+    HONE_ASSIGN_OR_RETURN(*spec.mutable_inputs_digest(),
+                          known.session->connection().UploadInputs(inputs));
     HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(*known.session, spec));
     HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-    if (followed.job.state == client::JobState::kDone) continue;
+    if (followed.job.state() == v1::JOB_STATE_DONE) continue;
     return absl::AbortedError(absl::StrCat(
-        "job ", followed.job.id,
-        " could not measure on the given data: ", WithRepeatedOptions(followed.job.error)));
+        "job ", followed.job.id(),
+        " could not measure on the given data: ", WithRepeatedOptions(followed.job.error())));
   }
   return absl::AbortedError(absl::StrCat(
       "the best was not measured on the given data in ", record::kProcesses,
@@ -142,19 +143,18 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
   absl::StatusOr<Measured> measured =
       inputs.empty() ? ReadMeasured(known) : MeasureOn(inputs, known);
   HONE_RETURN_IF_ERROR(measured.status());
-  client::Best& best = known.best;
-  best.record = measured->best;
+  const record::Record& best = measured->best;
   if (!inputs.empty()) {
-    best.gflops = FlopCount(known.argument.workload) / client::LatencyNs(best);
+    known.best.set_gflops(FlopCount(known.argument.workload) /
+                          record::SteadyLatencyNs(best.result));
   }
   const std::vector<record::Record>& records = measured->records;
   client::Connection& connection = known.session->connection();
-  const std::vector<ComparedRow> rows = RowsOf(best.record, records);
-  const Roofline roofline = RooflineOf(known.argument.workload, best);
+  const std::vector<ComparedRow> rows = RowsOf(best, records);
+  const Roofline roofline = RooflineOf(known.argument.workload, known.best);
 
-  Json json = {{"workload", best.workload},
-               {"target", best.record.target},
-               {"inputs", best.record.result.inputs}};
+  Json json = {
+      {"workload", known.best.workload()}, {"target", best.target}, {"inputs", best.result.inputs}};
   Table table({Left(""), Right("latency"), Right("GFLOP/s"),
                Right(roofline.read_gbps > 0 ? "of roofline" : "of peak"), Right("speed-up"),
                Left("measured"), Right("processes"), Left("purpose"), Left("found by")});
@@ -182,8 +182,8 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
   std::vector<std::string> missing;
   for (const char* const name : {"default", "runner-up"}) {
     const bool is_default = absl::string_view(name) == "default";
-    if (has_row(name) || (is_default && best.record.is_default)) continue;
-    missing.push_back(WhyMissing(is_default, best.record, records));
+    if (has_row(name) || (is_default && best.is_default)) continue;
+    missing.push_back(WhyMissing(is_default, best, records));
     json["missing_rows"][name] = missing.back();
   }
   if (globals.json) {
@@ -194,7 +194,7 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
                         {"bound", BoundOf(roofline)}};
     return PrintJson(json);
   }
-  PrintWrapped(absl::StrCat(known.argument.title, " on ", best.record.target));
+  PrintWrapped(absl::StrCat(known.argument.title, " on ", best.target));
   absl::PrintF("\n");
   table.Print();
   if (std::any_of(rows.begin(), rows.end(), [&](const ComparedRow& row) {
@@ -203,7 +203,7 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
     PrintWrapped(absl::StrCat("\n", roofline.memory_bound ? kAboveMemoryText : kAbovePeakText));
   }
   if (!inputs.empty()) {
-    PrintWrapped(absl::StrCat("\nmeasured on the given data, ", best.record.result.inputs));
+    PrintWrapped(absl::StrCat("\nmeasured on the given data, ", best.result.inputs));
   }
   if (!std::all_of(rows.begin(), rows.end(), IsCertain)) {
     PrintWrapped(
@@ -211,7 +211,7 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
         "be too high");
   }
   const ComparedRow& last = rows.back();
-  if (!(last.latency_ns > client::LatencyNs(best)) && last.record.id != best.record.id) {
+  if (!(last.latency_ns > record::SteadyLatencyNs(best.result)) && last.record.id != best.id) {
     PrintWrapped(
         "\nthe runner-up looks faster, but no confirmation showed that it is clearly faster than "
         "the best");

@@ -118,14 +118,14 @@ std::vector<std::string> WordsOf(const std::vector<WorkloadArgument>& arguments)
 }
 
 absl::StatusOr<client::KernelFacts> FactsOf(const Naming& naming, const ir::Workload& workload,
-                                            const target::Target& target, const client::Best& best,
+                                            const target::Target& target, const v1::Best& best,
                                             const record::Artifact& artifact) {
   client::KernelFacts facts;
   facts.name = naming.files;
   facts.target_key = target.Key();
   facts.cpu_features = absl::StrJoin(target.features, " ");
-  facts.latency_ns = client::LatencyNs(best);
-  facts.gflops = best.gflops;
+  facts.latency_ns = best.latency_ns();
+  facts.gflops = best.gflops();
   HONE_ASSIGN_OR_RETURN(facts.reads, record::InputsRead(artifact, workload.Inputs().size()));
   facts.accepts_null = absl::StrContains(artifact.object, target::kUsesSymbol);
   return facts;
@@ -148,7 +148,7 @@ absl::StatusOr<std::string> LinkObjects(const std::string& name,
 using Files = std::vector<std::pair<std::string, std::string>>;  // by name
 
 absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
-                               const target::Target& target, const client::Best& best,
+                               const target::Target& target, const v1::Best& best,
                                const record::Artifact& artifact, const std::string& scratch) {
   // Kernels of ABI 1 do not have this function, and cannot be called as the header declares.
   if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
@@ -179,14 +179,14 @@ absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& n
 }
 
 absl::StatusOr<Files> GpuFiles(const WorkloadArgument& argument, const Naming& naming,
-                               const target::Target& target, const client::Best& best,
+                               const target::Target& target, const v1::Best& best,
                                const record::Artifact& artifact) {
   HONE_ASSIGN_OR_RETURN(const target::GpuModule module,
                         target::GpuModule::Decode(artifact.shared_object));
   client::GpuKernelFacts facts{.name = naming.files,
                                .target_key = target.Key(),
-                               .latency_ns = client::LatencyNs(best),
-                               .gflops = best.gflops};
+                               .latency_ns = best.latency_ns(),
+                               .gflops = best.gflops()};
   HONE_ASSIGN_OR_RETURN(facts.reads,
                         record::InputsRead(artifact, argument.workload.Inputs().size()));
   const std::string& name = naming.files;
@@ -215,8 +215,7 @@ class KernelExports {
         lookup_(options.folder) {}
 
   // Adds the kernel of a best. Nothing is in its place before Commit.
-  absl::Status Add(const WorkloadArgument& argument, const Naming& naming,
-                   const client::Best& best) {
+  absl::Status Add(const WorkloadArgument& argument, const Naming& naming, const v1::Best& best) {
     if (!names_.insert(naming.files).second) return absl::OkStatus();  // a workload given twice
     HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session_, best));
     HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
@@ -241,7 +240,7 @@ class KernelExports {
     if (cpu) {  // only kernels for CPUs can be looked up
       kernels_.push_back({naming.lookup, argument.workload, target,
                           std::move(artifact.shared_object), options_.words.tolerance,
-                          client::LatencyNs(best), best.gflops});
+                          best.latency_ns(), best.gflops()});
       HONE_RETURN_IF_ERROR(ExplainTaken(lookup_.Check(kernels_.back(), options_.overwrite),
                                         argument.title, may_be_named));
     }
@@ -272,7 +271,7 @@ class KernelExports {
   std::set<std::string> names_;
 };
 
-Json ExportJson(const client::Best& best, const std::vector<client::ExportedFile>& files) {
+Json ExportJson(const v1::Best& best, const std::vector<client::ExportedFile>& files) {
   Json json = BestJson(best);
   for (const client::ExportedFile& file : files) json["files"].push_back(file.path);
   return json;
@@ -300,9 +299,9 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options,
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   KernelExports exports(*session, options);
-  std::vector<std::optional<client::Best>> bests;
+  std::vector<std::optional<v1::Best>> bests;
   const auto add = [&](const WorkloadArgument& argument,
-                       const std::optional<client::Best>& best) -> absl::Status {
+                       const std::optional<v1::Best>& best) -> absl::Status {
     const Naming& naming = names[bests.size()];
     bests.push_back(best);
     return best.has_value() ? exports.Add(argument, naming, *best) : absl::OkStatus();
@@ -328,8 +327,8 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options,
     }
     const size_t place = places.emplace(names[i].files, places.size()).first->second;
     list.push_back(ExportJson(*bests[i], written[place]));
-    table.AddRow({argument.title, FormatLatency(client::LatencyNs(*bests[i])),
-                  FormatGflops(bests[i]->gflops), names[i].files});
+    table.AddRow({argument.title, FormatLatency(bests[i]->latency_ns()),
+                  FormatGflops(bests[i]->gflops()), names[i].files});
   }
   const absl::Status result =
       CheckAllKnown(*session, unknown, arguments.size(), options.file, target,

@@ -21,17 +21,17 @@ namespace hone::cli {
 namespace {
 
 // Returns the pin of a record, or null if it is not pinned.
-const client::Best* PinOf(const record::Record& record, const std::vector<client::Best>& pins) {
-  const auto pin = std::find_if(pins.begin(), pins.end(), [&](const client::Best& each) {
-    return each.record.id == record.id;
+const v1::Best* PinOf(const record::Record& record, const std::vector<v1::Best>& pins) {
+  const auto pin = std::find_if(pins.begin(), pins.end(), [&](const v1::Best& each) {
+    return each.record().id() == record.id;
   });
   return pin == pins.end() ? nullptr : &*pin;
 }
 
-Json BestsJson(absl::Span<const record::Record> bests, const std::vector<client::Best>& pins) {
+Json BestsJson(absl::Span<const record::Record> bests, const std::vector<v1::Best>& pins) {
   Json list = Json::array();
   for (const record::Record& best : bests) {
-    const client::Best* const pin = PinOf(best, pins);
+    const v1::Best* const pin = PinOf(best, pins);
     Json json = ToJson(best);
     json["pinned"] = pin == nullptr ? Json(nullptr) : PinnedJson(*pin);
     list.push_back(std::move(json));
@@ -41,8 +41,7 @@ Json BestsJson(absl::Span<const record::Record> bests, const std::vector<client:
 
 absl::Status Forget(const Globals& globals, const BestWords& words) {
   HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, words));
-  HONE_ASSIGN_OR_RETURN(const std::vector<client::Best> pins,
-                        named.session->connection().ListPins());
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Best> pins, named.session->connection().ListPins());
   const absl::StatusOr<v1::ForgetRecordsResponse> forgotten =
       named.session->connection().ForgetRecords(named.task);
   if (absl::IsNotFound(forgotten.status())) {
@@ -63,7 +62,7 @@ absl::Status Forget(const Globals& globals, const BestWords& words) {
   PrintWrapped(
       absl::StrCat("forgot ", Counted(forgotten->records(), "record"), " of ", named.Title()));
   for (const record::Record& best : bests) {
-    const client::Best* const pin = PinOf(best, pins);
+    const v1::Best* const pin = PinOf(best, pins);
     PrintWrapped(absl::StrCat("no longer the best: record ", best.id, ", ",
                               FormatLatency(record::SteadyLatencyNs(best.result)), ", measured ",
                               FormatTime(best.created_unix_ms), ", job ", best.job_id));

@@ -49,8 +49,8 @@ bool IsImported(absl::string_view job) { return absl::StrContains(job, '/'); }
 std::string TuningJobIn(Session& session, absl::Span<const record::Record> newest) {
   const std::string id = UnconfirmedJobIn(newest);
   if (id.empty()) return "";
-  const absl::StatusOr<client::Job> job = session.connection().GetJob(id);
-  return job.ok() && job->spec.unpublished ? "" : id;
+  const absl::StatusOr<v1::Job> job = session.connection().GetJob(id);
+  return job.ok() && job->request().unpublished() ? "" : id;
 }
 
 // Returns a hint to append to the message that nothing is known of a workload: what the store has
@@ -144,7 +144,7 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument ar
   KnownBest known{.argument = std::move(argument)};
   HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, known.session->TargetKey());
-  absl::StatusOr<client::Best> best = known.session->connection().LookupBest(
+  absl::StatusOr<v1::Best> best = known.session->connection().LookupBest(
       known.argument.text, target, tolerance, options.nearest);
   if (absl::IsNotFound(best.status())) {
     return NothingKnownError(absl::StrCat(
@@ -178,25 +178,25 @@ std::string ImportedHint(Session& session, const std::string& target,
       "\" measures them and publishes the best");
 }
 
-std::string PinText(const client::Best& best) {
+std::string PinText(const v1::Best& best) {
   return absl::StrCat("pinned ",
-                      best.pinned_by.empty() ? "" : absl::StrCat("by ", best.pinned_by, " "), "on ",
-                      FormatTime(best.pinned_unix_ms));
+                      best.pinned_by().empty() ? "" : absl::StrCat("by ", best.pinned_by(), " "),
+                      "on ", FormatTime(best.pinned_unix_ms()));
 }
 
 absl::StatusOr<std::vector<std::string>> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
-    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
+    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<v1::Best>&)>
         visit) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
   std::vector<std::string> unknown;
   for (size_t begin = 0; begin < list.size(); begin += kBatch) {
     const auto batch = absl::MakeConstSpan(list).subspan(begin, kBatch);
-    std::vector<client::BestQuery> queries;
+    std::vector<v1::LookupBestRequest> queries;
     for (const WorkloadArgument& argument : batch) {
-      queries.push_back({argument.text, target, tolerance, nearest});
+      queries.push_back(client::BestQuery(argument.text, target, tolerance, nearest));
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<v1::Best>> bests,
                           session.connection().LookupBests(queries));
     for (size_t i = 0; i < bests.size(); ++i) {
       if (!bests[i].has_value()) unknown.push_back(batch[i].workload.StructuralDigest().ToHex());
@@ -235,12 +235,12 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
                              ToleranceOption(tolerance))))));
 }
 
-absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best) {
+absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const v1::Best& best) {
   const absl::StatusOr<std::string> bytes =
-      session.connection().Artifact(best.record.result.artifact_digest);
+      session.connection().Artifact(best.record().result().artifact_digest());
   if (absl::IsNotFound(bytes.status())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of record ", best.record.id, " is no longer in the store; ",
+        absl::StrCat("the kernel of record ", best.record().id(), " is no longer in the store; ",
                      SuggestedCommandForTarget("revalidate --all"), " builds it again"));
   }
   HONE_RETURN_IF_ERROR(bytes.status());

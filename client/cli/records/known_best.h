@@ -47,7 +47,7 @@ absl::StatusOr<NamedTask> OpenTask(const Globals& globals, const BestWords& word
 struct KnownBest {
   WorkloadArgument argument;
   std::unique_ptr<Session> session;
-  client::Best best;
+  v1::Best best;
 };
 
 struct LookUpOptions {
@@ -109,15 +109,14 @@ std::string UnknownText(const std::string& unconfirmed_job);
 Json UnknownJson(const std::string& unconfirmed_job);
 
 // "pinned by NAME on DATE", without the name if it is unknown. REQUIRES: the best is pinned.
-std::string PinText(const client::Best& best);
+std::string PinText(const v1::Best& best);
 
 // Looks up every workload of a list on one connection, and calls `visit` for each of them in order,
 // with nullopt if no best is known. Returns the digests of the workloads without a best. Errors as
 // for Session::TargetKey and Connection::LookupBests, and those of `visit`.
 absl::StatusOr<std::vector<std::string>> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
-    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<client::Best>&)>
-        visit);
+    absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<v1::Best>&)> visit);
 
 // Returns a NothingKnownError that reports how many of a list's workloads are `unknown`, given by
 // their digests, and how to find them; OK if there are none. `file` is "" for a list on the command
@@ -129,7 +128,7 @@ absl::Status CheckAllKnown(Session& session, absl::Span<const std::string> unkno
 // The kernel that was built and measured for a best. FailedPrecondition: the store no longer has
 // it. InvalidArgument: the bytes are not an artifact. Other errors as for
 // client::Connection::Artifact.
-absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const client::Best& best);
+absl::StatusOr<record::Artifact> ArtifactOf(Session& session, const v1::Best& best);
 
 }  // namespace hone::cli
 

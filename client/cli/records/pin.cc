@@ -28,22 +28,23 @@ struct PinOptions {
 absl::Status ListPins(const Globals& globals) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(std::vector<client::Best> pins, session->connection().ListPins());
-  std::erase_if(pins, [&](const client::Best& pin) {
-    return !target.empty() && pin.record.target != target;
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Best> pins, session->connection().ListPins());
+  std::erase_if(pins, [&](const v1::Best& pin) {
+    return !target.empty() && pin.record().target() != target;
   });
   if (globals.json) {
     Json list = Json::array();
-    for (const client::Best& pin : pins) list.push_back(PinJson(pin));
+    for (const v1::Best& pin : pins) list.push_back(PinJson(pin));
     return PrintJson({{"pins", std::move(list)}});
   }
   Table table({Right("record"), Left("operator"), Left("workload"), Left("target"),
                Right("tolerance"), Right("latency"), Left("pinned by"), Left("since")});
-  for (const client::Best& pin : pins) {
-    table.AddRow({absl::StrCat(pin.record.id), pin.record.op, ir::SignatureOfText(pin.workload),
-                  pin.record.target, absl::StrCat(pin.record.tolerance),
-                  FormatLatency(client::LatencyNs(pin)),
-                  pin.pinned_by.empty() ? "-" : pin.pinned_by, FormatTime(pin.pinned_unix_ms)});
+  for (const v1::Best& pin : pins) {
+    table.AddRow({absl::StrCat(pin.record().id()), pin.record().operator_(),
+                  ir::SignatureOfText(pin.workload()), pin.record().target(),
+                  absl::StrCat(pin.record().tolerance()), FormatLatency(pin.latency_ns()),
+                  pin.pinned_by().empty() ? "-" : pin.pinned_by(),
+                  FormatTime(pin.pinned_unix_ms())});
   }
   table.Print(FromServer("no best is pinned"));
   return absl::OkStatus();
@@ -96,13 +97,12 @@ absl::Status Pin(const Globals& globals, const PinOptions& options) {
   }
   HONE_ASSIGN_OR_RETURN(const NamedTask named, OpenTask(globals, options.words));
   if (options.remove) return Unpin(globals, named);
-  const absl::StatusOr<client::Best> best =
+  const absl::StatusOr<v1::Best> best =
       named.session->connection().PinBest(named.task, options.record);
   if (!best.ok()) return Explain(best.status(), named, options.record);
   if (globals.json) return PrintJson(PinJson(*best));
-  PrintWrapped(absl::StrCat("pinned record ", best->record.id, ", ",
-                            FormatLatency(client::LatencyNs(*best)), ", as the best of ",
-                            named.Title()));
+  PrintWrapped(absl::StrCat("pinned record ", best->record().id(), ", ",
+                            FormatLatency(best->latency_ns()), ", as the best of ", named.Title()));
   return absl::OkStatus();
 }
 

@@ -36,8 +36,8 @@ struct RevalidateOptions {
 // A best and the result of its revalidation.
 struct Revalidated {
   record::Record before;
-  client::Job job;
-  bool Worked() const { return job.state == client::JobState::kDone && job.best.has_value(); }
+  v1::Job job;
+  bool Worked() const { return job.state() == v1::JOB_STATE_DONE && job.has_best(); }
 };
 
 // The current environment of the target's workers.
@@ -116,12 +116,12 @@ absl::StatusOr<std::vector<record::Record>> FindDue(
 
 absl::StatusOr<FollowedJob> RevalidateOne(Session& session, const RevalidateOptions& options,
                                           const record::Record& best) {
-  client::JobSpec spec;
-  spec.workload_digest = best.workload_digest;
-  spec.target = best.target;
-  spec.tolerance = best.tolerance;
-  spec.max_trials = options.top;
-  spec.revalidate = options.top;
+  v1::CreateJobRequest spec;
+  spec.set_workload_digest(best.workload_digest);
+  spec.set_target(best.target);
+  spec.set_tolerance(best.tolerance);
+  spec.set_max_trials(options.top);
+  spec.set_revalidate(options.top);
   return RunJob(session, spec);
 }
 
@@ -130,24 +130,22 @@ std::string CodeText(const record::Record& record) {
   return version > 0 ? absl::StrCat(version) : "unknown";
 }
 
-double LatencyNs(const client::Job& job) {
-  return job.best.has_value() ? client::LatencyNs(*job.best) : 0;
-}
-
 void PrintReport(const std::vector<Revalidated>& all) {
   Table table({Left("workload"), Right("before"), Right("code"), Right("after"), Right("code"),
                Right("ratio"), Right("quarantined"), Left("")});
   for (const Revalidated& each : all) {
     const double before = record::SteadyLatencyNs(each.before.result);
-    const double after = each.Worked() ? LatencyNs(each.job) : 0;
-    const bool pinned = each.Worked() && each.job.best->pinned_unix_ms > 0;
-    const bool same = each.Worked() && each.job.best->record.candidate == each.before.candidate;
+    const double after = each.Worked() ? each.job.best().latency_ns() : 0;
+    const bool pinned = each.Worked() && each.job.best().pinned_unix_ms() > 0;
+    const bool same =
+        each.Worked() && client::RecordOf(each.job.best()).candidate == each.before.candidate;
     table.AddRow({DescribeJob(each.job), FormatLatency(before), CodeText(each.before),
-                  FormatLatency(after), each.Worked() ? CodeText(each.job.best->record) : "-",
+                  FormatLatency(after),
+                  each.Worked() ? CodeText(client::RecordOf(each.job.best())) : "-",
                   after > 0 ? absl::StrFormat("%.3f", after / before) : "-",
-                  absl::StrCat(each.job.quarantined),
-                  !each.Worked() ? WithRepeatedOptions(each.job.error)
-                  : pinned       ? PinText(*each.job.best)
+                  absl::StrCat(each.job.quarantined()),
+                  !each.Worked() ? WithRepeatedOptions(each.job.error())
+                  : pinned       ? PinText(each.job.best())
                   : same         ? "the same schedule"
                                  : "another schedule"});
   }
@@ -157,15 +155,16 @@ void PrintReport(const std::vector<Revalidated>& all) {
 Json ReportJson(const std::vector<Revalidated>& all) {
   Json list = Json::array();
   for (const Revalidated& each : all) {
-    list.push_back({{"operator", each.before.op},
-                    {"workload_digest", each.before.workload_digest},
-                    {"target", each.before.target},
-                    {"before", ToJson(each.before)},
-                    {"after", each.Worked() ? ToJson(each.job.best->record) : Json(nullptr)},
-                    {"quarantined_count", each.job.quarantined},
-                    {"state", std::string(client::JobStateName(each.job.state))},
-                    {"error", each.job.error},
-                    {"job", each.job.id}});
+    list.push_back(
+        {{"operator", each.before.op},
+         {"workload_digest", each.before.workload_digest},
+         {"target", each.before.target},
+         {"before", ToJson(each.before)},
+         {"after", each.Worked() ? ToJson(client::RecordOf(each.job.best())) : Json(nullptr)},
+         {"quarantined_count", each.job.quarantined()},
+         {"state", client::JobStateName(each.job.state())},
+         {"error", each.job.error()},
+         {"job", each.job.id()}});
   }
   return {{"revalidated", std::move(list)}};
 }

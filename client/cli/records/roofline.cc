@@ -4,9 +4,10 @@
 
 namespace hone::cli {
 
-Roofline RooflineOf(const ir::Workload& workload, const client::Best& best) {
-  Roofline roofline{
-      .flops = FlopCount(workload), .peak_gflops = best.peak_gflops, .read_gbps = best.read_gbps};
+Roofline RooflineOf(const ir::Workload& workload, const v1::Best& best) {
+  Roofline roofline{.flops = FlopCount(workload),
+                    .peak_gflops = best.peak_gflops(),
+                    .read_gbps = best.read_gbps()};
   for (const ir::Tensor& tensor : workload.tensors) {
     if (tensor.input || tensor.output) roofline.bytes += static_cast<double>(tensor.bytes());
   }
@@ -14,7 +15,7 @@ Roofline RooflineOf(const ir::Workload& workload, const client::Best& best) {
   if (roofline.read_gbps > 0 && roofline.bytes > 0) {
     const double memory = roofline.read_gbps * roofline.flops / roofline.bytes;
     const bool is_limit = roofline.peak_gflops > 0 && memory < roofline.peak_gflops;
-    roofline.cache_bound = is_limit && best.gflops > memory;
+    roofline.cache_bound = is_limit && best.gflops() > memory;
     roofline.memory_bound = is_limit && !roofline.cache_bound;
     if (is_limit) roofline.gflops = roofline.cache_bound ? 0 : memory;
   }

@@ -21,7 +21,7 @@ struct Roofline {
 };
 
 // Takes the peaks of the device from `best`.
-Roofline RooflineOf(const ir::Workload& workload, const client::Best& best);
+Roofline RooflineOf(const ir::Workload& workload, const v1::Best& best);
 // What limits the speed: "compute", "memory" or "cache".
 const char* BoundOf(const Roofline& roofline);
 

@@ -70,18 +70,19 @@ absl::Status CheckCounts(const WorkloadArgument& argument, const RunOptions& opt
 }
 
 struct Found {
-  client::Best best;
+  v1::Best best;
   bool stored = true;  // false: it was measured only now
 };
 
 // "best", "default", or "first" for the first candidate of a search.
 std::string NameOf(const Found& found) {
-  return found.stored ? "best" : found.best.record.is_default ? "default" : "first";
+  return found.stored ? "best" : found.best.record().is_default() ? "default" : "first";
 }
 
 std::string Describe(const Found& found) {
   if (found.stored) return "best known kernel";
-  return found.best.record.is_default ? "untiled default schedule" : "first schedule of a search";
+  return found.best.record().is_default() ? "untiled default schedule"
+                                          : "first schedule of a search";
 }
 
 // Returns the stored best. If there is none, runs a job that builds, checks and times the untiled
@@ -89,7 +90,7 @@ std::string Describe(const Found& found) {
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
-  absl::StatusOr<client::Best> best =
+  absl::StatusOr<v1::Best> best =
       session.connection().LookupBest(argument.text, target, options.tolerance,
                                       /*nearest=*/false);
   if (best.ok()) return Found{*std::move(best)};
@@ -99,21 +100,21 @@ absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argum
                absl::StrCat("no confirmed schedule is known for ", argument.title, " on ", target,
                             ": a job builds, checks and times the untiled default schedule and the "
                             "first schedule of a search, and publishes nothing"));
-  client::JobSpec spec;
-  spec.workload = argument.text;
-  spec.target = target;
-  spec.max_trials = 1;
-  spec.unpublished = true;
-  spec.tolerance = options.tolerance;
+  v1::CreateJobRequest spec;
+  spec.set_workload(argument.text);
+  spec.set_target(target);
+  spec.set_max_trials(1);
+  spec.set_unpublished(true);
+  spec.set_tolerance(options.tolerance);
   HONE_ASSIGN_OR_RETURN(FollowedJob followed, RunJob(session, spec));
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  client::Job& job = followed.job;
-  if (job.state == client::JobState::kDone && job.best.has_value()) {
-    return Found{*std::move(job.best), /*stored=*/false};
+  v1::Job& job = followed.job;
+  if (job.state() == v1::JOB_STATE_DONE && job.has_best()) {
+    return Found{std::move(*job.mutable_best()), /*stored=*/false};
   }
   return absl::AbortedError(
       absl::StrCat("no kernel is known for ", argument.title, ", and none could be made: ",
-                   job.error.empty() ? OutcomesText(job) : WithRepeatedOptions(job.error)));
+                   job.error().empty() ? OutcomesText(job) : WithRepeatedOptions(job.error())));
 }
 
 absl::Status Run(const Globals& globals, const RunOptions& options) {
@@ -199,7 +200,7 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
     return PrintJson(json, result);
   }
   PrintWrapped(absl::StrCat("computed with the ", Describe(found), ", measured at ",
-                            FormatLatency(client::LatencyNs(found.best))));
+                            FormatLatency(found.best.latency_ns())));
   if (!found.stored) {
     PrintWrapped(absl::StrCat("no best is known; find one with: ",
                               SuggestedCommandForTarget(absl::StrCat(

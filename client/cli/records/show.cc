@@ -137,7 +137,7 @@ absl::StatusOr<Shown> Best(const Globals& globals, const ShowOptions& options,
                  {.hint = "; hone show --workload shows the workload alone, and --draft the "
                           "schedule that a search begins with"}));
   HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, ArtifactOf(*known.session, known.best));
-  Shown shown{.program = artifact.program, .trace = known.best.trace};
+  Shown shown{.program = artifact.program, .trace = known.best.trace()};
   if (options.code) HONE_RETURN_IF_ERROR(AddCode(artifact.target, shown));
   return shown;
 }

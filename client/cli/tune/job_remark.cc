@@ -21,72 +21,75 @@ constexpr absl::string_view kNotConfirmed = "no best could be confirmed";
 
 }  // namespace
 
-std::string JobFacts(const client::Job& job) {
-  const std::string& priority = job.spec.priority;
-  const absl::string_view took = HasEnded(job.state)                       ? ", took "
-                                 : job.state == client::JobState::kPending ? ", has worked for "
-                                                                           : ", running for ";
+std::string JobFacts(const v1::Job& job) {
+  const std::string& priority = job.request().priority();
+  const absl::string_view took = client::HasEnded(job.state())          ? ", took "
+                                 : job.state() == v1::JOB_STATE_PENDING ? ", has worked for "
+                                                                        : ", running for ";
   return absl::StrCat(
-      DescribeJobAndKind(job), " on ", job.target,
+      DescribeJobAndKind(job), " on ", job.target(),
       priority.empty() || priority == "normal" ? "" : absl::StrCat(" with ", priority, " priority"),
-      "; created ", FormatTime(job.created_unix_ms),
-      job.owner.empty() ? "" : absl::StrCat(" by ", job.owner), took,
-      FormatClock(absl::Milliseconds(job.wall_ms)));
+      "; created ", FormatTime(job.created_unix_ms()),
+      job.owner().empty() ? "" : absl::StrCat(" by ", job.owner()), took,
+      FormatClock(absl::Milliseconds(job.wall_ms())));
 }
 
-std::string OriginOfBest(const client::Job& job) {
+std::string OriginOfBest(const v1::Job& job) {
   if (!client::BestIsOfAnotherJob(job)) return "";
-  const absl::Time measured = absl::FromUnixMillis(job.best->record.created_unix_ms);
-  return absl::StrCat("of job ", job.best->record.job_id, ", ", FormatAge(absl::Now() - measured));
+  const absl::Time measured = absl::FromUnixMillis(job.best().record().created_unix_ms());
+  return absl::StrCat("of job ", job.best().record().job_id(), ", ",
+                      FormatAge(absl::Now() - measured));
 }
 
-absl::string_view WhyOwnIsNotBest(const client::Job& job) {
-  if (!client::BestIsOfAnotherJob(job) || !job.own_best.has_value()) return "";
-  if (client::LatencyNs(*job.own_best) >= client::LatencyNs(*job.best)) return "";
-  if (!client::LatencyIsConfirmed(*job.own_best)) return ", not confirmed";
-  return job.best->pinned_unix_ms > 0 ? ", but the best is pinned" : ", not significantly faster";
+absl::string_view WhyOwnIsNotBest(const v1::Job& job) {
+  if (!client::BestIsOfAnotherJob(job) || !job.has_own_best()) return "";
+  if (job.own_best().latency_ns() >= job.best().latency_ns()) return "";
+  if (!client::LatencyIsConfirmed(job.own_best())) return ", not confirmed";
+  return job.best().pinned_unix_ms() > 0 ? ", but the best is pinned"
+                                         : ", not significantly faster";
 }
 
-absl::string_view Withdrawal(const client::Job& job) {
+absl::string_view Withdrawal(const v1::Job& job) {
   if (!client::BestIsWithdrawn(job)) return "";
-  return IsForgotten(job.best->record) ? "now forgotten" : "now quarantined";
+  return IsForgotten(client::RecordOf(job.best())) ? "now forgotten" : "now quarantined";
 }
 
-std::string PhaseOf(const client::Job& job) {
-  if (!job.wait_reason.empty()) return "waiting for a worker";
-  if (job.left == absl::InfiniteDuration()) return job.phase;
-  return absl::StrCat(job.phase, job.phase.empty() ? "" : ", ", FormatClock(job.left), " left");
+std::string PhaseOf(const v1::Job& job) {
+  if (!job.wait_reason().empty()) return "waiting for a worker";
+  if (client::TimeLeft(job) == absl::InfiniteDuration()) return job.phase();
+  return absl::StrCat(job.phase(), job.phase().empty() ? "" : ", ",
+                      FormatClock(client::TimeLeft(job)), " left");
 }
 
-std::string RemarkOn(const client::Job& job) {
-  if (!job.error.empty()) return WithRepeatedOptions(job.error);
-  if (!HasEnded(job.state)) {
+std::string RemarkOn(const v1::Job& job) {
+  if (!job.error().empty()) return WithRepeatedOptions(job.error());
+  if (!client::HasEnded(job.state())) {
     if (const std::string phase = PhaseOf(job); !phase.empty()) return phase;
   }
   std::vector<std::string> remarks;
-  const bool confirms = !job.spec.unpublished;
+  const bool confirms = !job.request().unpublished();
   // The note of such a job may say why.
-  const bool told = absl::StartsWith(job.note, kNotConfirmed);
-  if (confirms && !told && HasEnded(job.state) && job.best.has_value() &&
-      !client::BestIsConfirmed(job)) {
+  const bool told = absl::StartsWith(job.note(), kNotConfirmed);
+  if (confirms && !told && client::HasEnded(job.state()) && job.has_best() &&
+      !job.best().confirmed()) {
     remarks.push_back("best not confirmed");
   }
   if (const absl::string_view withdrawal = Withdrawal(job); !withdrawal.empty()) {
     remarks.push_back(absl::StrCat("best ", withdrawal));
   }
   if (const std::string origin = OriginOfBest(job); !origin.empty()) {
-    remarks.push_back(absl::StrCat(
-        "the best is ", origin,
-        job.own_best.has_value()
-            ? absl::StrCat("; its own takes ",
-                           MarkUnconfirmed(FormatLatency(client::LatencyNs(*job.own_best)),
-                                           client::LatencyIsConfirmed(*job.own_best)),
-                           WhyOwnIsNotBest(job))
-            : ""));
+    remarks.push_back(
+        absl::StrCat("the best is ", origin,
+                     job.has_own_best()
+                         ? absl::StrCat("; its own takes ",
+                                        MarkUnconfirmed(FormatLatency(job.own_best().latency_ns()),
+                                                        client::LatencyIsConfirmed(job.own_best())),
+                                        WhyOwnIsNotBest(job))
+                         : ""));
   }
-  if (!job.note.empty()) remarks.push_back(job.note);
-  if (job.disturbed > 0) {
-    remarks.push_back(absl::StrCat(Counted(job.disturbed, "measurement"), " disturbed"));
+  if (!job.note().empty()) remarks.push_back(job.note());
+  if (job.disturbed() > 0) {
+    remarks.push_back(absl::StrCat(Counted(job.disturbed(), "measurement"), " disturbed"));
   }
   return absl::StrJoin(remarks, "; ");
 }

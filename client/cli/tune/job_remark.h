@@ -10,22 +10,22 @@ namespace hone::cli {
 
 // What a job tunes, and when and for how long: "matmul … on TARGET; created TIME, took 0:18". Names
 // its owner if there is one, and its priority if that is not normal.
-std::string JobFacts(const client::Job& job);
+std::string JobFacts(const v1::Job& job);
 
 // Where the best of a job comes from, if another job found it: "of job 12, 3 hours ago"; else "".
-std::string OriginOfBest(const client::Job& job);
+std::string OriginOfBest(const v1::Job& job);
 
 // Why the best of a job's own candidates is not the best, although it seems faster; else "".
-absl::string_view WhyOwnIsNotBest(const client::Job& job);
+absl::string_view WhyOwnIsNotBest(const v1::Job& job);
 
 // What has become of the best of a job; "" if it still counts.
-absl::string_view Withdrawal(const client::Job& job);
+absl::string_view Withdrawal(const v1::Job& job);
 
 // What a job that has not ended does or waits for.
-std::string PhaseOf(const client::Job& job);
+std::string PhaseOf(const v1::Job& job);
 
 // What a user must know about a job in addition to its numbers.
-std::string RemarkOn(const client::Job& job);
+std::string RemarkOn(const v1::Job& job);
 
 }  // namespace hone::cli
 

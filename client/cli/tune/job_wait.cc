@@ -22,19 +22,19 @@ void JobWait::Explain(std::string phase, std::string message) {
   if (!reason_.empty()) message_ = reason_;
 }
 
-void JobWait::Look(const client::Job& job, client::JobNews news) {
+void JobWait::Look(const v1::Job& job, client::JobNews news) {
   if (news == client::JobNews::kNoServer) {
     away_since_ = std::min(away_since_, clock_.Now());
     const std::string since = FormatTime(absl::ToUnixMillis(away_since_));
     if (is_private_) return Explain(absl::StrCat("no server since ", since), "");
     return Explain(absl::StrCat("no server since ", since),
-                   absl::StrCat("the server has not answered since ", since, "; job ", job.id,
+                   absl::StrCat("the server has not answered since ", since, "; job ", job.id(),
                                 " continues when it is back"));
   }
   away_since_ = absl::InfiniteFuture();
-  if (job.wait_reason.empty() || is_private_) return Explain("", "");
+  if (job.wait_reason().empty() || is_private_) return Explain("", "");
   Explain("waiting for a worker",
-          absl::StrCat("job ", job.id, " waits: ", WithRepeatedOptions(job.wait_reason)));
+          absl::StrCat("job ", job.id(), " waits: ", WithRepeatedOptions(job.wait_reason())));
 }
 
 std::optional<std::string> CreationWait::TakeMessage(bool connected) {

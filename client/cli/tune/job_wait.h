@@ -20,7 +20,7 @@ class JobWait {
   JobWait(const Clock* clock, bool is_private) : clock_(*clock), is_private_(is_private) {}
 
   // Must be called with each report of the job.
-  void Look(const client::Job& job, client::JobNews news);
+  void Look(const v1::Job& job, client::JobNews news);
   // Describes what the job waits for, to be shown instead of its phase; "" if it makes progress.
   const std::string& phase() const { return phase_; }
   // Returns a line that explains a new wait, once; otherwise nullopt.
@@ -42,7 +42,7 @@ class JobWait {
 // Used by one thread.
 class CreationWait {
  public:
-  // `server`: its address. `target`: as in client::JobSpec. The wait begins now.
+  // `server`: its address. `target`: as in v1::CreateJobRequest. The wait begins now.
   CreationWait(const Clock* clock, std::string server, std::string target)
       : clock_(*clock),
         began_(clock->Now()),

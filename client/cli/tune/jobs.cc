@@ -33,18 +33,18 @@ namespace {
 constexpr char kUnfinished[] = "unfinished";  // for --state
 
 // What kind of schedule a best is, and in how many processes it was confirmed, if it was.
-std::string Details(const client::Best& best) {
-  const absl::string_view kind = best.record.is_default ? ", the untiled default" : "";
-  if (!record::IsConfirmed(best.record)) return std::string(kind);
-  const int processes = record::ProcessesOf(best.record.result);
+std::string Details(const v1::Best& best) {
+  const absl::string_view kind = best.record().is_default() ? ", the untiled default" : "";
+  if (!best.confirmed()) return std::string(kind);
+  const int processes = best.processes();
   return absl::StrCat(kind, ", measured in ", processes,
                       processes == 1 ? " process" : " processes");
 }
 
 // What a line says about a best whose latency is not confirmed, after its name.
-absl::string_view Doubt(const client::Best& best) {
+absl::string_view Doubt(const v1::Best& best) {
   if (client::LatencyIsConfirmed(best)) return "";
-  return record::IsConfirmed(best.record) ? ", disturbed" : ", not confirmed";
+  return best.confirmed() ? ", disturbed" : ", not confirmed";
 }
 
 struct ListOptions {
@@ -52,21 +52,21 @@ struct ListOptions {
   std::vector<std::string> states;
   std::string owner;
   std::string matching;  // a part of the workload as the list shows it
-  bool Selects(const client::Job& job) const {
+  bool Selects(const v1::Job& job) const {
     const auto is_its = [&](const std::string& state) {
-      return state == client::JobStateName(job.state) ||
-             (state == kUnfinished && !HasEnded(job.state));
+      return state == client::JobStateName(job.state()) ||
+             (state == kUnfinished && !client::HasEnded(job.state()));
     };
     return (states.empty() || std::any_of(states.begin(), states.end(), is_its)) &&
-           (owner.empty() || job.owner == owner) &&
+           (owner.empty() || job.owner() == owner) &&
            (matching.empty() || absl::StrContains(DescribeJobAndKind(job), matching));
   }
   bool SelectsAll() const { return states.empty() && owner.empty() && matching.empty(); }
 };
 
 // "24 %, 3:10 left"; "" if the job has ended.
-std::string ProgressCell(const client::Job& job) {
-  if (HasEnded(job.state)) return "";
+std::string ProgressCell(const v1::Job& job) {
+  if (client::HasEnded(job.state())) return "";
   const JobProgress progress = ProgressOf(job);
   std::vector<std::string> parts;
   if (progress.share.has_value()) {
@@ -86,9 +86,9 @@ absl::Status ListJobs(const Globals& globals, const ListOptions& options) {
   // there are more.
   const bool filters = !target.empty() || !options.SelectsAll();
   const int asked = limit == 0 || filters ? 0 : limit + 1;
-  HONE_ASSIGN_OR_RETURN(std::vector<client::Job> jobs, session->connection().ListJobs(asked));
-  std::erase_if(jobs, [&](const client::Job& job) {
-    return (!target.empty() && job.target != target) || !options.Selects(job);
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs, session->connection().ListJobs(asked));
+  std::erase_if(jobs, [&](const v1::Job& job) {
+    return (!target.empty() && job.target() != target) || !options.Selects(job);
   });
   const bool more = limit != 0 && jobs.size() > static_cast<size_t>(limit);
   if (more) jobs.resize(static_cast<size_t>(limit));
@@ -96,23 +96,23 @@ absl::Status ListJobs(const Globals& globals, const ListOptions& options) {
   Table table({Left("job"), Left("state"), Right("trials"), Left("progress"), Right("best GFLOP/s"),
                Right("best latency"), Right("took"), Left("workload"), Left("target"),
                Left("created"), Left("")});
-  for (const client::Job& job : jobs) {
-    const double latency = job.network.has_value() ? job.network->latency_ns
-                           : job.best.has_value()  ? client::LatencyNs(*job.best)
-                                                   : 0;
-    const bool confirmed = job.network.has_value()
-                               ? client::LatencyIsConfirmed(*job.network).value_or(false)
-                               : job.best.has_value() && client::LatencyIsConfirmed(*job.best);
+  for (const v1::Job& job : jobs) {
+    const double latency = job.has_network() ? job.network().latency_ns()
+                           : job.has_best()  ? job.best().latency_ns()
+                                             : 0;
+    const bool confirmed = job.has_network()
+                               ? job.network().confirmed()
+                               : job.has_best() && client::LatencyIsConfirmed(job.best());
     table.AddRow(
-        {job.id, std::string(client::JobStateName(job.state)),
-         HasEnded(job.state) || job.spec.max_trials == 0
-             ? absl::StrCat(job.trials)
-             : absl::StrCat(job.trials, "/", job.spec.max_trials),
+        {job.id(), client::JobStateName(job.state()),
+         client::HasEnded(job.state()) || job.request().max_trials() == 0
+             ? absl::StrCat(job.trials())
+             : absl::StrCat(job.trials(), "/", job.request().max_trials()),
          ProgressCell(job),
-         MarkUnconfirmed(FormatGflops(job.best.has_value() ? job.best->gflops : 0), confirmed),
+         MarkUnconfirmed(FormatGflops(job.has_best() ? job.best().gflops() : 0), confirmed),
          MarkUnconfirmed(FormatLatency(latency), confirmed),
-         FormatClock(absl::Milliseconds(job.wall_ms)), DescribeJobAndKind(job), job.target,
-         FormatTime(job.created_unix_ms), RemarkOn(job)});
+         FormatClock(absl::Milliseconds(job.wall_ms())), DescribeJobAndKind(job), job.target(),
+         FormatTime(job.created_unix_ms()), RemarkOn(job)});
   }
   table.Print(
       FromServer(absl::StrCat("no jobs", target.empty() ? "" : absl::StrCat(" of target ", target),
@@ -127,12 +127,12 @@ struct ResumeOptions {
   std::string time;
 };
 
-void PrintNetwork(const client::NetworkProgress& network, bool ended) {
-  if (network.latency_ns > 0) {
+void PrintNetwork(const v1::NetworkProgress& network, bool ended) {
+  if (network.latency_ns() > 0) {
     absl::PrintF("sum of the tasks: %s", SumText(network));
-    if (network.default_latency_ns > 0) {
+    if (network.default_latency_ns() > 0) {
       absl::PrintF(", with a speed-up of %s over the default schedules",
-                   FormatSpeedUp(network.default_latency_ns, network.latency_ns));
+                   FormatSpeedUp(network.default_latency_ns(), network.latency_ns()));
     }
     absl::PrintF("\n");
   }
@@ -141,56 +141,56 @@ void PrintNetwork(const client::NetworkProgress& network, bool ended) {
 
 // Prints the state and the best of a job, or the tasks of its networks. `why`: the reason for the
 // state; "" if the caller prints it.
-absl::Status PrintJob(const Globals& globals, const client::Job& job, const std::string& why) {
+absl::Status PrintJob(const Globals& globals, const v1::Job& job, const std::string& why) {
   if (globals.json) return PrintJson(ToJson(job));
-  PrintWrapped(absl::StrCat("job ", job.id, ": ", client::JobStateName(job.state), " after ",
+  PrintWrapped(absl::StrCat("job ", job.id(), ": ", client::JobStateName(job.state()), " after ",
                             TrialsText(job), why.empty() ? "" : ": ", why));
   PrintWrapped(JobFacts(job));
-  if (job.best.has_value()) {
+  if (job.has_best()) {
     const std::string origin = OriginOfBest(job);
-    const bool confirmed = client::LatencyIsConfirmed(*job.best);
+    const bool confirmed = client::LatencyIsConfirmed(job.best());
     const absl::string_view withdrawal = Withdrawal(job);
-    PrintWrapped(
-        absl::StrCat("best", origin.empty() ? "" : absl::StrCat(" known, ", origin),
-                     Doubt(*job.best), withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal),
-                     ": ", FormatSpeed(client::LatencyNs(*job.best), job.best->gflops, confirmed),
-                     Details(*job.best)));
+    PrintWrapped(absl::StrCat(
+        "best", origin.empty() ? "" : absl::StrCat(" known, ", origin), Doubt(job.best()),
+        withdrawal.empty() ? "" : absl::StrCat(", ", withdrawal), ": ",
+        FormatSpeed(job.best().latency_ns(), job.best().gflops(), confirmed), Details(job.best())));
     if (!withdrawal.empty()) {
       PrintWrapped(
-          absl::StrCat("it does not count any more: ", job.best->record.quarantine_reason));
+          absl::StrCat("it does not count any more: ", job.best().record().quarantine_reason()));
     }
-    if (client::BestIsOfAnotherJob(job) && job.own_best.has_value()) {
-      const bool own_confirmed = client::LatencyIsConfirmed(*job.own_best);
+    if (client::BestIsOfAnotherJob(job) && job.has_own_best()) {
+      const bool own_confirmed = client::LatencyIsConfirmed(job.own_best());
       PrintWrapped(absl::StrCat(
-          "best of this job", Doubt(*job.own_best), ": ",
-          FormatSpeed(client::LatencyNs(*job.own_best), job.own_best->gflops, own_confirmed),
-          Details(*job.own_best), WhyOwnIsNotBest(job)));
+          "best of this job", Doubt(job.own_best()), ": ",
+          FormatSpeed(job.own_best().latency_ns(), job.own_best().gflops(), own_confirmed),
+          Details(job.own_best()), WhyOwnIsNotBest(job)));
     }
   }
-  const bool told = !job.disturbance.empty() && absl::StrContains(why, job.disturbance);
-  if (job.disturbed > 0 && !told) PrintWrapped(DisturbedText(job));
-  if (job.network.has_value()) PrintNetwork(*job.network, client::HasEnded(job.state));
+  const bool told = !job.disturbance().empty() && absl::StrContains(why, job.disturbance());
+  if (job.disturbed() > 0 && !told) PrintWrapped(DisturbedText(job));
+  if (job.has_network()) PrintNetwork(job.network(), client::HasEnded(job.state()));
   return absl::OkStatus();
 }
 
-absl::Status PrintJob(const Globals& globals, const client::Job& job) {
+absl::Status PrintJob(const Globals& globals, const v1::Job& job) {
   return PrintJob(globals, job,
-                  job.error.empty() ? NoteBesideErrors(job) : WithRepeatedOptions(job.error));
+                  job.error().empty() ? NoteBesideErrors(job) : WithRepeatedOptions(job.error()));
 }
 
 // Writes a page about a job of a network, as hone tune --report does.
-absl::Status WriteJobReport(Session& session, const client::Job& job, const std::string& path) {
+absl::Status WriteJobReport(Session& session, const v1::Job& job, const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  if (!job.network.has_value()) {
+  if (!job.has_network()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--report: job ", job.id, " tunes an operator; reports are for jobs of networks"));
+        "--report: job ", job.id(), " tunes an operator; reports are for jobs of networks"));
   }
   HONE_RETURN_IF_ERROR(CheckReportPath(path));
-  std::vector<client::BestQuery> queries;
-  for (const client::NetworkTaskProgress& task : job.network->tasks) {
-    queries.push_back({task.workload, job.target, job.spec.tolerance});
+  std::vector<v1::LookupBestRequest> queries;
+  for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
+    queries.push_back(client::BestQuery(task.workload(), job.target(), job.request().tolerance(),
+                                        /*nearest=*/false));
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<client::Best>> bests,
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::optional<v1::Best>> bests,
                         session.connection().LookupBests(queries));
   HONE_ASSIGN_OR_RETURN(const NetworkReport report, MakeReport(job, bests));
   return WriteReport(report, path);
@@ -198,37 +198,39 @@ absl::Status WriteJobReport(Session& session, const client::Job& job, const std:
 
 absl::Status ShowJob(const Globals& globals, const std::string& id, const std::string& report) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, session->connection().GetJob(id));
   HONE_RETURN_IF_ERROR(WriteJobReport(*session, job, report));
-  if (globals.json || HasEnded(job.state)) return PrintJob(globals, job);
-  return PrintJob(
-      globals, job,
-      job.wait_reason.empty() ? PhaseOf(job) : "it waits: " + WithRepeatedOptions(job.wait_reason));
+  if (globals.json || client::HasEnded(job.state())) return PrintJob(globals, job);
+  return PrintJob(globals, job,
+                  job.wait_reason().empty()
+                      ? PhaseOf(job)
+                      : "it waits: " + WithRepeatedOptions(job.wait_reason()));
 }
 
 absl::Status ResultOf(const FollowedJob& followed) {
-  const client::Job& job = followed.job;
+  const v1::Job& job = followed.job;
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  if (job.state == client::JobState::kFailed) {
+  if (job.state() == v1::JOB_STATE_FAILED) {
     return absl::AbortedError(
-        absl::StrCat("job ", job.id, " failed: ", WithRepeatedOptions(job.error)));
+        absl::StrCat("job ", job.id(), " failed: ", WithRepeatedOptions(job.error())));
   }
-  if (!job.network.has_value() || AllConfirmed(*job.network)) return absl::OkStatus();
+  if (!job.has_network() || AllConfirmed(job.network())) return absl::OkStatus();
   return absl::AbortedError(
-      absl::StrCat(WithoutKernelText(*job.network), "; hone tune with --only-missing tunes them"));
+      absl::StrCat(WithoutKernelText(job.network()), "; hone tune with --only-missing tunes them"));
 }
 
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.
 absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
-  const client::Job& job = followed.job;
+  const v1::Job& job = followed.job;
   const absl::Status result = ResultOf(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
-  const bool is_search = !job.network.has_value() && !IsCheck(job.spec) && job.spec.revalidate == 0;
+  const bool is_search =
+      !job.has_network() && !IsCheck(job.request()) && job.request().revalidate() == 0;
   if (is_search) {
     PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
   } else {
     // The result has the error of a failed job.
-    const bool failed = job.state == client::JobState::kFailed;
+    const bool failed = job.state() == v1::JOB_STATE_FAILED;
     HONE_RETURN_IF_ERROR(PrintJob(globals, job, failed ? "" : NoteBesideErrors(job)));
   }
   return result;
@@ -237,12 +239,12 @@ absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
 absl::Status WatchJob(const Globals& globals, const std::string& id, const std::string& report) {
   HONE_RETURN_IF_ERROR(CheckReportPath(report));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().GetJob(id));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, session->connection().GetJob(id));
   // With --json, a line for each state until the last one, which Conclude prints.
   JobObserver stream;
   if (globals.json) {
-    stream = [](const client::Job& now) {
-      if (!HasEnded(now.state)) PrintJsonLine(ToJson(now));
+    stream = [](const v1::Job& now) {
+      if (!client::HasEnded(now.state())) PrintJsonLine(ToJson(now));
     };
   }
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed,
@@ -253,13 +255,13 @@ absl::Status WatchJob(const Globals& globals, const std::string& id, const std::
 
 absl::Status CancelJob(const Globals& globals, const std::string& id, bool now) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const client::Job before, session->connection().GetJob(id));
-  if (HasEnded(before.state)) {
+  HONE_ASSIGN_OR_RETURN(const v1::Job before, session->connection().GetJob(id));
+  if (client::HasEnded(before.state())) {
     if (!globals.json)
       PrintWrapped(stderr, "there is nothing to cancel: the job has already ended");
     return PrintJob(globals, before);
   }
-  HONE_ASSIGN_OR_RETURN(const client::Job job, session->connection().CancelJob(id, !now));
+  HONE_ASSIGN_OR_RETURN(const v1::Job job, session->connection().CancelJob(id, !now));
   if (const std::string text = now ? "" : CancellingText(job); !text.empty()) {
     PrintWrapped(stderr, text);
   }
@@ -281,11 +283,11 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
                           ResumeAndFollow(*session, options.id, options.trials, time_ms));
     return Conclude(globals, followed);
   }
-  HONE_ASSIGN_OR_RETURN(const client::Job job,
+  HONE_ASSIGN_OR_RETURN(const v1::Job job,
                         session->connection().ResumeJob(options.id, options.trials, time_ms));
   HONE_RETURN_IF_ERROR(PrintJob(globals, job));
-  PrintWrapped(stderr, absl::StrCat("the job continues; ", SuggestedCommand("jobs watch " + job.id),
-                                    " follows it"));
+  PrintWrapped(stderr, absl::StrCat("the job continues; ",
+                                    SuggestedCommand("jobs watch " + job.id()), " follows it"));
   return absl::OkStatus();
 }
 

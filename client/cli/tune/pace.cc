@@ -13,10 +13,10 @@ constexpr int64_t kMinTrialsForEstimate = 8;
 
 }  // namespace
 
-void Pace::Look(const client::Job& job) {
-  const int64_t passed_ms = job.wall_ms - std::exchange(last_wall_ms_, job.wall_ms);
+void Pace::Look(const v1::Job& job) {
+  const int64_t passed_ms = job.wall_ms() - std::exchange(last_wall_ms_, job.wall_ms());
   // A server that has restarted counts the trials again, from 0.
-  const int64_t all = std::max(most_trials_, job.trials);
+  const int64_t all = std::max(most_trials_, job.trials());
   const int64_t made = all - std::exchange(most_trials_, all);
   // The trials of a time that does not count do not count either.
   if (std::exchange(looked_, true) && searching_) {
@@ -27,9 +27,9 @@ void Pace::Look(const client::Job& job) {
     }
   }
   // A server that has restarted finds the earlier trials of a job again in these phases.
-  const bool prepares = absl::StartsWith(job.phase, "making the design spaces") ||
-                        absl::StartsWith(job.phase, "restoring");
-  searching_ = job.state == client::JobState::kRunning && job.wait_reason.empty() && !prepares;
+  const bool prepares = absl::StartsWith(job.phase(), "making the design spaces") ||
+                        absl::StartsWith(job.phase(), "restoring");
+  searching_ = job.state() == v1::JOB_STATE_RUNNING && job.wait_reason().empty() && !prepares;
 }
 
 double Pace::TrialsPerSecond() const {

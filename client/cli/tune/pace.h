@@ -14,7 +14,7 @@ namespace hone::cli {
 class Pace {
  public:
   // Must be called with each report of the job.
-  void Look(const client::Job& job);
+  void Look(const v1::Job& job);
 
   // 0: unknown.
   double TrialsPerSecond() const;

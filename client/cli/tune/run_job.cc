@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -39,29 +38,29 @@ constexpr double kMostOfTheTime = 0.7;
 
 // Adds to the error of a private server or worker that has ended how the job continues. Its result
 // cannot be used without the command that created it, if it publishes nothing.
-absl::Status EndOfPrivate(const absl::Status& ended, const client::Job& job) {
-  if (ended.ok() || job.spec.unpublished) return ended;
-  return absl::Status(ended.code(),
-                      absl::StrCat(ended.message(), "; ", SuggestedCommand("jobs resume " + job.id),
-                                   " continues job ", job.id));
+absl::Status EndOfPrivate(const absl::Status& ended, const v1::Job& job) {
+  if (ended.ok() || job.request().unpublished()) return ended;
+  return absl::Status(
+      ended.code(), absl::StrCat(ended.message(), "; ", SuggestedCommand("jobs resume " + job.id()),
+                                 " continues job ", job.id()));
 }
 
-absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
+absl::StatusOr<FollowedJob> Follow(Session& session, const v1::Job& created,
                                    OnInterrupt on_interrupt, InterruptCounter& interrupts,
                                    ProgressLine& progress, const JobObserver& observe = nullptr) {
   int heard = 0;
   double best_gflops = 0;
-  client::JobState state = created.state;
+  v1::JobState state = created.state();
   std::string phase;
   Pace pace;
   absl::Status problem;
   const SystemClock clock;
   absl::Time leave_at = absl::InfiniteFuture();
   JobWait wait(&clock, /*is_private=*/session.private_server() != nullptr);
-  absl::StatusOr<client::Job> job =
-      session.connection().WatchJob(created.id, [&](const client::Job& now, client::JobNews news) {
-        const auto& best = client::BestFound(now);
-        const double gflops = best.has_value() ? best->gflops : 0;
+  absl::StatusOr<v1::Job> job =
+      session.connection().WatchJob(created.id(), [&](const v1::Job& now, client::JobNews news) {
+        const v1::Best* const best = client::BestFound(now);
+        const double gflops = best != nullptr ? best->gflops() : 0;
         if (observe != nullptr && news == client::JobNews::kChanged) observe(now);
         wait.Look(now, news);
         pace.Look(now);
@@ -69,41 +68,41 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
           progress.Clear();
           PrintWrapped(stderr, *message);
         }
-        const bool important = HasEnded(now.state) || now.state != state ||
+        const bool important = client::HasEnded(now.state()) || now.state() != state ||
                                gflops > best_gflops * 1.02 || wait.phase() != phase;
         if (important || news == client::JobNews::kChanged) {
-          client::Job shown = now;
-          if (!wait.phase().empty()) shown.phase = wait.phase();
+          v1::Job shown = now;
+          if (!wait.phase().empty()) shown.set_phase(wait.phase());
           progress.Show(ProgressText(shown, pace, progress.columns()), important);
         }
         if (important) best_gflops = gflops;
-        state = now.state;
+        state = now.state();
         phase = wait.phase();
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
           if (on_interrupt != OnInterrupt::kConfirm) {
-            problem = LeftError(created.id, on_interrupt);
+            problem = LeftError(created.id(), on_interrupt);
             return false;
           }
           // At once, because a busy server may take a while to answer.
-          progress.Show(absl::StrCat(count == 1 ? "cancelling job " : "ending job ", created.id),
+          progress.Show(absl::StrCat(count == 1 ? "cancelling job " : "ending job ", created.id()),
                         /*important=*/true);
           const absl::Status cancelled =
-              session.connection().CancelJob(created.id, count == 1).status();
+              session.connection().CancelJob(created.id(), count == 1).status();
           progress.Clear();
           if (!cancelled.ok()) {
-            problem = NotCancelledError(created.id, cancelled);
+            problem = NotCancelledError(created.id(), cancelled);
             return false;
           }
           PrintWrapped(stderr, StoppingText(count, now));
           if (count > 1) leave_at = clock.Now() + kEndAtOnce;
         }
-        if (!HasEnded(now.state) && clock.Now() >= leave_at) {
-          problem = EndingError(created.id);
+        if (!client::HasEnded(now.state()) && clock.Now() >= leave_at) {
+          problem = EndingError(created.id());
           return false;
         }
-        if (!HasEnded(now.state)) {
+        if (!client::HasEnded(now.state())) {
           problem = EndOfPrivate(session.CheckPrivate(), now);
           if (!problem.ok()) return false;
         }
@@ -117,9 +116,9 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
     return absl::Status(
         job.status().code(),
         WithClause(job.status().message(),
-                   absl::StrCat("job ", created.id, ends ? " ends" : " continues",
+                   absl::StrCat("job ", created.id(), ends ? " ends" : " continues",
                                 " when the server is back: ",
-                                SuggestedCommand("jobs watch " + created.id), " follows it")));
+                                SuggestedCommand("jobs watch " + created.id()), " follows it")));
   }
   HONE_RETURN_IF_ERROR(job.status());
   return FollowedJob{*std::move(job), /*interrupted=*/heard > 0, pace.TrialsPerSecond()};
@@ -127,29 +126,27 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const client::Job& created,
 
 // Returns a hint to append to the message that a job was cancelled: how to continue. "" if the job
 // publishes nothing: it would continue without the command that uses its result.
-std::string ResumeHint(const client::Job& job) {
-  if (job.state != client::JobState::kCancelled || job.spec.unpublished) return "";
-  const std::vector<std::string> parts = absl::StrSplit(job.id, '.');
+std::string ResumeHint(const v1::Job& job) {
+  if (job.state() != v1::JOB_STATE_CANCELLED || job.request().unpublished()) return "";
+  const std::vector<std::string> parts = absl::StrSplit(job.id(), '.');
   if (parts.size() > 1) {  // a task of a network, which may be done
     return absl::StrCat("; ", SuggestedCommand("jobs show " + parts[0]), " shows its network");
   }
-  std::string command = "jobs resume " + job.id;
+  std::string command = "jobs resume " + job.id();
   // A search that has hardly any time left ends at once when it is resumed.
-  const int64_t counted_ms = job.wall_ms - job.after_cancel_ms;
-  if (job.spec.max_time_ms > 0 && counted_ms >= kMostOfTheTime * job.spec.max_time_ms) {
-    const int64_t longest_ms = std::max(counted_ms, job.spec.max_time_ms);
+  const int64_t counted_ms = job.wall_ms() - job.after_cancel_ms();
+  if (job.request().max_time_ms() > 0 &&
+      counted_ms >= kMostOfTheTime * job.request().max_time_ms()) {
+    const int64_t longest_ms = std::max(counted_ms, job.request().max_time_ms());
     absl::StrAppend(&command, " --time ", 2 * ((longest_ms + 999) / 1000), "s");
   }
   return absl::StrCat("; ", SuggestedCommand(command), " continues it");
 }
 
-using CreateCall = absl::FunctionRef<absl::StatusOr<client::Job>(
-    const client::JobSpec&, const client::KeepWaiting& waiting)>;
-
 // Starts the worker of a private server, creates a job with the time that is left without `kept`,
 // and follows it.
-absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobSpec& spec,
-                                            absl::Duration kept, CreateCall create) {
+absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const v1::CreateJobRequest& spec,
+                                            absl::Duration kept) {
   InterruptCounter interrupts;
   ProgressLine progress;
   HONE_RETURN_IF_ERROR(session.StartWorker());
@@ -157,20 +154,20 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const client::JobS
     progress.Show("waiting for the worker", true);
     return interrupts.count() == 0;
   }));
-  client::JobSpec remaining = spec;
-  if (spec.max_time_ms > 0) {
+  v1::CreateJobRequest remaining = spec;
+  if (spec.max_time_ms() > 0) {
     const int64_t spent_ms = absl::ToInt64Milliseconds(session.TakeStartTime());
-    remaining.max_time_ms =
-        std::max(kLeastTimeMs, spec.max_time_ms - spent_ms - absl::ToInt64Milliseconds(kept));
-    if (const std::string text = TimeToStartText(spec.max_time_ms, spent_ms); !text.empty()) {
+    remaining.set_max_time_ms(
+        std::max(kLeastTimeMs, spec.max_time_ms() - spent_ms - absl::ToInt64Milliseconds(kept)));
+    if (const std::string text = TimeToStartText(spec.max_time_ms(), spent_ms); !text.empty()) {
       progress.Clear();
       PrintWrapped(stderr, text);
     }
   }
   client::KeepWaiting explain;
   if (session.private_server() == nullptr)
-    explain = ExplainCreation(session.connection(), spec.target);
-  const absl::StatusOr<client::Job> created = create(remaining, [&] {
+    explain = ExplainCreation(session.connection(), spec.target());
+  const absl::StatusOr<v1::Job> created = session.connection().CreateJob(remaining, [&] {
     if (explain != nullptr) explain();
     return interrupts.count() == 0;
   });
@@ -199,13 +196,13 @@ std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms) {
 }
 
 absl::Status CheckNotCancelled(const FollowedJob& followed) {
-  const client::Job& job = followed.job;
-  const std::string end = absl::StrCat("after ", Counted(job.trials, "trial"), ResumeHint(job));
+  const v1::Job& job = followed.job;
+  const std::string end = absl::StrCat("after ", Counted(job.trials(), "trial"), ResumeHint(job));
   if (followed.interrupted) {
-    return InterruptedError(absl::StrCat("interrupted: job ", job.id, " ended ", end));
+    return InterruptedError(absl::StrCat("interrupted: job ", job.id(), " ended ", end));
   }
-  if (job.state != client::JobState::kCancelled) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("job ", job.id, " was cancelled ", end));
+  if (job.state() != v1::JOB_STATE_CANCELLED) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("job ", job.id(), " was cancelled ", end));
 }
 
 absl::Status NotCancelledError(const std::string& job, const absl::Status& why) {
@@ -231,22 +228,22 @@ absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt) {
                                        SuggestedCommand("jobs cancel " + job), " ends it"));
 }
 
-std::string StoppingText(int count, const client::Job& job) {
+std::string StoppingText(int count, const v1::Job& job) {
   if (count > 1) return "stopping now";
-  if (!job.wait_reason.empty())
+  if (!job.wait_reason().empty())
     return "stopping: the job waits for a worker; Ctrl-C again ends it at once";
-  if (job.trials == 0 && job.spec.revalidate == 0) {
+  if (job.trials() == 0 && job.request().revalidate() == 0) {
     return "stopping: nothing has been measured yet, so the job finishes the measurements in "
            "progress and confirms their best, for at most 30 s; Ctrl-C again ends it at once";
   }
   return "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this";
 }
 
-std::string CancellingText(const client::Job& job) {
-  if (HasEnded(job.state) || job.trials == 0 || !job.wait_reason.empty()) return "";
-  return absl::StrCat("job ", job.id,
+std::string CancellingText(const v1::Job& job) {
+  if (client::HasEnded(job.state()) || job.trials() == 0 || !job.wait_reason().empty()) return "";
+  return absl::StrCat("job ", job.id(),
                       " ends when it has confirmed the finalists, within about 30 s; ",
-                      SuggestedCommand(absl::StrCat("jobs cancel ", job.id, " --now")),
+                      SuggestedCommand(absl::StrCat("jobs cancel ", job.id(), " --now")),
                       " ends it at once, and Ctrl-C ends only this wait");
 }
 
@@ -261,60 +258,55 @@ client::KeepWaiting ExplainCreation(client::Connection& connection, const std::s
   };
 }
 
-absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec) {
+absl::StatusOr<FollowedJob> RunJob(Session& session, const v1::CreateJobRequest& spec) {
   // A worker takes seconds to start: report errors of the job first.
   if (session.private_server() != nullptr) {
     HONE_RETURN_IF_ERROR(session.connection().CheckJob(spec));
   }
-  return CreateAndFollow(session, spec, /*kept=*/absl::ZeroDuration(),
-                         [&](const auto& remaining, const auto& waiting) {
-                           return session.connection().CreateJob(remaining, waiting);
-                         });
+  return CreateAndFollow(session, spec, /*kept=*/absl::ZeroDuration());
 }
 
-absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
-                                          const client::NetworkSpec& network, absl::Duration kept) {
-  return CreateAndFollow(session, common, kept, [&](const auto& remaining, const auto& waiting) {
-    return session.connection().CreateNetworkJob(remaining, network, waiting);
-  });
+absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const v1::CreateJobRequest& request,
+                                          absl::Duration kept) {
+  return CreateAndFollow(session, request, kept);
 }
 
 absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string& id,
                                             int64_t max_trials, int64_t max_time_ms) {
   InterruptCounter interrupts;
   ProgressLine progress;
-  HONE_ASSIGN_OR_RETURN(const client::Job job,
+  HONE_ASSIGN_OR_RETURN(const v1::Job job,
                         session.connection().ResumeJob(id, max_trials, max_time_ms));
-  HONE_RETURN_IF_ERROR(session.UseTarget(job.target));
+  HONE_RETURN_IF_ERROR(session.UseTarget(job.target()));
   HONE_RETURN_IF_ERROR(session.StartWorker());
   return Follow(session, job, OnInterrupt::kConfirm, interrupts, progress);
 }
 
-absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
+absl::StatusOr<FollowedJob> FollowJob(Session& session, const v1::Job& job,
                                       OnInterrupt on_interrupt, const JobObserver& observe) {
   InterruptCounter interrupts;
   ProgressLine progress;
   return Follow(session, job, on_interrupt, interrupts, progress, observe);
 }
 
-std::string OutcomesText(const client::Job& job) {
-  return absl::StrJoin(job.outcomes, ", ", [](std::string* out, const auto& outcome) {
+std::string OutcomesText(const v1::Job& job) {
+  return absl::StrJoin(client::OutcomesOf(job), ", ", [](std::string* out, const auto& outcome) {
     absl::StrAppend(out, outcome.second, " ", outcome.first);
   });
 }
 
-std::string DisturbedText(const client::Job& job) {
-  if (job.disturbed == 0) return "";
-  return absl::StrCat("other work disturbed ", Counted(job.disturbed, "measurement"),
-                      "; the last: ", job.disturbance);
+std::string DisturbedText(const v1::Job& job) {
+  if (job.disturbed() == 0) return "";
+  return absl::StrCat("other work disturbed ", Counted(job.disturbed(), "measurement"),
+                      "; the last: ", job.disturbance());
 }
 
-std::string FailuresHint(const client::Job& job) {
+std::string FailuresHint(const v1::Job& job) {
   const bool failed =
-      std::any_of(job.outcomes.begin(), job.outcomes.end(),
+      std::any_of(job.outcomes().begin(), job.outcomes().end(),
                   [](const auto& outcome) { return outcome.first != "ok" && outcome.second > 0; });
   if (!failed) return "";
-  return absl::StrCat("; \"", SuggestedCommand("records query --job " + job.id),
+  return absl::StrCat("; \"", SuggestedCommand("records query --job " + job.id()),
                       "\" shows why candidates failed");
 }
 

@@ -15,7 +15,7 @@ namespace hone::cli {
 
 // A job that was followed to its end.
 struct FollowedJob {
-  client::Job job;
+  v1::Job job;
   bool interrupted = false;  // with Ctrl-C, which cancelled the job
   // The speed of its search, as the progress line shows it (pace.h); 0: unknown.
   double trials_per_second = 0;
@@ -45,10 +45,10 @@ absl::Status EndingError(const std::string& job);
 absl::Status LeftError(const std::string& job, OnInterrupt on_interrupt);
 
 // What is printed when Ctrl-C has cancelled a job, in this state, for the `count`-th time.
-std::string StoppingText(int count, const client::Job& job);
+std::string StoppingText(int count, const v1::Job& job);
 // What is printed when a command waits for the end of a job that it has cancelled, and that
 // confirms its finalists. "" if there is nothing to confirm.
-std::string CancellingText(const client::Job& job);
+std::string CancellingText(const v1::Job& job);
 
 // Returns what a call that creates a job does while it waits: it says once on standard error that
 // it connects to the server, and once that the server may wait for a worker of `target`. Never ends
@@ -62,11 +62,11 @@ client::KeepWaiting ExplainCreation(client::Connection& connection, const std::s
 // command began counts toward the limit of its first job. Returns the last state of the job, even
 // if it failed. InterruptedError: interrupted before there was a job. Other errors are those
 // of the connection and of the private server.
-absl::StatusOr<FollowedJob> RunJob(Session& session, const client::JobSpec& spec);
-// The same for a job of networks; see client::Connection::CreateNetworkJob. It is not checked
+absl::StatusOr<FollowedJob> RunJob(Session& session, const v1::CreateJobRequest& spec);
+// The same for a job of networks. It is not checked
 // before the worker starts. `kept`: the part of the time limit that the command needs afterwards.
-absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const client::JobSpec& common,
-                                          const client::NetworkSpec& network, absl::Duration kept);
+absl::StatusOr<FollowedJob> RunNetworkJob(Session& session, const v1::CreateJobRequest& request,
+                                          absl::Duration kept);
 
 // Returns a line that says that starting the server and the worker took a large part of the time
 // limit; "" if it did not.
@@ -80,18 +80,18 @@ absl::StatusOr<FollowedJob> ResumeAndFollow(Session& session, const std::string&
 // Follows a job to its end, with its progress on standard error. Returns its last state. `observe`
 // gets each state that the server sends, at most a few per second; it may be null.
 // InterruptedError: interrupted with kLeave or kLeaveCancelled.
-using JobObserver = std::function<void(const client::Job& now)>;
-absl::StatusOr<FollowedJob> FollowJob(Session& session, const client::Job& job,
+using JobObserver = std::function<void(const v1::Job& now)>;
+absl::StatusOr<FollowedJob> FollowJob(Session& session, const v1::Job& job,
                                       OnInterrupt on_interrupt,
                                       const JobObserver& observe = nullptr);
 
 // "3 ok, 1 wrong_output".
-std::string OutcomesText(const client::Job& job);
+std::string OutcomesText(const v1::Job& job);
 // "other work disturbed 3 measurements; the last: …"; "" if it disturbed none.
-std::string DisturbedText(const client::Job& job);
+std::string DisturbedText(const v1::Job& job);
 // Returns a hint to append to an error message: the command that shows why candidates failed. "" if
 // none failed.
-std::string FailuresHint(const client::Job& job);
+std::string FailuresHint(const v1::Job& job);
 
 }  // namespace hone::cli
 

@@ -25,16 +25,16 @@ bool HasWorker(client::Connection& connection, absl::string_view target) {
 
 }  // namespace
 
-size_t CountTuned(const client::Job& job, absl::Span<const std::string> workloads,
+size_t CountTuned(const v1::Job& job, absl::Span<const std::string> workloads,
                   absl::string_view target, double tolerance) {
-  const bool searches = !client::HasEnded(job.state) && job.spec.revalidate == 0 &&
-                        !job.spec.unpublished && !IsCheck(job.spec);
-  if (!searches || job.target != target || job.spec.tolerance != tolerance) return 0;
+  const bool searches = !client::HasEnded(job.state()) && job.request().revalidate() == 0 &&
+                        !job.request().unpublished() && !IsCheck(job.request());
+  if (!searches || job.target() != target || job.request().tolerance() != tolerance) return 0;
   const auto is_tuned = [&](const std::string& digest) {
-    if (!job.network.has_value()) return job.workload_digest == digest;
-    const std::vector<client::NetworkTaskProgress>& tasks = job.network->tasks;
-    return std::any_of(tasks.begin(), tasks.end(), [&](const client::NetworkTaskProgress& task) {
-      return task.error.empty() && task.workload_digest == digest;
+    if (!job.has_network()) return job.workload_digest() == digest;
+    const auto& tasks = job.network().tasks();
+    return std::any_of(tasks.begin(), tasks.end(), [&](const v1::NetworkTaskProgress& task) {
+      return task.error().empty() && task.workload_digest() == digest;
     });
   };
   return static_cast<size_t>(std::count_if(workloads.begin(), workloads.end(), is_tuned));
@@ -45,17 +45,16 @@ std::optional<RunningJob> FindRunningJob(Session& session, absl::Span<const std:
   if (workloads.empty()) return std::nullopt;
   client::Connection& connection = session.connection();
   if (session.private_server() != nullptr && !HasWorker(connection, target)) return std::nullopt;
-  const absl::StatusOr<std::vector<client::Job>> jobs = connection.ListJobs(kNewestJobs);
+  const absl::StatusOr<std::vector<v1::Job>> jobs = connection.ListJobs(kNewestJobs);
   if (!jobs.ok()) return std::nullopt;
   RunningJob found;
-  for (const client::Job& job : *jobs) {
-    if (client::HasEnded(job.state)) continue;
+  for (const v1::Job& job : *jobs) {
+    if (client::HasEnded(job.state())) continue;
     // A list does not contain the tasks of networks.
-    const absl::StatusOr<client::Job> whole =
-        job.network.has_value() ? connection.GetJob(job.id) : job;
+    const absl::StatusOr<v1::Job> whole = job.has_network() ? connection.GetJob(job.id()) : job;
     if (!whole.ok()) continue;
     const size_t tuned = CountTuned(*whole, workloads, target, tolerance);
-    if (tuned > found.tuned) found = {job.id, !whole->wait_reason.empty(), tuned};
+    if (tuned > found.tuned) found = {job.id(), !whole->wait_reason().empty(), tuned};
   }
   return found.tuned > 0 ? std::make_optional(found) : std::nullopt;
 }

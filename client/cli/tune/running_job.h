@@ -21,7 +21,7 @@ struct RunningJob {
 
 // Returns for how many of the workloads, which are given by their digests, a job searches and will
 // publish a schedule. REQUIRES: the job of a network has its tasks.
-size_t CountTuned(const client::Job& job, absl::Span<const std::string> workloads,
+size_t CountTuned(const v1::Job& job, absl::Span<const std::string> workloads,
                   absl::string_view target, double tolerance);
 
 // Returns the job that tunes the most of the workloads; of several, the newest one. nullopt if

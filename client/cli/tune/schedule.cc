@@ -50,34 +50,35 @@ Json StepsJson(const std::vector<TraceStep>& steps) {
 // Runs a job whose design space contains only this candidate.
 absl::StatusOr<FollowedJob> Check(const Globals& globals, const ScheduleOptions& options,
                                   const AppliedTrace& applied) {
-  client::JobSpec spec;
-  spec.workload = applied.workload->ToText();
-  spec.space = applied.Text();
-  spec.max_trials = 1;
-  spec.seed = options.seed;
-  spec.tolerance = options.tolerance;
+  v1::CreateJobRequest spec;
+  spec.set_workload(applied.workload->ToText());
+  spec.set_space(applied.Text());
+  spec.set_max_trials(1);
+  spec.set_seed(options.seed);
+  spec.set_tolerance(options.tolerance);
   HONE_ASSIGN_OR_RETURN(const std::string inputs, ReadGivenInputs(options.in, *applied.workload));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   if (!inputs.empty()) {
-    HONE_ASSIGN_OR_RETURN(spec.inputs_digest, session->connection().UploadInputs(inputs));
+    HONE_ASSIGN_OR_RETURN(*spec.mutable_inputs_digest(),
+                          session->connection().UploadInputs(inputs));
   }
-  HONE_ASSIGN_OR_RETURN(spec.target, session->TargetForTuning());
+  HONE_ASSIGN_OR_RETURN(*spec.mutable_target(), session->TargetForTuning());
   return RunJob(*session, spec);
 }
 
 // Ok if the schedule passed the check.
 absl::Status ResultOf(const FollowedJob& followed, const std::string& file) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  const client::Job& job = followed.job;
+  const v1::Job& job = followed.job;
   if (PassedCheck(job)) return absl::OkStatus();
-  if (!job.given.has_value()) {
+  if (!job.has_given()) {
     return absl::AbortedError(
-        absl::StrCat("job ", job.id, " ended before the schedule was measured",
-                     job.error.empty() ? "" : ": ", WithRepeatedOptions(job.error)));
+        absl::StrCat("job ", job.id(), " ended before the schedule was measured",
+                     job.error().empty() ? "" : ": ", WithRepeatedOptions(job.error())));
   }
-  const record::MeasureResult& result = job.given->record.result;
-  return absl::AbortedError(absl::StrCat(file, ": ", record::OutcomeName(result.outcome),
-                                         result.detail.empty() ? "" : ": ", result.detail));
+  const v1::MeasureResult& result = job.given().record().result();
+  return absl::AbortedError(absl::StrCat(file, ": ", client::OutcomeName(result.outcome()),
+                                         result.detail().empty() ? "" : ": ", result.detail()));
 }
 
 absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
@@ -105,7 +106,7 @@ absl::Status Schedule(const Globals& globals, const ScheduleOptions& options) {
   }
 
   HONE_ASSIGN_OR_RETURN(const FollowedJob followed, Check(globals, options, applied));
-  const client::Job& job = followed.job;
+  const v1::Job& job = followed.job;
   const absl::Status result = ResultOf(followed, options.file);
   if (globals.json) {
     AddCheckJson(job, json);

@@ -8,21 +8,21 @@
 namespace hone::cli {
 
 // Whether a job checks a schedule: its space is a trace without open decisions.
-bool IsCheck(const client::JobSpec& spec);
+bool IsCheck(const v1::CreateJobRequest& spec);
 
 // Whether the schedule gave a correct output and a latency.
-bool PassedCheck(const client::Job& job);
+bool PassedCheck(const v1::Job& job);
 
 // Whether the latency of the schedule comes from a confirmation, and not only from the search.
-bool CheckIsConfirmed(const client::Job& job);
+bool CheckIsConfirmed(const v1::Job& job);
 
 // Prints the result. A latency that is not confirmed is marked. REQUIRES: PassedCheck.
-void PrintCheck(const client::Job& job);
+void PrintCheck(const v1::Job& job);
 
 // Adds the result to the output of `hone schedule --check --json`: target, latency_ns, gflops,
 // peak_gflops, share_of_peak, checked, confirmed, outcome, detail, max_error, compile_ms, policy,
 // default, best, job, state, note. Without a result, those from outcome to policy are missing.
-void AddCheckJson(const client::Job& job, Json& json);
+void AddCheckJson(const v1::Job& job, Json& json);
 
 }  // namespace hone::cli
 

@@ -64,18 +64,18 @@ struct TuneOptions {
 // A workload and the job that tunes it.
 struct TuneJob {
   WorkloadArgument argument;
-  client::JobSpec spec;
+  v1::CreateJobRequest spec;
   std::string inputs;  // that it measures on (ReadGivenInputs)
 };
 
 // The outcome of the default schedule, for an error message, or "" if it worked. If even the
 // default schedule fails, its outcome is the best hint at the cause.
-std::string WhyDefaultFailed(const client::Job& job) {
-  if (!job.default_schedule.has_value()) return "";
-  const record::MeasureResult& result = job.default_schedule->record.result;
-  if (result.outcome == record::Outcome::kOk) return "";
-  return absl::StrCat("; the untiled default: ", record::OutcomeName(result.outcome),
-                      result.detail.empty() ? "" : ": ", result.detail);
+std::string WhyDefaultFailed(const v1::Job& job) {
+  if (!job.has_default_schedule()) return "";
+  const v1::MeasureResult& result = job.default_schedule().record().result();
+  if (result.outcome() == v1::OUTCOME_OK) return "";
+  return absl::StrCat("; the untiled default: ", client::OutcomeName(result.outcome()),
+                      result.detail().empty() ? "" : ": ", result.detail());
 }
 
 // Checks that a trace is for the workload. InvalidArgument: the trace is for another computation or
@@ -95,20 +95,20 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
 }
 
 // The fields that all jobs of the command line share.
-absl::StatusOr<client::JobSpec> CommonSpec(const TuneOptions& options) {
-  client::JobSpec spec;
-  spec.max_trials = options.trials;
+absl::StatusOr<v1::CreateJobRequest> CommonSpec(const TuneOptions& options) {
+  v1::CreateJobRequest spec;
+  spec.set_max_trials(options.trials);
   if (!options.time.empty()) {
     HONE_ASSIGN_OR_RETURN(const absl::Duration time, ParseDuration(options.time));
-    spec.max_time_ms = std::max<int64_t>(1, absl::ToInt64Milliseconds(time));
+    spec.set_max_time_ms(std::max<int64_t>(1, absl::ToInt64Milliseconds(time)));
   }
-  spec.seed = options.seed;
-  spec.strategy = options.strategy;
-  spec.cost_model = options.cost_model;
-  spec.feature_set = options.feature_set;
-  spec.transfer = options.transfer;
-  spec.priority = options.priority;
-  spec.tolerance = options.tolerance;
+  spec.set_seed(options.seed);
+  spec.set_strategy(options.strategy);
+  spec.set_cost_model(options.cost_model);
+  spec.set_feature_set(options.feature_set);
+  spec.set_transfer(options.transfer);
+  spec.set_priority(options.priority);
+  spec.set_tolerance(options.tolerance);
   return spec;
 }
 
@@ -124,9 +124,9 @@ absl::StatusOr<std::vector<WorkloadArgument>> WorkloadsOf(const TuneOptions& opt
 absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
   HONE_ASSIGN_OR_RETURN(std::vector<WorkloadArgument> arguments, WorkloadsOf(options, space));
-  HONE_ASSIGN_OR_RETURN(client::JobSpec spec, CommonSpec(options));
-  if (spec.max_trials == 0 && spec.max_time_ms == 0) spec.max_trials = kDefaultTrials;
-  spec.space = space;
+  HONE_ASSIGN_OR_RETURN(v1::CreateJobRequest spec, CommonSpec(options));
+  if (spec.max_trials() == 0 && spec.max_time_ms() == 0) spec.set_max_trials(kDefaultTrials);
+  spec.set_space(space);
   if (!options.in.empty() && arguments.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--in gives the inputs of one operator, and there are ", arguments.size()));
@@ -134,7 +134,7 @@ absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   std::vector<TuneJob> jobs;
   for (WorkloadArgument& argument : arguments) {
     if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
-    spec.workload = argument.text;
+    spec.set_workload(argument.text);
     HONE_ASSIGN_OR_RETURN(std::string inputs, ReadGivenInputs(options.in, argument.workload));
     jobs.push_back({std::move(argument), spec, std::move(inputs)});
   }
@@ -144,18 +144,18 @@ absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
 // Ok if the job found a working schedule and was not cancelled.
 absl::Status ResultOf(const FollowedJob& followed, const TuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
-  const client::Job& job = followed.job;
-  if (job.state == client::JobState::kFailed) {
+  const v1::Job& job = followed.job;
+  if (job.state() == v1::JOB_STATE_FAILED) {
     return absl::AbortedError(absl::StrCat(
-        "job ", job.id, " failed: ", WithRepeatedOptions(job.error), WhyDefaultFailed(job)));
+        "job ", job.id(), " failed: ", WithRepeatedOptions(job.error()), WhyDefaultFailed(job)));
   }
-  if (!job.best.has_value()) {
-    return absl::AbortedError(absl::StrCat("job ", job.id, " ended without a working schedule (",
-                                           job.trials == 0 ? "no trial" : OutcomesText(job), ")",
+  if (!job.has_best()) {
+    return absl::AbortedError(absl::StrCat("job ", job.id(), " ended without a working schedule (",
+                                           job.trials() == 0 ? "no trial" : OutcomesText(job), ")",
                                            WhyDefaultFailed(job), FailuresHint(job)));
   }
-  if (options.fail_if_unconfirmed && !client::LatencyIsConfirmed(*job.best)) {
-    return absl::AbortedError(absl::StrCat("the best of job ", job.id, " is not confirmed"));
+  if (options.fail_if_unconfirmed && !client::LatencyIsConfirmed(job.best())) {
+    return absl::AbortedError(absl::StrCat("the best of job ", job.id(), " is not confirmed"));
   }
   return absl::OkStatus();
 }
@@ -222,16 +222,16 @@ absl::Status TuneAll(const Globals& globals, const TuneOptions& options, Session
 
 // Creates the jobs without waiting for them.
 absl::Status Detach(const Globals& globals, Session& session, const std::vector<TuneJob>& jobs) {
-  std::vector<client::Job> created;
+  std::vector<v1::Job> created;
   absl::Status result;
   for (const TuneJob& each : jobs) {
-    absl::StatusOr<client::Job> job = session.connection().CreateJob(
-        each.spec, ExplainCreation(session.connection(), each.spec.target));
+    absl::StatusOr<v1::Job> job = session.connection().CreateJob(
+        each.spec, ExplainCreation(session.connection(), each.spec.target()));
     result = job.status();
     if (!result.ok()) break;
     if (!globals.json) {
-      PrintWrapped(absl::StrCat("job ", job->id, ": ", each.argument.title, "; ",
-                                SuggestedCommand("jobs watch " + job->id), " follows it"));
+      PrintWrapped(absl::StrCat("job ", job->id(), ": ", each.argument.title, "; ",
+                                SuggestedCommand("jobs watch " + job->id()), " follows it"));
     }
     created.push_back(*std::move(job));
   }
@@ -246,12 +246,13 @@ absl::Status TuneNetworkOf(const Globals& globals, const TuneOptions& options) {
   if (options.space != TuneOptions().space) {
     return absl::InvalidArgumentError("--space is for operators; a network uses the rules");
   }
-  HONE_ASSIGN_OR_RETURN(const client::JobSpec common, CommonSpec(options));
+  HONE_ASSIGN_OR_RETURN(v1::CreateJobRequest request, CommonSpec(options));
+  v1::NetworkRequest& network = *request.mutable_network();
+  network.set_scheduler(options.scheduler);
+  network.set_patience(options.patience);
+  network.set_only_missing(options.only_missing);
   return TuneNetwork(globals, {.words = {options.words[0], options.shapes},
-                               .common = common,
-                               .network = {.scheduler = options.scheduler,
-                                           .patience = options.patience,
-                                           .only_missing = options.only_missing},
+                               .request = std::move(request),
                                .detach = options.detach,
                                .report = options.report});
 }
@@ -271,9 +272,10 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetForTuning());
   for (TuneJob& job : jobs) {
-    job.spec.target = target;
+    job.spec.set_target(target);
     if (job.inputs.empty()) continue;
-    HONE_ASSIGN_OR_RETURN(job.spec.inputs_digest, session->connection().UploadInputs(job.inputs));
+    HONE_ASSIGN_OR_RETURN(*job.spec.mutable_inputs_digest(),
+                          session->connection().UploadInputs(job.inputs));
   }
   return options.detach ? Detach(globals, *session, jobs)
                         : TuneAll(globals, options, *session, jobs);

@@ -10,30 +10,31 @@
 namespace hone::cli {
 
 // A confirmed best, which a job measured in a number of processes.
-inline client::Best Measured(int64_t record, const std::string& job, double latency_ns,
-                             int processes) {
-  client::Best best;
-  best.record.id = record;
-  best.record.job_id = job;
-  best.record.policy.name = "confirm";
-  best.record.created_unix_ms = 1'700'000'000'000;
-  best.record.result.outcome = record::Outcome::kOk;
-  best.record.result.latency_ns = latency_ns;
-  best.record.result.reference_drift = 1;
-  best.record.result.processes = processes;
-  best.gflops = 1;
+inline v1::Best Measured(int64_t record, const std::string& job, double latency_ns, int processes) {
+  v1::Best best;
+  best.mutable_record()->set_id(record);
+  best.mutable_record()->set_job_id(job);
+  best.mutable_record()->mutable_policy()->set_name("confirm");
+  best.mutable_record()->mutable_policy()->set_cache("warm");
+  best.set_confirmed(true);
+  best.mutable_record()->set_created_unix_ms(1'700'000'000'000);
+  best.mutable_record()->mutable_result()->set_outcome(v1::OUTCOME_OK);
+  best.set_latency_ns(latency_ns);
+  best.set_processes(processes);
+  best.set_gflops(1);
   return best;
 }
 
 // Job 7 on target t, with a best that is twice as fast as the default.
-inline client::Job DoneJob() {
-  client::Job job;
-  job.id = "7";
-  job.target = "t";
-  job.state = client::JobState::kDone;
-  job.default_schedule = Measured(1, "7", 2000, 3);
-  job.best = Measured(2, "7", 1000, 3);
-  job.own_best = Measured(2, "7", 1000, 3);
+inline v1::Job DoneJob() {
+  v1::Job job;
+  job.set_id("7");
+  job.set_target("t");
+  job.set_state(v1::JOB_STATE_DONE);
+  job.set_default_confirmed(true);
+  *job.mutable_default_schedule() = Measured(1, "7", 2000, 3);
+  *job.mutable_best() = Measured(2, "7", 1000, 3);
+  *job.mutable_own_best() = Measured(2, "7", 1000, 3);
   return job;
 }
 

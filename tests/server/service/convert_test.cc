@@ -1,3 +1,4 @@
+#include "common/record/disturbed.h"
 #include "gtest/gtest.h"
 #include "server/service/job_convert.h"
 #include "server/service/worker_convert.h"
@@ -32,6 +33,56 @@ TEST(ConvertTest, EveryStateHasItsOwnValue) {
     snapshot.state = state;
     EXPECT_EQ(ToProto(snapshot).state(), expected);
   }
+}
+
+// A best that was measured in a number of processes; 0: by the search alone.
+job::Best MeasuredBest(int processes, double latency_ns) {
+  job::Best best;
+  best.record.id = 2;
+  best.record.job_id = "7";
+  best.record.policy.name = processes > 0 ? "confirm" : "screen";
+  best.record.result.outcome = record::Outcome::kOk;
+  best.record.result.latency_ns = latency_ns;
+  best.record.result.reference_drift = 2;
+  best.record.result.processes = processes;
+  return best;
+}
+
+TEST(ConvertTest, ABestSaysHowItWasMeasured) {
+  job::Best best = MeasuredBest(/*processes=*/3, 1000);
+  v1::Best message = ToProto(best);
+  EXPECT_EQ(message.latency_ns(), 500);
+  EXPECT_EQ(message.processes(), 3);
+  EXPECT_TRUE(message.confirmed());
+  EXPECT_FALSE(message.disturbed());
+  best.record.result.detail = record::kOnlyDisturbed;
+  EXPECT_TRUE(ToProto(best).disturbed());
+  best.record.id = 0;
+  EXPECT_FALSE(ToProto(best).confirmed()) << "the leader of a search is not stored";
+  EXPECT_FALSE(ToProto(MeasuredBest(/*processes=*/0, 1000)).confirmed());
+}
+
+TEST(ConvertTest, ADefaultIsConfirmedByAsManyProcessesAsABest) {
+  job::JobSnapshot snapshot;
+  snapshot.id = "7";
+  EXPECT_FALSE(ToProto(snapshot).default_confirmed());
+  snapshot.best = MeasuredBest(/*processes=*/3, 1000);
+  snapshot.default_schedule = MeasuredBest(/*processes=*/3, 2000);
+  EXPECT_TRUE(ToProto(snapshot).default_confirmed());
+  snapshot.default_schedule = MeasuredBest(/*processes=*/2, 2000);
+  EXPECT_FALSE(ToProto(snapshot).default_confirmed());
+}
+
+TEST(ConvertTest, ADefaultThatIsTheBestIsAsConfirmedAsTheBest) {
+  job::JobSnapshot snapshot;
+  snapshot.id = "7";
+  snapshot.best = snapshot.default_schedule = MeasuredBest(/*processes=*/2, 1000);
+  snapshot.best->record.is_default = true;
+  EXPECT_TRUE(ToProto(snapshot).default_confirmed());
+  snapshot.best->record.result.detail = record::kOnlyDisturbed;
+  EXPECT_FALSE(ToProto(snapshot).default_confirmed());
+  snapshot.best->record.policy.name = "screen";
+  EXPECT_FALSE(ToProto(snapshot).default_confirmed());
 }
 
 TEST(ConvertTest, AGrantCarriesEverything) {

@@ -151,33 +151,46 @@ TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
   RemoteWorker worker(channel, "w");
   const auto connection = client::Connection::Open(address.ToText(), {});
   ASSERT_TRUE(connection.ok()) << connection.status();
-  client::JobSpec common{.target = "native", .max_trials = 90};
-  client::NetworkSpec network{.name = "net",
-                              .tasks = {{"fake alpha 12", {1, 1}}, {"fake beta 12", {0, 2}}},
-                              .networks = {{"a", 0, 500}, {"b", 0, 900}},
-                              .objective = "speedup",
-                              .scheduler = "gradient"};
-  const auto created = (*connection)->CreateNetworkJob(common, network, /*waiting=*/nullptr);
+  v1::CreateJobRequest request;
+  request.set_target("native");
+  request.set_max_trials(90);
+  v1::NetworkRequest& asked = *request.mutable_network();
+  asked.set_name("net");
+  asked.set_objective("speedup");
+  asked.set_scheduler("gradient");
+  const auto add_task = [&](const char* workload, double a, double b) {
+    v1::NetworkTask& task = *asked.add_tasks();
+    task.set_workload(workload);
+    task.add_weights(a);
+    task.add_weights(b);
+  };
+  add_task("fake alpha 12", 1, 1);
+  add_task("fake beta 12", 0, 2);
+  for (const double reference_ns : {500, 900}) {
+    asked.add_networks()->set_reference_ns(reference_ns);
+  }
+  const auto created = (*connection)->CreateJob(request, /*waiting=*/nullptr);
   ASSERT_TRUE(created.ok()) << created.status();
   int64_t trials = 0;
   int changes = 0;
-  const auto job = (*connection)->WatchJob(created->id, [&](const client::Job& now, auto news) {
-    EXPECT_GE(now.trials, trials);
-    trials = now.trials;
+  const auto job = (*connection)->WatchJob(created->id(), [&](const v1::Job& now, auto news) {
+    EXPECT_GE(now.trials(), trials);
+    trials = now.trials();
     changes += news == client::JobNews::kChanged ? 1 : 0;
-    EXPECT_TRUE(now.network.has_value());
+    EXPECT_TRUE(now.has_network());
     return true;
   });
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_GT(changes, 1);
-  ASSERT_EQ(job->state, client::JobState::kDone) << job->error;
-  ASSERT_EQ(job->network->tasks.size(), 2u);
-  EXPECT_EQ(job->network->tasks[1].weights, (std::vector<double>{0, 2}));
-  EXPECT_EQ(job->network->tasks[1].state, "done");
-  EXPECT_EQ(job->network->tasks[1].op, "beta");
-  EXPECT_DOUBLE_EQ(job->network->latency_ns,
-                   2 * job->network->tasks[0].latency_ns + 2 * job->network->tasks[1].latency_ns);
-  EXPECT_FALSE(job->network->estimates.empty());
+  ASSERT_EQ(job->state(), v1::JOB_STATE_DONE) << job->error();
+  const v1::NetworkProgress& network = job->network();
+  ASSERT_EQ(network.tasks_size(), 2);
+  EXPECT_THAT(network.tasks(1).weights(), testing::ElementsAre(0, 2));
+  EXPECT_EQ(network.tasks(1).state(), v1::JOB_STATE_DONE);
+  EXPECT_EQ(network.tasks(1).operator_(), "beta");
+  EXPECT_DOUBLE_EQ(network.latency_ns(),
+                   2 * network.tasks(0).latency_ns() + 2 * network.tasks(1).latency_ns());
+  EXPECT_FALSE(network.estimates().empty());
 }
 
 TEST_F(NetworkServiceTest, AnUnwatchedNetworkIsCancelledAsOneJob) {

@@ -478,7 +478,10 @@ TEST_F(TuningServiceTest, ClientsKnowHowLongAJobWaitsForItsTarget) {
 TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
   const auto connection = client::Connection::Open(address.ToText(), {});
   ASSERT_TRUE(connection.ok()) << connection.status();
-  const client::JobSpec spec{.workload = "fake op 12", .target = "t", .max_trials = 1};
+  v1::CreateJobRequest spec;
+  spec.set_workload("fake op 12");
+  spec.set_target("t");
+  spec.set_max_trials(1);
   int asked = 0;
   const auto waiting = [&] { return ++asked < 2; };
   EXPECT_TRUE(absl::IsCancelled((*connection)->CreateJob(spec, waiting).status()));
@@ -490,7 +493,7 @@ TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
   RemoteWorker worker(channel, "w");
   const auto created = (*connection)->CreateJob(spec, /*waiting=*/nullptr);
   ASSERT_TRUE(created.ok()) << created.status();
-  WaitForEnd(created->id);
+  WaitForEnd(created->id());
   jobs = (*connection)->ListJobs(/*limit=*/0);
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   EXPECT_EQ(jobs->size(), 1u);

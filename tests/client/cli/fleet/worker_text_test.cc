@@ -79,12 +79,15 @@ TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
   v1::WorkerInfo drained = Runner("w");
   drained.set_can_build(true);
   drained.set_draining(true);
-  client::Job job{.id = "12", .state = client::JobState::kRunning, .target = "x86-t"};
+  v1::Job job;
+  job.set_id("12");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  job.set_target("x86-t");
   EXPECT_EQ(WaitWithout("w", {drained}, {job}),
             "no other worker runs target x86-t, so job 12 waits, and fails if that takes too long; "
             "an administrator gives it work again with hone workers resume w");
-  client::Job second = job;
-  second.id = "13";
+  v1::Job second = job;
+  second.set_id("13");
   EXPECT_THAT(WaitWithout("w", {drained}, {job, second}),
               HasSubstr("2 jobs wait (12, 13), and fail"));
   v1::WorkerInfo other = Runner("other");
@@ -92,10 +95,10 @@ TEST(WaitWithoutTest, WarnsOfJobsThatNoOtherWorkerDoes) {
               HasSubstr("no other worker builds for target x86-t"));
   other.set_can_build(true);
   EXPECT_EQ(WaitWithout("w", {drained, other}, {job}), "");
-  job.target = "arm-t";
+  job.set_target("arm-t");
   EXPECT_EQ(WaitWithout("w", {drained}, {job}), "") << "it has another target";
-  job.target = "x86-t";
-  job.state = client::JobState::kDone;
+  job.set_target("x86-t");
+  job.set_state(v1::JOB_STATE_DONE);
   EXPECT_EQ(WaitWithout("w", {drained}, {job}), "");
 }
 

@@ -62,8 +62,15 @@ TEST(NetworkReportTest, MarksALatencyThatIsNotConfirmed) {
 TEST(NetworkReportTest, ShowsTheJob) {
   NetworkReport report = Report();
   report.measured = NetworkTiming{.speed = {.latency_ns = 8500}, .fastest_ns = 8000};
-  report.job = client::Job{.id = "7", .trials = 40};
-  report.job->network = client::NetworkProgress{.estimates = {{1000, 8, 9e6}, {2000, 16, 8e6}}};
+  v1::Job& job = report.job.emplace();
+  job.set_id("7");
+  job.set_trials(40);
+  for (const int step : {1, 2}) {
+    v1::NetworkEstimate& estimate = *job.mutable_network()->add_estimates();
+    estimate.set_wall_ms(1000 * step);
+    estimate.set_trials(8 * step);
+    estimate.set_latency_ns(1e6 * (10 - step));
+  }
   const std::string html = ReportHtml(report);
   EXPECT_THAT(html, HasSubstr("8.500 us (fastest run 8.000 us)"));
   EXPECT_THAT(html, HasSubstr("<td>12</td>"));
@@ -73,19 +80,23 @@ TEST(NetworkReportTest, ShowsTheJob) {
 
 // Without the model, which only the client that created the job has.
 TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
-  client::Job job{.id = "7", .target = "cpu", .trials = 40};
-  job.network = client::NetworkProgress{.name = "net.onnx"};
-  job.network->tasks.resize(2);
-  for (client::NetworkTaskProgress& task : job.network->tasks) {
-    task.workload = "workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n";
-    task.weights = {1, 2};
-    task.trials = 20;
-    task.default_latency_ns = 9000;
-    task.latency_ns = 6000;
+  v1::Job job;
+  job.set_id("7");
+  job.set_target("cpu");
+  job.set_trials(40);
+  job.mutable_network()->set_name("net.onnx");
+  while (job.network().tasks_size() < 2) job.mutable_network()->add_tasks();
+  for (v1::NetworkTaskProgress& task : *job.mutable_network()->mutable_tasks()) {
+    task.set_workload("workload relu\ninput X: f32[8]\noutput Y[i: 8] = max(X[i], 0.0)\n");
+    task.add_weights(1);
+    task.add_weights(2);
+    task.set_trials(20);
+    task.set_default_latency_ns(9000);
+    task.set_latency_ns(6000);
   }
-  client::Best best;
-  best.record.policy.name = "confirm";
-  best.record.result.latency_ns = 3000;
+  v1::Best best;
+  best.set_confirmed(true);
+  best.set_latency_ns(3000);
   const auto report = MakeReport(job, {best, std::nullopt});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->network, "net.onnx");
@@ -97,7 +108,7 @@ TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
   EXPECT_FALSE(report->tasks[1].confirmed);
   EXPECT_EQ(report->tasks[1].default_latency_ns, 9000);
   EXPECT_THAT(ReportHtml(*report), HasSubstr("7, 40 trials"));
-  job.network->tasks[0].workload = "nonsense";
+  job.mutable_network()->mutable_tasks(0)->set_workload("nonsense");
   EXPECT_FALSE(MakeReport(job, {best, std::nullopt}).ok());
 }
 

@@ -6,16 +6,16 @@
 namespace hone::cli {
 namespace {
 
-client::Best MeasuredBy(const std::string& policy, const std::string& job) {
-  client::Best best = Measured(12, job, 1000, 2);
-  best.record.policy.name = policy;
+v1::Best MeasuredBy(const std::string& policy, const std::string& job) {
+  v1::Best best = Measured(12, job, 1000, 2);
+  best.set_confirmed(policy == "confirm");
   return best;
 }
 
-client::Job JobWith(const client::Best& best) {
-  client::Job job = DoneJob();
-  job.disturbed = 5;
-  job.best = best;
+v1::Job JobWith(const v1::Best& best) {
+  v1::Job job = DoneJob();
+  job.set_disturbed(5);
+  *job.mutable_best() = best;
   return job;
 }
 
@@ -36,9 +36,9 @@ TEST(JobJsonTest, AScreenedBestIsNotConfirmed) {
 }
 
 TEST(JobJsonTest, ABestThatWasOnlyMeasuredWhileDisturbedIsNotConfirmed) {
-  client::Best best = MeasuredBy("confirm", "7");
+  v1::Best best = MeasuredBy("confirm", "7");
   EXPECT_EQ(BestJson(best)["best"]["confirmed"], true);
-  best.record.result.detail = record::kOnlyDisturbed;
+  best.set_disturbed(true);
   EXPECT_EQ(BestJson(best)["best"]["confirmed"], false);
   EXPECT_EQ(ToJson(JobWith(best))["best"]["confirmed"], false);
 }
@@ -50,19 +50,19 @@ TEST(TuneJsonTest, HasTheSpeedOfTheSearchThatTheProgressLineShows) {
 // A candidate that other work disturbed was quarantined from the start.
 TEST(JobJsonTest, OnlyAConfirmedBestIsWithdrawn) {
   for (const std::string policy : {"confirm", "screen"}) {
-    client::Best best = MeasuredBy(policy, "7");
-    best.record.quarantined = true;
-    best.record.quarantine_reason = "why";
+    v1::Best best = MeasuredBy(policy, "7");
+    best.mutable_record()->set_quarantined(true);
+    best.mutable_record()->set_quarantine_reason("why");
     EXPECT_EQ(ToJson(JobWith(best))["best"].contains("quarantine_reason"), policy == "confirm");
   }
 }
 
 TEST(JobJsonTest, AWithdrawnOwnBestSaysWhy) {
-  client::Job job = JobWith(MeasuredBy("confirm", "3"));
-  job.own_best = MeasuredBy("confirm", "7");
+  v1::Job job = JobWith(MeasuredBy("confirm", "3"));
+  *job.mutable_own_best() = MeasuredBy("confirm", "7");
   EXPECT_FALSE(ToJson(job)["own_best"].contains("quarantine_reason"));
-  job.own_best->record.quarantined = true;
-  job.own_best->record.quarantine_reason = "why";
+  job.mutable_own_best()->mutable_record()->set_quarantined(true);
+  job.mutable_own_best()->mutable_record()->set_quarantine_reason("why");
   EXPECT_EQ(ToJson(job)["own_best"]["quarantine_reason"], "why");
 }
 

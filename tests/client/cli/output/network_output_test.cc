@@ -13,18 +13,35 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-client::NetworkProgress Network() {
-  client::NetworkProgress network{.name = "net", .task_count = 3, .latency_ns = 4000};
-  network.tasks = {{.workload = "small",
-                    .weights = {2},
-                    .job = "7.0",
-                    .state = "confirming",
-                    .trials = 16,
-                    .latency_ns = 500,
-                    .default_latency_ns = 1000},
-                   {.workload = "large", .weights = {1, 2}, .latency_ns = 1000, .confirmed = true},
-                   {.workload = "unknown", .weights = {1}, .job = "7.2", .error = "broken"}};
-  network.estimates = {{1000, 8, 5000}};
+v1::NetworkProgress Network() {
+  v1::NetworkProgress network;
+  network.set_name("net");
+  network.set_task_count(3);
+  network.set_latency_ns(4000);
+  v1::NetworkTaskProgress& small = *network.add_tasks();
+  small.set_workload("small");
+  small.add_weights(2);
+  small.set_job("7.0");
+  small.set_state(v1::JOB_STATE_CONFIRMING);
+  small.set_trials(16);
+  small.set_latency_ns(500);
+  small.set_default_latency_ns(1000);
+  v1::NetworkTaskProgress& large = *network.add_tasks();
+  large.set_workload("large");
+  large.add_weights(1);
+  large.add_weights(2);
+  large.set_latency_ns(1000);
+  large.set_confirmed(true);
+  v1::NetworkTaskProgress& unknown = *network.add_tasks();
+  unknown.set_workload("unknown");
+  unknown.add_weights(1);
+  unknown.set_job("7.2");
+  unknown.set_error("broken");
+  network.set_confirmed(false);
+  v1::NetworkEstimate& estimate = *network.add_estimates();
+  estimate.set_wall_ms(1000);
+  estimate.set_trials(8);
+  estimate.set_latency_ns(5000);
   return network;
 }
 
@@ -38,11 +55,13 @@ TEST(NetworkOutputTest, TheHeaviestTaskComesFirst) {
 }
 
 TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
-  client::NetworkProgress network = Network();
-  for (client::NetworkTaskProgress& task : network.tasks) task.confirmed = true;
+  v1::NetworkProgress network = Network();
+  for (v1::NetworkTaskProgress& task : *network.mutable_tasks()) task.set_confirmed(true);
+  network.set_confirmed(true);
   EXPECT_EQ(SumText(network), "4.000 us");
   EXPECT_EQ(ToJson(network)["confirmed"], true);
-  network.tasks[0].disturbed = true;
+  network.mutable_tasks(0)->set_disturbed(true);
+  network.set_confirmed(false);
   EXPECT_EQ(SumText(network), "~4.000 us");
   EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("2.00x  disturbed"));
   const Json json = ToJson(network);
@@ -54,78 +73,85 @@ TEST(NetworkOutputTest, ADisturbedTaskIsNotConfirmed) {
 }
 
 TEST(NetworkOutputTest, AListedNetworkHasNoTasksButIsConfirmedOrNot) {
-  client::NetworkProgress network{.name = "listed", .task_count = 2, .latency_ns = 4000};
+  v1::NetworkProgress network;
+  network.set_name("listed");
+  network.set_task_count(2);
+  network.set_latency_ns(4000);
   EXPECT_TRUE(ToJson(network)["confirmed"].is_null()) << "it has not begun";
   EXPECT_EQ(SumText(network), "~4.000 us");
-  network.confirmed = false;
+  network.set_confirmed(false);
   EXPECT_EQ(ToJson(network)["confirmed"], false);
   EXPECT_EQ(SumText(network), "~4.000 us");
-  network.confirmed = true;
+  network.set_confirmed(true);
   EXPECT_EQ(ToJson(network)["confirmed"], true);
   EXPECT_EQ(SumText(network), "4.000 us");
 }
 
 TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
-  client::NetworkProgress network = Network();
+  v1::NetworkProgress network = Network();
   EXPECT_THAT(TaskErrors(network), ElementsAre("task 2 failed: broken"));
-  network.tasks[0].error = "broken";
-  network.tasks[1].error = "slow";
+  network.mutable_tasks(0)->set_error("broken");
+  network.mutable_tasks(1)->set_error("slow");
   EXPECT_THAT(TaskErrors(network), ElementsAre("tasks 0, 2 failed: broken", "task 1 failed: slow"));
 }
 
 TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {
-  client::Job job{.note = "1 of 3 tasks have no confirmed kernel; task 2, conv2d: broken"};
-  EXPECT_EQ(NoteBesideErrors(job), job.note);
-  job.network = Network();
+  v1::Job job;
+  job.set_note("1 of 3 tasks have no confirmed kernel; task 2, conv2d: broken");
+  EXPECT_EQ(NoteBesideErrors(job), job.note());
+  *job.mutable_network() = Network();
   EXPECT_EQ(NoteBesideErrors(job), "1 of 3 tasks have no confirmed kernel");
-  job.note = "every task already has a known best";
-  EXPECT_EQ(NoteBesideErrors(job), job.note);
+  job.set_note("every task already has a known best");
+  EXPECT_EQ(NoteBesideErrors(job), job.note());
 }
 
 TEST(NetworkOutputTest, ATaskWithoutAJobWaitsOnlyUntilTheEnd) {
-  client::NetworkProgress network{.name = "net", .task_count = 1};
-  network.tasks = {{.workload = "small", .weights = {1}}};
+  v1::NetworkProgress network;
+  network.set_name("net");
+  network.set_task_count(1);
+  network.add_tasks()->set_workload("small");
+  network.mutable_tasks(0)->add_weights(1);
   EXPECT_THAT(TaskTable(network, /*ended=*/false).ToText(), HasSubstr("waiting"));
   EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("not started"));
 }
 
 TEST(NetworkOutputTest, ATaskOfAnEndedNetworkIsNotCalledCancelled) {
-  client::NetworkProgress network = Network();
-  network.tasks[0].state = "cancelled";
+  v1::NetworkProgress network = Network();
+  network.mutable_tasks(0)->set_state(v1::JOB_STATE_CANCELLED);
   EXPECT_THAT(TaskTable(network, /*ended=*/true).ToText(), HasSubstr("2.00x  not confirmed"));
 }
 
 TEST(NetworkOutputTest, AJobOfNetworksIsDescribed) {
-  client::Job job;
-  job.workload = "first line\nsecond line";
+  v1::Job job;
+  job.set_workload("first line\nsecond line");
   EXPECT_EQ(DescribeJob(job), "first line");
-  job.network = Network();
+  *job.mutable_network() = Network();
   EXPECT_EQ(DescribeJob(job), "network net, 3 tasks");
-  job.network->name.clear();
-  job.network->task_count = 1;
+  job.mutable_network()->clear_name();
+  job.mutable_network()->set_task_count(1);
   EXPECT_EQ(DescribeJob(job), "network, 1 task");
 }
 
 TEST(NetworkOutputTest, AJobThatIsNotASearchIsRecognisable) {
-  client::Job job;
-  job.workload = "first line";
+  v1::Job job;
+  job.set_workload("first line");
   EXPECT_EQ(DescribeJobAndKind(job), "first line");
-  job.spec.space = SpaceOfOneSchedule();
+  job.mutable_request()->set_space(SpaceOfOneSchedule());
   EXPECT_EQ(DescribeJobAndKind(job), "check of first line");
-  job.spec.space.clear();
-  job.spec.revalidate = 3;
+  job.mutable_request()->clear_space();
+  job.mutable_request()->set_revalidate(3);
   EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
-  job.spec.revalidate = 0;
-  job.spec.unpublished = true;
+  job.mutable_request()->set_revalidate(0);
+  job.mutable_request()->set_unpublished(true);
   EXPECT_EQ(DescribeJobAndKind(job), "run of first line");
 }
 
 TEST(NetworkOutputTest, BestsOfFewerProcessesAreLessCertain) {
-  client::Best best;
-  best.record.result.processes = 3;
-  std::vector<std::optional<client::Best>> bests = {best, std::nullopt};
+  v1::Best best;
+  best.set_processes(3);
+  std::vector<std::optional<v1::Best>> bests = {best, std::nullopt};
   EXPECT_EQ(LessCertainText(bests), "");
-  best.record.result.processes = 2;
+  best.set_processes(2);
   bests.push_back(best);
   EXPECT_EQ(LessCertainText(bests),
             "the best of 1 task was measured in fewer than three processes, so that its latency is "

@@ -10,7 +10,11 @@ namespace {
 Roofline RooflineOfAdd(double gflops) {
   const auto argument = ReadWorkloadArgument({"add", "m=512", "n=512"});
   EXPECT_TRUE(argument.ok()) << argument.status();
-  return RooflineOf(argument->workload, {.gflops = gflops, .peak_gflops = 100, .read_gbps = 12});
+  v1::Best best;
+  best.set_gflops(gflops);
+  best.set_peak_gflops(100);
+  best.set_read_gbps(12);
+  return RooflineOf(argument->workload, best);
 }
 
 TEST(RooflineTest, MemoryIsTheLimitOfDataInMemory) {

@@ -12,39 +12,39 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(JobFactsTest, NamesWhatIsNotTheDefault) {
-  client::Job job = DoneJob();
-  job.workload = "relu";
-  job.wall_ms = 18'000;
+  v1::Job job = DoneJob();
+  job.set_workload("relu");
+  job.set_wall_ms(18'000);
   EXPECT_THAT(JobFacts(job), AllOf(HasSubstr(" on t; created "), EndsWith(", took 0:18")));
-  job.spec.priority = "normal";
+  job.mutable_request()->set_priority("normal");
   EXPECT_THAT(JobFacts(job), HasSubstr(" on t; created "));
-  job.spec.priority = "high";
-  job.owner = "ann";
-  job.state = client::JobState::kPending;
+  job.mutable_request()->set_priority("high");
+  job.set_owner("ann");
+  job.set_state(v1::JOB_STATE_PENDING);
   EXPECT_THAT(JobFacts(job), AllOf(HasSubstr(" on t with high priority; created "),
                                    EndsWith(" by ann, has worked for 0:18")));
 }
 
 TEST(RemarkOnTest, SaysOnceThatNothingIsConfirmed) {
-  client::Job job;
-  job.state = client::JobState::kDone;
-  job.best.emplace();
+  v1::Job job;
+  job.set_state(v1::JOB_STATE_DONE);
+  job.mutable_best();
   EXPECT_EQ(RemarkOn(job), "best not confirmed");
-  job.note = "no best could be confirmed: other work disturbed every measurement";
-  EXPECT_EQ(RemarkOn(job), job.note);
-  job.note = "another note";
+  job.set_note("no best could be confirmed: other work disturbed every measurement");
+  EXPECT_EQ(RemarkOn(job), job.note());
+  job.set_note("another note");
   EXPECT_EQ(RemarkOn(job), "best not confirmed; another note");
 }
 
 TEST(RemarkOnTest, SaysWhyAFasterResultIsNotTheBest) {
-  client::Job job = DoneJob();
-  job.best->record.job_id = "2";
+  v1::Job job = DoneJob();
+  job.mutable_best()->mutable_record()->set_job_id("2");
   EXPECT_THAT(RemarkOn(job), EndsWith("; its own takes 1.000 us")) << "as fast";
-  job.own_best->record.result.latency_ns = 900;
+  job.mutable_own_best()->set_latency_ns(900);
   EXPECT_THAT(RemarkOn(job), EndsWith("; its own takes 900.0 ns, not significantly faster"));
-  job.best->pinned_unix_ms = 1;
+  job.mutable_best()->set_pinned_unix_ms(1);
   EXPECT_THAT(RemarkOn(job), EndsWith("; its own takes 900.0 ns, but the best is pinned"));
-  job.own_best->record.policy.name = "screen";
+  job.mutable_own_best()->set_confirmed(false);
   EXPECT_THAT(RemarkOn(job), EndsWith("; its own takes ~900.0 ns, not confirmed"));
 }
 

@@ -18,35 +18,35 @@ using ::testing::Not;
 class JobWaitTest : public ::testing::Test {
  protected:
   JobWaitTest() {
-    job_.id = "12";
-    job_.state = client::JobState::kRunning;
+    job_.set_id("12");
+    job_.set_state(v1::JOB_STATE_RUNNING);
   }
 
   FakeClock clock_;
-  client::Job job_;
+  v1::Job job_;
   JobWait wait_{&clock_, /*is_private=*/false};
 };
 
 TEST_F(JobWaitTest, ExplainsAWaitOnce) {
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
-  job_.wait_reason = "no worker runs target t: pi-07 was stopped";
+  job_.set_wait_reason("no worker runs target t: pi-07 was stopped");
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_EQ(wait_.phase(), "waiting for a worker");
   EXPECT_EQ(wait_.TakeMessage().value_or(""),
             "job 12 waits: no worker runs target t: pi-07 was stopped");
-  job_.state = client::JobState::kConfirming;
+  job_.set_state(v1::JOB_STATE_CONFIRMING);
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_EQ(wait_.phase(), "waiting for a worker");
   EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it was explained before";
-  job_.wait_reason.clear();
+  job_.clear_wait_reason();
   wait_.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait_.phase(), IsEmpty());
 }
 
 TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
   JobWait wait(&clock_, /*is_private=*/true);
-  job_.wait_reason = "no worker runs target t";
+  job_.set_wait_reason("no worker runs target t");
   wait.Look(job_, client::JobNews::kChanged);
   EXPECT_THAT(wait.phase(), IsEmpty());
   EXPECT_FALSE(wait.TakeMessage().has_value());
@@ -57,37 +57,38 @@ TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
 
 // The measurements in progress may give a first result, which is then confirmed.
 TEST(StoppingTextTest, WithoutAResultItSaysWhatIsFinishedAndForHowLong) {
-  client::Job job;
+  v1::Job job;
   EXPECT_THAT(StoppingText(1, job), AllOf(HasSubstr("nothing has been measured yet"),
                                           HasSubstr("confirms their best, for at most 30 s")));
-  job.spec.revalidate = 1;
+  job.mutable_request()->set_revalidate(1);
   EXPECT_THAT(StoppingText(1, job), HasSubstr("confirming the finalists"));
 }
 
 TEST(StoppingTextTest, PromisesNoConfirmationWithoutAWorker) {
-  client::Job job{.trials = 1};
+  v1::Job job;
+  job.set_trials(1);
   EXPECT_EQ(StoppingText(1, job),
             "stopping: confirming the finalists for at most 30 s; Ctrl-C again skips this");
-  job.wait_reason = "no worker runs target t";
+  job.set_wait_reason("no worker runs target t");
   EXPECT_EQ(StoppingText(1, job),
             "stopping: the job waits for a worker; Ctrl-C again ends it at once");
   EXPECT_EQ(StoppingText(2, job), "stopping now");
 }
 
 TEST(CancellingTextTest, SaysHowToEndAtOnce) {
-  client::Job job;
-  job.id = "12";
-  job.state = client::JobState::kRunning;
+  v1::Job job;
+  job.set_id("12");
+  job.set_state(v1::JOB_STATE_RUNNING);
   EXPECT_EQ(CancellingText(job), "") << "there is nothing to confirm";
-  job.trials = 3;
+  job.set_trials(3);
   EXPECT_EQ(
       CancellingText(job),
       "job 12 ends when it has confirmed the finalists, within about 30 s; hone jobs cancel 12 "
       "--now ends it at once, and Ctrl-C ends only this wait");
-  job.wait_reason = "no worker runs target t";
+  job.set_wait_reason("no worker runs target t");
   EXPECT_EQ(CancellingText(job), "");
-  job.wait_reason.clear();
-  job.state = client::JobState::kCancelled;
+  job.clear_wait_reason();
+  job.set_state(v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(CancellingText(job), "");
 }
 
@@ -144,62 +145,62 @@ TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
 
 TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
   FollowedJob followed;
-  followed.job.id = "12";
-  followed.job.state = client::JobState::kDone;
+  followed.job.set_id("12");
+  followed.job.set_state(v1::JOB_STATE_DONE);
   EXPECT_TRUE(CheckNotCancelled(followed).ok());
-  followed.job.state = client::JobState::kCancelled;
+  followed.job.set_state(v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
-  followed.job.spec.unpublished = true;
+  followed.job.mutable_request()->set_unpublished(true);
   EXPECT_EQ(CheckNotCancelled(followed).message(), "job 12 was cancelled after 0 trials")
       << "its result is only for the command that created it";
 }
 
 TEST(CheckNotCancelledTest, ATaskBelongsToANetworkWhichMayBeDone) {
   FollowedJob followed;
-  followed.job.id = "12.3";
-  followed.job.state = client::JobState::kCancelled;
+  followed.job.set_id("12.3");
+  followed.job.set_state(v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12.3 was cancelled after 0 trials; hone jobs show 12 shows its network");
 }
 
 TEST(CheckNotCancelledTest, AJobWhoseTimeIsNearlyOverNeedsMore) {
   FollowedJob followed;
-  client::Job& job = followed.job;
-  job.id = "12";
-  job.state = client::JobState::kCancelled;
-  job.spec.max_time_ms = 60'000;
-  job.wall_ms = 30'000;
+  v1::Job& job = followed.job;
+  job.set_id("12");
+  job.set_state(v1::JOB_STATE_CANCELLED);
+  job.mutable_request()->set_max_time_ms(60'000);
+  job.set_wall_ms(30'000);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
-  job.wall_ms = 50'000;
-  job.after_cancel_ms = 20'000;
+  job.set_wall_ms(50'000);
+  job.set_after_cancel_ms(20'000);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");
-  job.after_cancel_ms = 0;
+  job.set_after_cancel_ms(0);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 --time 120s continues it");
 }
 
 TEST(CheckNotCancelledTest, SaysHowTheJobContinues) {
   FollowedJob followed{.interrupted = true};
-  client::Job& job = followed.job;
-  job.id = "12";
-  job.trials = 1;
-  job.state = client::JobState::kCancelled;
+  v1::Job& job = followed.job;
+  job.set_id("12");
+  job.set_trials(1);
+  job.set_state(v1::JOB_STATE_CANCELLED);
   const std::string hint =
       "interrupted: job 12 ended after 1 trial; hone jobs resume 12 continues it";
   EXPECT_EQ(CheckNotCancelled(followed).message(), hint);
-  job.network.emplace();
+  job.mutable_network();
   EXPECT_EQ(CheckNotCancelled(followed).message(), hint) << "it had not begun";
-  job.network->tasks.resize(2);
-  job.network->tasks[0].confirmed = true;
+  while (job.network().tasks_size() < 2) job.mutable_network()->add_tasks();
+  job.mutable_network()->mutable_tasks(0)->set_confirmed(true);
   EXPECT_EQ(CheckNotCancelled(followed).message(), hint);
-  job.state = client::JobState::kDone;
+  job.set_state(v1::JOB_STATE_DONE);
   EXPECT_THAT(CheckNotCancelled(followed).message(), Not(HasSubstr("resume")))
       << "it ended before it could be cancelled";
-  job.state = client::JobState::kCancelled;
-  job.network->tasks[1].confirmed = true;
+  job.set_state(v1::JOB_STATE_CANCELLED);
+  job.mutable_network()->mutable_tasks(1)->set_confirmed(true);
   EXPECT_EQ(CheckNotCancelled(followed).message(), hint)
       << "faster schedules may be found, even if each task has one";
 }
@@ -225,23 +226,23 @@ TEST(LeftErrorTest, SaysWhatBecomesOfTheJob) {
 }
 
 TEST(DisturbedTextTest, CountsTheMeasurements) {
-  client::Job job;
+  v1::Job job;
   EXPECT_EQ(DisturbedText(job), "");
-  job.disturbed = 1;
-  job.disturbance = "repeated runs differed";
+  job.set_disturbed(1);
+  job.set_disturbance("repeated runs differed");
   EXPECT_EQ(DisturbedText(job),
             "other work disturbed 1 measurement; the last: repeated runs differed");
-  job.disturbed = 3;
+  job.set_disturbed(3);
   EXPECT_THAT(DisturbedText(job), HasSubstr("3 measurements"));
 }
 
 TEST(FailuresHintTest, AppearsOnlyIfACandidateFailed) {
-  client::Job job;
-  job.id = "12";
+  v1::Job job;
+  job.set_id("12");
   EXPECT_EQ(FailuresHint(job), "");
-  job.outcomes = {{"ok", 3}};
+  (*job.mutable_outcomes())["ok"] = 3;
   EXPECT_EQ(FailuresHint(job), "");
-  job.outcomes["crash"] = 1;
+  (*job.mutable_outcomes())["crash"] = 1;
   EXPECT_THAT(FailuresHint(job), HasSubstr("hone records query --job 12"));
 }
 

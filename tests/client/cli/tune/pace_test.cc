@@ -7,15 +7,15 @@ namespace {
 
 class PaceTest : public ::testing::Test {
  protected:
-  PaceTest() { job_.state = client::JobState::kRunning; }
+  PaceTest() { job_.set_state(v1::JOB_STATE_RUNNING); }
   // Reports the job as it is this much later.
   void Later(int64_t ms, int64_t trials) {
-    job_.wall_ms += ms;
-    job_.trials += trials;
+    job_.set_wall_ms(job_.wall_ms() + ms);
+    job_.set_trials(job_.trials() + trials);
     pace_.Look(job_);
   }
 
-  client::Job job_;
+  v1::Job job_;
   Pace pace_;
 };
 
@@ -43,22 +43,22 @@ TEST_F(PaceTest, TheTimeForTrialsFallsUntilTheNextOne) {
 }
 
 TEST_F(PaceTest, AWaitDoesNotCount) {
-  job_.state = client::JobState::kPending;
+  job_.set_state(v1::JOB_STATE_PENDING);
   Later(0, 0);
   Later(50'000, 0);
-  job_.state = client::JobState::kRunning;
+  job_.set_state(v1::JOB_STATE_RUNNING);
   Later(50'000, 0);
   Later(4000, 8);
   EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "it waited for its turn";
-  job_.wait_reason = "no worker runs target t";
+  job_.set_wait_reason("no worker runs target t");
   Later(0, 0);
   Later(600'000, 0);
-  job_.wait_reason.clear();
+  job_.clear_wait_reason();
   Later(1000, 0);
   EXPECT_EQ(pace_.TimeFor(10), absl::Seconds(5));
   Later(4000, 8);
   EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "no worker was there";
-  job_.state = client::JobState::kConfirming;
+  job_.set_state(v1::JOB_STATE_CONFIRMING);
   Later(0, 0);
   Later(20'000, 0);
   EXPECT_EQ(pace_.TrialsPerSecond(), 2) << "its search has ended";
@@ -66,9 +66,9 @@ TEST_F(PaceTest, AWaitDoesNotCount) {
 
 TEST_F(PaceTest, TrialsThatARestartedServerFindsAgainDoNotCount) {
   for (const char* phase : {"making the design spaces", "restoring the searches of its tasks"}) {
-    job_.phase = phase;
+    job_.set_phase(phase);
     Later(0, 0);
-    job_.phase.clear();
+    job_.clear_phase();
     Later(1000, 170);
   }
   EXPECT_EQ(pace_.TrialsPerSecond(), 0);
@@ -78,9 +78,9 @@ TEST_F(PaceTest, TrialsThatARestartedServerFindsAgainDoNotCount) {
 
 // Between two reports, a worker came and measured the first candidates.
 TEST_F(PaceTest, TrialsAtTheEndOfAWaitDoNotCount) {
-  job_.wait_reason = "no worker runs target t";
+  job_.set_wait_reason("no worker runs target t");
   Later(0, 0);
-  job_.wait_reason.clear();
+  job_.clear_wait_reason();
   Later(1000, 8);
   EXPECT_EQ(pace_.TrialsPerSecond(), 0);
   EXPECT_EQ(pace_.TimeFor(10), absl::InfiniteDuration()) << "not 0:00";
@@ -90,8 +90,8 @@ TEST_F(PaceTest, TrialsAtTheEndOfAWaitDoNotCount) {
 }
 
 TEST_F(PaceTest, OnlyTheTimeInWhichItIsFollowedCounts) {
-  job_.trials = 100;
-  job_.wall_ms = 1'000'000;
+  job_.set_trials(100);
+  job_.set_wall_ms(1'000'000);
   Later(0, 0);
   EXPECT_EQ(pace_.TrialsPerSecond(), 0);
   Later(1000, 3);

@@ -9,56 +9,56 @@ namespace {
 
 using ::testing::HasSubstr;
 
-client::Job Running() {
-  client::Job job;
-  job.id = "12";
-  job.state = client::JobState::kRunning;
-  job.target = "t";
-  job.workload_digest = "a";
+v1::Job Running() {
+  v1::Job job;
+  job.set_id("12");
+  job.set_state(v1::JOB_STATE_RUNNING);
+  job.set_target("t");
+  job.set_workload_digest("a");
   return job;
 }
 
 TEST(CountTunedTest, AJobOfTheWorkloadHasNotEnded) {
-  client::Job job = Running();
+  v1::Job job = Running();
   EXPECT_EQ(CountTuned(job, {"b", "a"}, "t", 0), 1u);
   EXPECT_EQ(CountTuned(job, {"b"}, "t", 0), 0u);
   EXPECT_EQ(CountTuned(job, {"a"}, "other", 0), 0u);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0.001), 0u) << "its best does not count for this tolerance";
-  job.state = client::JobState::kConfirming;
+  job.set_state(v1::JOB_STATE_CONFIRMING);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 1u);
-  for (const client::JobState ended :
-       {client::JobState::kDone, client::JobState::kCancelled, client::JobState::kFailed}) {
-    job.state = ended;
+  for (const v1::JobState ended :
+       {v1::JOB_STATE_DONE, v1::JOB_STATE_CANCELLED, v1::JOB_STATE_FAILED}) {
+    job.set_state(ended);
     EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
   }
 }
 
 TEST(CountTunedTest, AJobThatPublishesNothingDoesNotCount) {
-  client::Job job = Running();
-  job.spec.unpublished = true;
+  v1::Job job = Running();
+  job.mutable_request()->set_unpublished(true);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
 }
 
 TEST(CountTunedTest, AJobThatDoesNotSearchDoesNotCount) {
-  client::Job job = Running();
-  job.spec.revalidate = 3;
+  v1::Job job = Running();
+  job.mutable_request()->set_revalidate(3);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
-  job.spec.revalidate = 0;
-  job.spec.space = SpaceOfOneSchedule();
+  job.mutable_request()->set_revalidate(0);
+  job.mutable_request()->set_space(SpaceOfOneSchedule());
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
 }
 
 TEST(CountTunedTest, ANetworkTunesItsTasks) {
-  client::Job job = Running();
-  job.workload_digest.clear();
-  job.network.emplace();
-  job.network->tasks.resize(2);
-  job.network->tasks[0].workload_digest = "b";
-  job.network->tasks[1].workload_digest = "a";
+  v1::Job job = Running();
+  job.clear_workload_digest();
+  job.mutable_network();
+  while (job.network().tasks_size() < 2) job.mutable_network()->add_tasks();
+  job.mutable_network()->mutable_tasks(0)->set_workload_digest("b");
+  job.mutable_network()->mutable_tasks(1)->set_workload_digest("a");
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 1u);
   EXPECT_EQ(CountTuned(job, {"a", "c", "b"}, "t", 0), 2u);
   EXPECT_EQ(CountTuned(job, {"c"}, "t", 0), 0u);
-  job.network->tasks[1].error = "it cannot be built";
+  job.mutable_network()->mutable_tasks(1)->set_error("it cannot be built");
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
 }
 
