@@ -30,7 +30,7 @@ class MachineTest : public ::testing::Test {
   bool HasTrials(int64_t trials) {
     return integration::Eventually([&] {
       const auto jobs = direct_->ListJobs(1);
-      return jobs.ok() && !jobs->empty() && jobs->front().trials >= trials;
+      return jobs.ok() && !jobs->empty() && jobs->front().trials() >= trials;
     });
   }
 
