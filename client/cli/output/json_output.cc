@@ -140,42 +140,36 @@ Json OwnBestJson(const v1::Job& job) {
   return own_best;
 }
 
+Json SecondsJson(absl::Duration duration) {
+  return duration < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(duration))
+                                             : Json(nullptr);
+}
+
 }  // namespace
 
 Json ToJson(const v1::Job& job) {
   const JobProgress progress = ProgressOf(job);
-  Json json = {
-      {"job", job.id()},
-      {"state", client::JobStateName(job.state())},
-      {"owner", job.owner()},
-      {"priority", job.request().priority()},
-      {"error", job.error()},
-      {"workload", job.workload()},
-      {"workload_digest", job.workload_digest()},
-      {"target", job.target()},
-      {"trials", job.trials()},
-      {"max_trials", job.request().max_trials()},
-      {"max_time_ms", job.request().max_time_ms()},
-      {"outcomes", client::OutcomesOf(job)},
-      {"dropped", job.dropped()},
-      {"queued", job.queued()},
-      {"disturbed", job.disturbed()},
-      {"phase", job.phase()},
-      {"wait_reason", job.wait_reason()},
-      {"left_s", client::TimeLeft(job) < absl::InfiniteDuration()
-                     ? Json(absl::ToDoubleSeconds(client::TimeLeft(job)))
-                     : Json(nullptr)},
-      {"progress", progress.share.has_value() ? Json(*progress.share) : Json(nullptr)},
-      {"estimated_left_s", progress.left < absl::InfiniteDuration()
-                               ? Json(absl::ToDoubleSeconds(progress.left))
-                               : Json(nullptr)},
-      {"note", job.note()},
-      {"created_unix_ms", job.created_unix_ms()},
-      {"wall_s", static_cast<double>(job.wall_ms()) / 1e3},
-      {"best", JobBestJson(job)},
-      {"own_best", OwnBestJson(job)},
-      {"default", DefaultJson(job)},
-  };
+  Json json = FieldsJson(job, {{"id", "job"},
+                               "state",
+                               "owner",
+                               {"request.priority", "priority"},
+                               "error",
+                               "workload",
+                               "workload_digest",
+                               "target",
+                               "trials",
+                               {"request.max_trials", "max_trials"},
+                               {"request.max_time_ms", "max_time_ms"}});
+  json["outcomes"] = client::OutcomesOf(job);
+  json.update(FieldsJson(job, {"dropped", "queued", "disturbed", "phase", "wait_reason"}));
+  json["left_s"] = SecondsJson(client::TimeLeft(job));
+  json["progress"] = progress.share.has_value() ? Json(*progress.share) : Json(nullptr);
+  json["estimated_left_s"] = SecondsJson(progress.left);
+  json.update(FieldsJson(job, {"note", "created_unix_ms"}));
+  json["wall_s"] = static_cast<double>(job.wall_ms()) / 1e3;
+  json["best"] = JobBestJson(job);
+  json["own_best"] = OwnBestJson(job);
+  json["default"] = DefaultJson(job);
   if (job.has_network()) json["network"] = ToJson(job.network());
   return json;
 }
@@ -187,48 +181,38 @@ Json TuneJson(const v1::Job& job, double peak_gflops, double trials_per_second) 
     best["record"] = job.best().record().id();
     best["pinned"] = PinnedJson(job.best());
   }
-  return {
-      {"workload", job.workload()},
-      {"target", job.target()},
-      {"trials", job.trials()},
-      {"outcomes", client::OutcomesOf(job)},
-      {"wall_s", static_cast<double>(job.wall_ms()) / 1e3},
-      {"trials_per_min", 60 * trials_per_second},
-      {"best", std::move(best)},
-      {"own_best", OwnBestJson(job)},
-      {"default", DefaultJson(job)},
-      {"disturbed", job.disturbed()},
-      {"peak_gflops", peak_gflops},
-      {"job", job.id()},
-      {"state", client::JobStateName(job.state())},
-      {"note", job.note()},
-  };
+  Json json = FieldsJson(job, {"workload", "target", "trials"});
+  json["outcomes"] = client::OutcomesOf(job);
+  json["wall_s"] = static_cast<double>(job.wall_ms()) / 1e3;
+  json["trials_per_min"] = 60 * trials_per_second;
+  json["best"] = std::move(best);
+  json["own_best"] = OwnBestJson(job);
+  json["default"] = DefaultJson(job);
+  json["disturbed"] = job.disturbed();
+  json["peak_gflops"] = peak_gflops;
+  json.update(FieldsJson(job, {{"id", "job"}, "state", "note"}));
+  return json;
 }
 
 Json BestJson(const v1::Best& best) {
   Json whole = {{"workload", best.workload()}, {"target", best.record().target()}};
   if (best.has_nearest()) {
     // "best" is null, so that an adapted schedule is not mistaken for a measured one.
-    const v1::Nearest& nearest = best.nearest();
     whole["best"] = nullptr;
     whole["adapted"] = {{"trace", best.trace()}};
-    whole["nearest"] = {{"workload", nearest.workload()},
-                        {"distance", nearest.distance()},
-                        {"latency_ns", nearest.latency_ns()},
-                        {"gflops", nearest.gflops()},
-                        {"record", nearest.record().id()}};
+    whole["nearest"] = FieldsJson(
+        best.nearest(), {"workload", "distance", "latency_ns", "gflops", {"record.id", "record"}});
     return whole;
   }
   Json json = LatencyJson(best);
   json["confirmed"] = client::LatencyIsConfirmed(best);
-  json["trace"] = best.trace();
-  json["peak_gflops"] = best.peak_gflops();
+  json.update(FieldsJson(best, {"trace", "peak_gflops"}));
   json["policy"] = client::RecordOf(best).policy.Key();
-  json["inputs"] = best.record().result().inputs();
-  json["processes"] = best.processes();
-  json["record"] = best.record().id();
-  json["artifact_digest"] = best.record().result().artifact_digest();
-  json["measured_unix_ms"] = best.record().created_unix_ms();
+  json.update(FieldsJson(best, {{"record.result.inputs", "inputs"},
+                                "processes",
+                                {"record.id", "record"},
+                                {"record.result.artifact_digest", "artifact_digest"},
+                                {"record.created_unix_ms", "measured_unix_ms"}}));
   json["pinned"] = PinnedJson(best);
   whole["best"] = std::move(json);
   return whole;
@@ -236,11 +220,11 @@ Json BestJson(const v1::Best& best) {
 
 Json PinJson(const v1::Best& best) {
   Json json = LatencyJson(best);
-  json["record"] = best.record().id();
-  json["operator"] = best.record().operator_();
-  json["workload"] = best.workload();
-  json["target"] = best.record().target();
-  json["tolerance"] = best.record().tolerance();
+  json.update(FieldsJson(best, {{"record.id", "record"},
+                                {"record.operator", "operator"},
+                                "workload",
+                                {"record.target", "target"},
+                                {"record.tolerance", "tolerance"}}));
   json["pinned"] = PinnedJson(best);
   return json;
 }

@@ -21,8 +21,10 @@ struct JsonField {
 };
 
 // Returns these fields of a message as a JSON object, in this order and also if they have their
-// default values; without a list, all fields. A number that is not finite is null. REQUIRES: the
-// message has the fields; they are numbers, texts or flags, and not repeated.
+// default values; without a list, all fields. A name may be a path, such as "request.priority". A
+// number that is not finite is null. A value of an enum is the rest of its name in lower case, such
+// as "running", or "" if it is unspecified. REQUIRES: the message has the fields; they are numbers,
+// texts, flags, enums, or lists of real numbers.
 nlohmann::ordered_json FieldsJson(const google::protobuf::Message& message,
                                   std::initializer_list<JsonField> fields = {});
 

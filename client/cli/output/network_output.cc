@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/format.h"
+#include "client/cli/output/message_json.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/schedule_report.h"
@@ -157,22 +158,13 @@ std::string LessCertainText(absl::Span<const std::optional<v1::Best>> bests) {
 Json ToJson(const v1::NetworkProgress& network) {
   Json tasks = Json::array();
   for (const v1::NetworkTaskProgress& task : network.tasks()) {
-    tasks.push_back({{"workload", task.workload()},
-                     {"workload_digest", task.workload_digest()},
-                     {"operator", task.operator_()},
-                     {"weight", Occurrences(task)},
-                     {"weights", task.weights()},
-                     {"job", task.job()},
-                     {"state", client::JobStateName(task.state())},
-                     {"trials", task.trials()},
-                     {"seconds", task.seconds()},
-                     {"latency_ns", LatencyOrNull(task.latency_ns())},
-                     {"default_latency_ns", LatencyOrNull(task.default_latency_ns())},
-                     {"confirmed", client::LatencyIsConfirmed(task)},
-                     {"disturbed", task.disturbed()},
-                     {"gflops", task.gflops()},
-                     {"peak_gflops", task.peak_gflops()},
-                     {"error", task.error()}});
+    Json& json = tasks.emplace_back(FieldsJson(task, {"workload", "workload_digest", "operator"}));
+    json["weight"] = Occurrences(task);
+    json.update(FieldsJson(task, {"weights", "job", "state", "trials", "seconds"}));
+    json["latency_ns"] = LatencyOrNull(task.latency_ns());
+    json["default_latency_ns"] = LatencyOrNull(task.default_latency_ns());
+    json["confirmed"] = client::LatencyIsConfirmed(task);
+    json.update(FieldsJson(task, {"disturbed", "gflops", "peak_gflops", "error"}));
   }
   Json estimates = Json::array();
   for (const v1::NetworkEstimate& estimate : network.estimates()) {
