@@ -77,10 +77,6 @@ class FolderKernel : public hone_lookup_kernel {
     if (library_.Load(path, error) != target::KernelLibrary::Error::kNone) {
       return Bad(path + ": " + error);
     }
-    // Kernels of ABI 1 for AArch64 do not check the CPU.
-    if (library_.abi() == 1 && entry_.arch == "aarch64") {
-      return Bad(path + " is of an old version that does not check the CPU");
-    }
     if (!library_.SupportsCpu(buffers_.size())) return Unsupported();
     prepack = library_.prepack();
     packed_bytes = library_.packed_bytes();

@@ -31,7 +31,6 @@ class KernelLibrary {
 
   // The methods below REQUIRE a successful Load.
 
-  int32_t abi() const { return functions_.abi(); }
   // Bytes of workspace for a runtime of this many threads.
   int64_t WorkspaceBytes(int32_t threads) const { return functions_.workspace_bytes(threads); }
   int64_t packed_bytes() const { return packed_bytes_; }

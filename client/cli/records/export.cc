@@ -150,13 +150,6 @@ using Files = std::vector<std::pair<std::string, std::string>>;  // by name
 absl::StatusOr<Files> CpuFiles(const WorkloadArgument& argument, const Naming& naming,
                                const target::Target& target, const v1::Best& best,
                                const record::Artifact& artifact, const std::string& scratch) {
-  // Kernels of ABI 1 do not have this function, and cannot be called as the header declares.
-  if (!absl::StrContains(artifact.object, target::kThreadsSymbol)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the kernel of ", argument.title,
-                     " was built by an older version and has another interface; ",
-                     SuggestedCommandForTarget("revalidate"), " builds it again"));
-  }
   HONE_ASSIGN_OR_RETURN(std::string object, client::RenameFunctions(artifact.object, naming.files));
   HONE_ASSIGN_OR_RETURN(const client::KernelFacts facts,
                         FactsOf(naming, argument.workload, target, best, artifact));

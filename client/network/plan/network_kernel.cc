@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
-#include "common/target/kernel_abi.h"
 #include "common/target/target.h"
 
 namespace hone::network {
@@ -15,11 +14,6 @@ absl::Status LoadForCpu(const record::Artifact& artifact, NetworkKernel& kernel)
   HONE_RETURN_IF_ERROR(target::CheckRunsOn(kernel.target, target::DetectHost()));
   HONE_ASSIGN_OR_RETURN(kernel.loaded,
                         target::LoadedKernel::LoadSharedObject(artifact.shared_object));
-  if (kernel.loaded->library().abi() != target::kKernelAbiVersion) {
-    return absl::FailedPreconditionError(
-        "the kernel was built by an older version and has another interface; hone revalidate "
-        "builds it again");
-  }
   kernel.packed_bytes = kernel.loaded->library().packed_bytes();
   return absl::OkStatus();
 }

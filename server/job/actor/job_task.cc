@@ -145,6 +145,13 @@ void JobTask::Commit(record::Record record, int64_t event, double earlier_ns,
     record.result.outcome = record::Outcome::kCrash;
     record.result.detail = "the worker reported no latency";
   }
+  const std::string& given = job_.spec().inputs_digest;
+  if (!given.empty() && record.result.outcome == record::Outcome::kOk &&
+      record.result.inputs != given) {
+    record.result.outcome = record::Outcome::kDeviceLost;
+    record.result.detail =
+        absl::StrCat("worker ", result.worker_id, " did not measure on the given data");
+  }
   record.quarantine_reason = WhyOutOfPolicy(record, earlier_ns);
   record.quarantined = !record.quarantine_reason.empty();
   job_.services().store->Append(

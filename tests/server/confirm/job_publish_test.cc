@@ -95,6 +95,18 @@ TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
   EXPECT_EQ(Best(*seeded).record.result.inputs, record::kSeededInputs);
 }
 
+TEST_F(JobPublishTest, AResultOnOtherDataThanTheGivenDoesNotCount) {
+  device.ignores_given_inputs = true;
+  JobSpec spec = Spec(5);
+  spec.inputs_digest = std::string(32, 'a');
+  const auto job = RunToEnd(Create(spec));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, testing::HasSubstr("no candidate ran successfully: device_lost"));
+  ASSERT_TRUE(job->default_schedule.has_value());
+  EXPECT_THAT(job->default_schedule->record.result.detail,
+              testing::HasSubstr("did not measure on the given data"));
+}
+
 TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   const auto tuned = RunToEnd(Create(Spec(50)));
   const int64_t best = Best(*tuned).record.id;

@@ -28,7 +28,7 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
       result.samples_ns = {result.latency_ns, result.latency_ns};
     }
     const std::string& given = lease.work->inputs_digest;
-    result.inputs = given.empty() ? record::kSeededInputs : given;
+    result.inputs = given.empty() || ignores_given_inputs ? record::kSeededInputs : given;
     const std::string code =
         absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));
     result.artifact_digest = DigestOf(code).ToHex();

@@ -29,6 +29,7 @@ class FakeDevice {
 
   std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null for FakeLatency
   bool uploads = true;
+  bool ignores_given_inputs = false;
   std::string target = "target text", target_key = "t";
   std::vector<fleet::LeaseGrant> seen;            // every lease that it has started
   std::set<std::string> acknowledged;             // durable leases
