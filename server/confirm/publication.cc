@@ -1,0 +1,377 @@
+#include "server/confirm/publication.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/record/disturbed.h"
+#include "common/record/processes.h"
+#include "server/job/actor/unmeasured.h"
+#include "spdlog/spdlog.h"
+
+namespace hone::job {
+namespace {
+
+// An incumbent that wins is published again if it is faster than its record by this share; the
+// machine was probably disturbed when the record was measured. So is one that was known to be.
+constexpr double kOutgrown = 0.05;
+// Users are told if the best that they know is replaced, and was this much slower than its record
+// when it was measured again.
+constexpr double kOverrated = 0.1;
+}  // namespace
+
+void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
+                   const Confirmation& results, const std::vector<int>& ranking) {
+  // Takes the job's first candidate in the ranking, or else the fastest that dropped out.
+  std::optional<record::Record> best;
+  const auto consider = [&](int index) {
+    const Finalist& finalist = finalists.list[index];
+    if (!finalist.is_own || finalist.is_wrong || finalist.last.result.latency_ns <= 0 ||
+        !results.HasResult(index)) {
+      return;
+    }
+    record::Record record = finalist.last;
+    record.result = results.Combined(index);
+    // The last process may have been disturbed. The result then combines the other processes, and
+    // no record in the store has it.
+    if (record.quarantined) {
+      record.id = 0;
+      record.quarantined = false;
+      record.quarantine_reason.clear();
+    }
+    if (!best || record::SteadyLatencyNs(record.result) < record::SteadyLatencyNs(best->result)) {
+      best = std::move(record);
+    }
+  };
+  for (size_t rank = 0; rank < ranking.size() && !best; ++rank) consider(ranking[rank]);
+  if (!best) {
+    for (size_t i = 0; i < finalists.list.size(); ++i) consider(static_cast<int>(i));
+  }
+  job.state().own_best.reset();
+  if (best) job.state().own_best = task.MakeBest(*best);
+}
+
+void Publication::Begin(std::vector<int> ranking, const Confirmation& results, bool rematch) {
+  ranking_ = std::move(ranking);
+  results_ = &results;
+  rematch_ = rematch;
+  AddNotes();
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  Continue();
+}
+
+bool Publication::KeepsIncumbent() const {
+  const int index = ranking_[0];
+  if (index != finalists_.incumbent) return false;
+  // A revalidated incumbent is published with its new results.
+  if (job_.spec().revalidate > 0 && !rematch_) return false;
+  const Finalist& finalist = finalists_.list[index];
+  const record::MeasureResult& stored = finalists_.incumbent_record->result;
+  // Its record says what it was measured on.
+  const bool outgrown =
+      !task_.HasSameInputs(*finalists_.incumbent_record) ||
+      results_->Combined(index).latency_ns < stored.latency_ns * (1 - kOutgrown) ||
+      (record::IsOnlyDisturbed(stored) && finalist.is_quiet);
+  return !outgrown || !job_.services().artifacts->Has(finalist.artifact_digest);
+}
+
+void Publication::AddNotes() {
+  if (rematch_ || job_.spec().revalidate > 0) return;
+  std::string& note = job_.state().note;
+  const std::string of_search = std::exchange(note, "");
+  NoteDisturbance();
+  if (of_search.empty()) return;
+  job_.AddNote(std::exchange(note, of_search));
+}
+
+void Publication::NoteDisturbance() {
+  if (!KeepsIncumbent()) {
+    NoteSlowerThanLeader();
+    NoteOverratedIncumbent();
+    return NoteUnconfirmedFastest();
+  }
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
+    if (own && results_->HasResult(static_cast<int>(i))) return;
+  }
+  if (!results_->AnyIsDisturbed()) return;
+  job_.state().note = absl::StrCat(
+      "other work disturbed every measurement of this run's finalists, so that none could be "
+      "confirmed; the last: ",
+      job_.state().disturbance);
+}
+
+void Publication::NoteSlowerThanLeader() {
+  const std::optional<Best>& leader = job_.state().best;
+  if (!leader || leader->record.id > 0 || leader->record.job_id != job_.id()) return;
+  const std::optional<Best>& own = job_.state().own_best;
+  if (!own) return;
+  const double now_ns = record::SteadyLatencyNs(own->record.result);
+  const double shown_ns = record::SteadyLatencyNs(leader->record.result);
+  if (now_ns < shown_ns * (1 + kOverrated)) return;
+  job_.state().note = absl::StrFormat(
+      "the search measured trial %d at %.4g us; in the confirmation, the best candidate of this "
+      "job "
+      "took %.4g us, probably because the machine was slower by then",
+      leader->record.trial, shown_ns / 1e3, now_ns / 1e3);
+}
+
+void Publication::NoteOverratedIncumbent() {
+  if (finalists_.incumbent < 0 || !task_.HasSameInputs(*finalists_.incumbent_record)) return;
+  const record::Record& last = finalists_.list[finalists_.incumbent].last;
+  if (last.job_id != job_.id() || last.quarantined) return;  // it was not measured now
+  const double now_ns = record::SteadyLatencyNs(last.result);
+  const double before_ns = record::SteadyLatencyNs(finalists_.incumbent_record->result);
+  if (now_ns < before_ns * (1 + kOverrated)) return;
+  job_.state().note = absl::StrFormat(
+      "the earlier best, of job %s, was measured again: it took %.4g us, and not %.4g us as before",
+      finalists_.incumbent_record->job_id, now_ns / 1e3, before_ns / 1e3);
+}
+
+void Publication::NoteUnconfirmedFastest() {
+  const Finalist& winner = finalists_.list[ranking_[0]];
+  if (winner.is_own && winner.is_disturbed && !winner.is_quiet) {
+    job_.state().note =
+        absl::StrCat("other work disturbed every measurement of trial ", winner.trial,
+                     ", which was faster than the other finalists even so");
+    return;
+  }
+  int index = -1;
+  for (size_t i = 0; i < finalists_.list.size(); ++i) {
+    const Finalist& finalist = finalists_.list[i];
+    if (!finalist.is_own || finalist.is_default) continue;
+    if (index >= 0 && finalist.screened_ns >= finalists_.list[index].screened_ns) continue;
+    index = static_cast<int>(i);
+  }
+  const double winner_ns = record::SteadyLatencyNs(results_->Combined(ranking_[0]));
+  if (index < 0 || !results_->IsUnmeasured(index)) return;
+  const Finalist& fastest = finalists_.list[index];
+  if (fastest.screened_ns > winner_ns) return;
+  job_.state().note = absl::StrCat("trial ", fastest.trial,
+                                   " was the fastest of the search, but it could not be confirmed");
+  if (const std::string why = WhyNoWorker(job_); !why.empty()) {
+    absl::StrAppend(&job_.state().note, "; ", why);
+  } else if (!job_.state().disturbance.empty()) {
+    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements: the last time, ",
+                    job_.state().disturbance);
+  } else {
+    absl::StrAppend(&job_.state().note, "; its measurement did not end in time");
+  }
+}
+
+void Publication::Continue() {
+  job_.SetDoing("publishing the best candidate");
+  if (publishing_) return;
+  if (KeepsIncumbent()) return FinishWithIncumbent();
+  // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
+  // artifact has arrived.
+  const JobServices& services = job_.services();
+  for (const int index : ranking_) {
+    const Finalist& finalist = finalists_.list[index];
+    // An incumbent that was compared by its published result stays as it is.
+    const bool ran = finalist.last.result.latency_ns > 0;
+    if (index == finalists_.incumbent && !ran) return FinishWithIncumbent();
+    if (services.artifacts->Has(finalist.artifact_digest)) {
+      if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
+      return;
+    }
+    // This is repeated because the worker may have been restarted.
+    services.fleet->KeepArtifact(finalist.artifact_digest, finalist.worker_id);
+    const bool may_arrive =
+        services.fleet->Answers(finalist.worker_id) || job_.TimeLeft() > absl::ZeroDuration();
+    if (may_arrive && job_.Steady() < artifact_deadline_) {
+      return job_.SetPhase("waiting for the winner's artifact");
+    }
+    spdlog::warn("job {}: the artifact of {} did not arrive", job_.id(), NameOf(finalist));
+  }
+  EndUnpublished();
+}
+
+void Publication::EndUnpublished() {
+  // Without its artifact, the best candidate can be neither published nor pinned.
+  job_.state().own_best.reset();
+  const std::string worker = WhyNoWorker(job_);
+  const std::string why =
+      absl::StrCat("no worker sent the artifact of a finalist, so that no best could be published",
+                   worker.empty() ? "" : "; ", worker);
+  if (!job_.state().cancelled) {
+    return job_.End(JobState::kFailed, absl::FailedPreconditionError(why));
+  }
+  job_.AddNote(why);
+  job_.End(JobState::kCancelled);
+}
+
+SpotCheck::Verdict Publication::Check(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  SpotCheck& check = checks_
+                         .try_emplace(index, finalist.worker_id,
+                                      record::SteadyLatencyNs(results_->Combined(index)))
+                         .first->second;
+  if (check.verdict() != SpotCheck::Verdict::kOpen) return check.verdict();
+  if (check.IsWaiting(job_.Steady()) && !job_.services().fleet->Answers(check.asked().back())) {
+    spdlog::warn("job {}: worker {}, which checks {}, does not answer", job_.id(),
+                 check.asked().back(), NameOf(finalist));
+    check.StopWaiting();
+  }
+  const bool cut = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
+  if (check.IsWaiting(job_.Steady()) && !cut) return check.verdict();
+  if (cut || check.IsLate(job_.Steady())) {
+    if (check.asked().size() > 1) {
+      spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
+    }
+    check.Close();
+  } else {
+    const std::string other =
+        job_.services().fleet->AnotherRunner(job_.spec().target_key, check.asked());
+    if (other.empty()) {
+      check.Close();
+    } else {
+      AskWorker(index, check, other);
+    }
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) {
+    Discard(index, check);
+    return SpotCheck::Verdict::kRejected;
+  }
+  return check.verdict();
+}
+
+void Publication::AskWorker(int index, SpotCheck& check, const std::string& worker) {
+  const Finalist& finalist = finalists_.list[index];
+  fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
+  item.policy = finalist.last.policy;
+  item.best_latency_ns = nullptr;
+  item.artifact_digest = finalist.artifact_digest;
+  item.builder = finalist.builder;
+  item.worker_id = worker;
+  item.avoid = check.asked();
+  check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);
+  const size_t asked = check.asked().size();
+  job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
+  job_.ShowState();
+  task_.Measure(
+      std::move(item), MakeRecord(task_, finalist), /*event=*/-1,
+      /*earlier_ns=*/0,
+      [this, index, asked](const record::Record& record, const std::string& by) {
+        // A worker that was silent may answer after another one was asked.
+        if (asked == checks_.at(index).asked().size()) OnSpotCheck(index, record, by);
+      },
+      [](const absl::Status&) {});  // after the deadline, others are asked
+}
+
+void Publication::OnSpotCheck(int index, const record::Record& record,
+                              const std::string& worker_id) {
+  // The publication may have been closed meanwhile, for another comparison.
+  if (job_.state().state != JobState::kConfirming || !IsOpen()) return;
+  SpotCheck& check = checks_.at(index);
+  if (check.verdict() != SpotCheck::Verdict::kOpen) return;
+  const std::string objection = check.objection();
+  record::MeasureResult seen = record.result;
+  if (record.quarantined) seen.latency_ns = 0;  // its output counts, its latency does not
+  check.Report(job_.Steady(), worker_id, seen);
+  if (check.objection() != objection) {
+    spdlog::warn("job {}: {}: {}", job_.id(), NameOf(finalists_.list[index]), check.objection());
+  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) return Discard(index, check);
+  if (const std::string outvoted = check.Outvoted(); !outvoted.empty()) {
+    job_.services().fleet->Flag(outvoted, check.objection());
+  }
+  Continue();
+}
+
+void Publication::Discard(int index, const SpotCheck& check) {
+  const std::string why = check.objection();
+  job_.services().fleet->Flag(check.claimant(),
+                              absl::StrCat("another worker found its result wrong: ", why));
+  task_.Quarantine(finalists_.list[index].candidate, finalists_.list[index].last.id,
+                   absl::StrCat("another worker disagrees: ", why));
+  finalists_.list[index].is_wrong = true;
+  std::erase(ranking_, index);
+  if (!rematch_) ReportOwnBest(job_, task_, finalists_, *results_, ranking_);
+  if (ranking_.empty()) job_.state().own_best.reset();
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  if (!ranking_.empty()) return Continue();
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
+           absl::AbortedError(absl::StrCat("a second worker rejected every finalist: ", why)));
+}
+
+void Publication::PublishFinalist(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  const std::shared_ptr<const std::string> bytes =
+      job_.services().artifacts->Get(finalist.artifact_digest);
+  if (bytes == nullptr) return;  // evicted between two calls; the next tick retries
+  publishing_ = true;
+  record::Record record = finalist.last;
+  record.id = 0;
+  record.result = results_->Combined(index);
+  if (finalist.is_disturbed && !finalist.is_quiet) record.result.detail = record::kOnlyDisturbed;
+  // The last process may have been disturbed; the result is that of the others.
+  record.quarantined = false;
+  record.quarantine_reason.clear();
+  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
+  const auto self = job_.shared_from_this();
+  auto published = [this, index, self](absl::StatusOr<record::Record> stored) {
+    self->Post([this, index, stored = std::move(stored)] { OnPublished(index, stored); });
+  };
+  const int64_t incumbent = finalists_.incumbent_record ? finalists_.incumbent_record->id : 0;
+  store::Store* const store = job_.services().store;
+  // These writes may ignore errors, because publishing fails without the text and the artifact.
+  store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
+  store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
+  store->Append(std::move(record), job_.Fence(),
+                [this, index, self, store, published, incumbent,
+                 fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
+                  if (!stored.ok()) return published(std::move(stored));
+                  self->Post([this, index, record = *stored] { OnStored(index, record); });
+                  const int64_t id = stored->id;
+                  store->PublishBest(
+                      id, incumbent, fence,
+                      [published, stored = std::move(stored)](absl::Status status) mutable {
+                        if (!status.ok()) return published(std::move(status));
+                        published(std::move(stored));
+                      });
+                });
+}
+
+void Publication::OnStored(int index, const record::Record& record) {
+  if (job_.state().state != JobState::kConfirming || !finalists_.list[index].is_own) return;
+  // The record with the results of all rounds, which hone pin can publish if this job must not.
+  job_.state().own_best = task_.MakeBest(record);
+}
+
+void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& record) {
+  if (job_.state().state != JobState::kConfirming) return;
+  if (absl::IsAlreadyExists(record.status())) {
+    publishing_ = false;
+    return on_conflict_(index, record.status());
+  }
+  if (!record.ok()) return job_.OnNotStored(record.status());
+  finalists_.pin = store::Pin();  // a pinned best is not replaced
+  Finish(*record);
+}
+
+void Publication::FinishWithIncumbent() {
+  record::Record best = *finalists_.incumbent_record;
+  // Another job may have published a faster one during the confirmation.
+  absl::StatusOr<store::BestRow> row = task_.PublishedBest();
+  if (row.ok()) {
+    best = std::move(row->record);
+    finalists_.pin = row->pin;
+  }
+  Finish(best);
+}
+
+void Publication::Finish(const record::Record& best) {
+  JobSnapshot& state = job_.state();
+  state.best = task_.MakeBest(best, finalists_.pin);
+  // An own best that stays published keeps its latency. A pinned one may be another candidate.
+  if (state.own_best && best.job_id == job_.id() &&
+      state.own_best->record.candidate == best.candidate) {
+    state.own_best = state.best;
+  }
+  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+}
+
+}  // namespace hone::job
