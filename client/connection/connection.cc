@@ -306,7 +306,8 @@ class GrpcConnection final : public Connection {
     request.set_workload(workload);
     request.set_target(target);
     request.set_tolerance(tolerance);
-    return Call(&Stub::DraftSchedule, request, kDraftTimeout);
+    // Not repeated: if it ended the server, a second attempt would do so again.
+    return CallOnce(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {
@@ -399,10 +400,12 @@ class GrpcConnection final : public Connection {
   // The same for calls that must not be repeated, because a second attempt would find nothing to
   // do: waits until the server answers another call, and then makes the call once.
   template <typename S, typename Request, typename Response>
-  absl::StatusOr<Response> CallOnce(Method<S, Request, Response> method, const Request& request) {
+  absl::StatusOr<Response> CallOnce(Method<S, Request, Response> method, const Request& request,
+                                    absl::Duration timeout = absl::ZeroDuration()) {
+    if (timeout == absl::ZeroDuration()) timeout = options_.call_timeout;
     HONE_RETURN_IF_ERROR(Call(&Stub::ListPins, v1::ListPinsRequest()).status());
     Response response;
-    HONE_RETURN_IF_ERROR(Explain(Attempt(method, request, options_.call_timeout, response)));
+    HONE_RETURN_IF_ERROR(Explain(Attempt(method, request, timeout, response)));
     return response;
   }
 

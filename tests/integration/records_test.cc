@@ -70,6 +70,8 @@ nlohmann::json Json(const Row& row, int trial) {
             {"dispersion", 0.01},
             {"reference_drift", 1.0},
             {"stopped_early", false},
+            {"processes", 0},
+            {"inputs", ""},
             {"max_error", 0.25},
             {"artifact", ""},
             {"facts",

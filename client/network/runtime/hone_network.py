@@ -91,7 +91,7 @@ class _Weights:
         self.address = ctypes.c_void_p()
         path = os.path.join(folder, "hone_network.weights")
         if self.function("open_on")(os.fsencode(path), device, ctypes.byref(self.address)) != 0:
-            raise Error(self.function("error")().decode())
+            raise Error(self.function("error")().decode(errors="replace"))
 
     def function(self, name):
         return getattr(self.call, "hone_network_" + name)
@@ -136,7 +136,7 @@ class Network:
         self._runtime = function("threads")(threads)
         self._instance = ctypes.c_void_p()
         if function("new_instance")(address, ctypes.byref(self._runtime), ctypes.byref(self._instance)) != 0:
-            raise Error(function("error")().decode())
+            raise Error(function("error")().decode(errors="replace"))
         self._weights.instances.add(self._instance.value)
 
     def __del__(self):
@@ -146,7 +146,7 @@ class Network:
     def verify(self):
         """Reads all weights and checks that they are those of the export."""
         if self._weights.function("verify")(self._weights.address) != 0:
-            raise Error(self._weights.function("error")().decode())
+            raise Error(self._weights.function("error")().decode(errors="replace"))
 
     def sibling(self):
         """Another instance, for another thread."""
@@ -175,7 +175,7 @@ class Network:
         else:
             status = function("profile")(self._instance, inputs, outputs, times)
         if status != 0:
-            raise Error(function("error")().decode())
+            raise Error(function("error")().decode(errors="replace"))
         return [array for _, array in made]
 
     @staticmethod

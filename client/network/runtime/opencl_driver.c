@@ -10,16 +10,17 @@
 #include "client/network/runtime/gpu_driver.h"
 
 /* Without "cl". */
-#define FUNCTIONS(F)                                                                           \
-  F(GetPlatformIDs)                                                                            \
-  F(GetPlatformInfo)                                                                           \
-  F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) F(ReleaseContext) F(CreateCommandQueue)    \
-      F(ReleaseCommandQueue) F(CreateProgramWithSource) F(BuildProgram) F(GetProgramBuildInfo) \
-          F(ReleaseProgram) F(CreateKernel) F(SetKernelArg) F(GetKernelInfo)                   \
-              F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer)    \
-                  F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer)               \
-                      F(EnqueueCopyBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo)   \
-                          F(GetEventProfilingInfo) F(ReleaseEvent)
+#define FUNCTIONS(F)                                                                               \
+  F(GetPlatformIDs)                                                                                \
+  F(GetPlatformInfo)                                                                               \
+  F(GetDeviceIDs)                                                                                  \
+  F(GetDeviceInfo) F(CreateContext) F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) \
+      F(CreateProgramWithSource) F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram)          \
+          F(CreateKernel) F(SetKernelArg) F(GetKernelInfo) F(GetKernelWorkGroupInfo)               \
+              F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer) F(ReleaseMemObject)              \
+                  F(EnqueueReadBuffer) F(EnqueueWriteBuffer) F(EnqueueCopyBuffer)                  \
+                      F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) F(GetEventProfilingInfo)   \
+                          F(ReleaseEvent)
 
 enum { kMost = 256, kName = 128 }; /* devices in all; bytes of a name */
 
@@ -213,11 +214,20 @@ static hone_network_status Load(HoneGpu* gpu, const hone_network* network,
   *module = (HoneGpuModule*)program;
   code = gpu->BuildProgram(program, 1, &gpu->device, OptionsFor(source), NULL, NULL);
   if (code == CL_SUCCESS) return HONE_NETWORK_OK;
-  char log[3500] = "";
-  gpu->GetProgramBuildInfo(program, gpu->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
-  return hone_fail(HONE_NETWORK_DEVICE,
-                   "the driver refuses the kernel of %s (error %d of OpenCL):\n%s", name, (int)code,
-                   log);
+  /* A buffer that is too small gets nothing. */
+  size_t bytes = 0;
+  gpu->GetProgramBuildInfo(program, gpu->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+  char* const log = calloc(bytes + 1, 1);
+  if (log == NULL) return hone_fail_memory();
+  gpu->GetProgramBuildInfo(program, gpu->device, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+  for (char* c = log; *c != '\0'; ++c) {
+    if ((*c < ' ' || *c > '~') && *c != '\n') *c = '?';
+  }
+  const hone_network_status status = hone_fail(
+      HONE_NETWORK_DEVICE, "the driver refuses the kernel of %s (error %d of OpenCL):\n%.3500s",
+      name, (int)code, log);
+  free(log);
+  return status;
 }
 
 static void Unload(HoneGpu* gpu, HoneGpuModule* module) {

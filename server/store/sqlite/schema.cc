@@ -231,6 +231,10 @@ absl::Status CheckVersion(SqliteConnection& connection,
                      " is a SQLite database of another program, not a Hone store;"
                      " name another file"));
   }
+  if (!fresh && version <= 0) {
+    return DamagedError(connection.path(),
+                        absl::StrCat("store ", connection.path(), " has schema ", version));
+  }
   const auto newest = static_cast<int64_t>(migrations.size());
   if (version > newest) {
     return absl::FailedPreconditionError(absl::StrCat(

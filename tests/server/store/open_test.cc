@@ -266,6 +266,19 @@ TEST_F(OpenTest, ANewerSchemaIsRefusedAndKept) {
   EXPECT_EQ(ReadFile(path_).value(), before);
 }
 
+TEST_F(OpenTest, ASchemaWithoutANumberIsDamage) {
+  Fill();
+  for (const int version : {-1, 0}) {
+    ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
+                    .value()
+                    ->Execute(absl::StrCat("PRAGMA user_version = ", version))
+                    .ok());
+    const std::string before = ReadFile(path_).value();
+    ExpectRefused(absl::StatusCode::kDataLoss, absl::StrCat("has schema ", version));
+    EXPECT_EQ(ReadFile(path_).value(), before);
+  }
+}
+
 TEST_F(OpenTest, RejectsAndKeepsADatabaseOfAnotherProgram) {
   ASSERT_TRUE(SqliteConnection::OpenForWriting(path_)
                   .value()
