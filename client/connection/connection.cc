@@ -328,13 +328,7 @@ class GrpcConnection final : public Connection {
           "as NAME=FILE; the others are seeded"));
     }
     const std::string digest = DigestOf(bytes).ToHex();
-    const absl::Status sent = Retry([&] { return SendInputs(digest, bytes); });
-    if (absl::IsUnimplemented(sent)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the server at ", address_,
-                       " is of an earlier release, which cannot measure on given data; update it"));
-    }
-    HONE_RETURN_IF_ERROR(sent);
+    HONE_RETURN_IF_ERROR(Retry([&] { return SendInputs(digest, bytes); }));
     return digest;
   }
 

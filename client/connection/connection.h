@@ -53,9 +53,10 @@ class Connection {
   // Whether there is a connection to the server now. The first call makes it.
   virtual bool IsConnected() = 0;
 
-  // Stores a job and starts it, under a request id of its own. The server waits up to kTargetWait
-  // for a worker of the target. FailedPrecondition: no worker can run it. Cancelled: `waiting`,
-  // which may be null, returned false, and no job was created.
+  // Stores a job and starts it. Each call has a new request id, so that a repeated attempt does not
+  // create a second job. The server waits up to kTargetWait for a worker of the target.
+  // FailedPrecondition: no worker can run it. Cancelled: `waiting`, which may be null, returned
+  // false, and no job was created.
   virtual absl::StatusOr<v1::Job> CreateJob(const v1::CreateJobRequest& request,
                                             const KeepWaiting& waiting) = 0;
   // Checks a job without creating it, as far as this is possible without a worker. Errors as for
@@ -141,8 +142,7 @@ class Connection {
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;
   // Sends data to measure on (common/record/given_inputs.h) and returns their digest.
-  // InvalidArgument: malformed, or more than 64 MiB. FailedPrecondition: the server is of an
-  // earlier release.
+  // InvalidArgument: malformed, or more than 64 MiB.
   virtual absl::StatusOr<std::string> UploadInputs(const std::string& bytes) = 0;
 
   // Lists the kinds of cost models and the stored models. `target`: "" for all.

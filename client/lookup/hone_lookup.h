@@ -129,9 +129,8 @@ int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel,
 
 /* Computes the outputs and returns HONE_KERNEL_OK or another of the values above. `buffers` has
  * buffer_count pointers; outputs overlap no other buffer. `packed` may be null if packed_bytes is
- * 0. Without a runtime, the kernel uses one thread. (A kernel that was exported by an old version
- * always uses the threads of OpenMP.) Calls with different outputs and workspaces may run at the
- * same time. */
+ * 0. Without a runtime, the kernel uses one thread. Calls with different outputs and workspaces may
+ * run at the same time. */
 int32_t hone_lookup_run(const hone_lookup_kernel* kernel, void* const* buffers, const void* packed,
                         void* workspace, const HoneRuntime* runtime) HONE_LOOKUP_NOEXCEPT;
 

@@ -234,13 +234,15 @@ def _lrn(rng):
                                                             "bias": 1.0, "alpha": 1e-2})
 
 
-def _with_finite(position, node):
-    """The node without infinities and NaN in the input at this position."""
+def _with_finite(position, node, zero=None):
+    """The node without infinities and NaN in the input at this position, and with `zero` for zeros."""
     drawn = node.refill
 
     def refill():
         arrays = drawn()
         arrays[position] = np.nan_to_num(arrays[position], posinf=1, neginf=-1)
+        if zero is not None:
+            arrays[position][arrays[position] == 0] = zero
         return arrays
 
     node.refill, node.inputs = refill, refill()
@@ -434,8 +436,10 @@ def _recurrent(op, gates):
         attributes = {"hidden_size": hidden}
         if op == "GRU":
             attributes["linear_before_reset"] = int(rng.integers(0, 2))
-        # An absent initial state adds nothing, even if its weights are infinite.
-        return _with_finite(2, _made(op, fill, shapes, attributes=attributes, outputs=2, how="sum"))
+        # An absent initial state adds nothing, even if its weights are infinite. The references'
+        # products of matrices skip weights of zero, so that those hide a NaN of the state.
+        return _with_finite(
+            2, _made(op, fill, shapes, attributes=attributes, outputs=2, how="sum"), zero=0.25)
 
     return draw
 

@@ -60,7 +60,7 @@ bool IsDue(const RevalidateOptions& options, const record::Record& best,
   if (options.all) return true;
   // Version 0 means that the version is unknown, which is always due.
   const bool older = best.environment.codegen_version < today.codegen_version;
-  // Seeded inputs of an earlier release may have measured what real data never cost.
+  // Other seeded inputs may have measured what real data never cost.
   const std::string& inputs = best.result.inputs;
   if (inputs != record::kSeededInputs && !record::AreGiven(inputs)) return true;
   return options.older_codegen ? older : best.environment != today;
@@ -228,7 +228,7 @@ void AddRevalidate(Command& app, Globals& globals) {
                   {Excludes("--older-codegen")});
   Complete(command, globals,
            "Without an operator, all bests of the target are revalidated, imported ones too, which "
-           "are always due, and so are those that an earlier release measured on other inputs. "
+           "are always due, and so are those that were measured on other inputs. "
            "Schedules are built again and confirmed as at the end of tuning. The "
            "fastest is published, even if it is slower than the previous best. A schedule that no "
            "longer replays, or gives another program or output, is quarantined. A pinned best is "

@@ -84,8 +84,8 @@ absl::StatusOr<ValueId> FlatIndices(Rewrite& rewrite, const LookUp& look_up) {
   HONE_ASSIGN_OR_RETURN(const ValueId outside, rewrite.Apply("Or", {before, behind}));
   HONE_ASSIGN_OR_RETURN(index,
                         rewrite.Apply("Mul", {index, rewrite.Ints("strides", look_up.Strides())}));
-  // An index that is out of range in one dimension must not become that of another element: the
-  // sum is then out of range, too.
+  // An index that is out of range in one dimension must not become that of another element.
+  // Therefore the sum becomes an index that is out of range.
   const Ints all = look_up.FlatData();
   HONE_ASSIGN_OR_RETURN(
       index, rewrite.Apply("Where", {outside, rewrite.Ints("nowhere", {-2 * all.front()}), index}));

@@ -30,8 +30,8 @@ struct hone_network_instance {
   uint64_t bytes; /* that it has allocated */
 };
 
-/* How networks run on a kind of device. Networks and instances are zero at first, and are closed
- * and freed after a failure, too. */
+/* How networks run on a kind of device. Networks and instances are zero at first. If they
+ * cannot be opened or made, they are closed and freed as usual. */
 typedef struct HoneBackend {
   size_t network_bytes;
   size_t instance_bytes;

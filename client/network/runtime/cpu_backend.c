@@ -10,9 +10,8 @@ enum { kKernelAbi = 2, kKernelOk = 0, kKernelUnsupportedCpu = 1 };
 
 typedef struct CpuNetwork {
   hone_network network;
-  /* Addresses without memory, for constants of which kernels read only the packed form. Kernels
-   * that were built by older versions require a pointer that is not null; if a kernel reads it by
-   * mistake, the program ends. */
+  /* Addresses without memory, for constants of which kernels read only the packed form. If a kernel
+   * reads one by mistake, the program ends instead of giving a wrong result. */
   char* absent;
 } CpuNetwork;
 

@@ -3,8 +3,8 @@
  * pieces, checks, code, buffers, inputs, outputs and texts, without gaps. Text is given by its
  * offset in the texts, and ends with a zero.
  *
- * On a GPU, kernels are code and launches, constants are packed when the network is opened, and
- * each piece of the weights has a buffer of its own, because devices limit the size of buffers. */
+ * On a GPU, a kernel is its code and its launches. Constants are packed when the network is opened.
+ * Each piece of the weights has its own buffer, because devices limit the size of a buffer. */
 #ifndef HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 #define HONE_CLIENT_NETWORK_RUNTIME_PLAN_FORMAT_H_
 
