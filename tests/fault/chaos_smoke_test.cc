@@ -10,7 +10,7 @@ namespace hone::fault {
 namespace {
 
 TEST(ChaosSmokeTest, NothingAcknowledgedIsLostAndEveryJobEnds) {
-  const integration::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const ChaosOptions options{.schedule = {.seed = 1,
                                           .faults = static_cast<int>(AllFaults().size()),
                                           .length = absl::Seconds(45)},

@@ -34,7 +34,7 @@ class MachineTest : public ::testing::Test {
     });
   }
 
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   Ledger ledger_;
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<client::Connection> direct_;

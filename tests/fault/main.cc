@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   options.schedule.length = absl::Seconds(seconds);
   options.settle = absl::Seconds(settle);
   options.last_wish = options.schedule.length;
-  const hone::integration::TemporaryFolder temporary;
+  const hone::TemporaryFolder temporary;
   const auto report = hone::fault::RunChaos(options, folder.empty() ? temporary.path() : folder);
   if (!report.ok()) {
     std::fprintf(stderr, "chaos: %s\n", report.status().ToString().c_str());

@@ -46,7 +46,7 @@ class NetemTest : public ::testing::Test {
   }
 
   const std::string name_ = absl::StrCat("hn", getpid() % 100000);
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(NetemTest, JobFinishesOverASlowLossyNetwork) {

@@ -59,7 +59,7 @@ class TcpProxyTest : public ::testing::Test {
     return n > 0 ? std::string(bytes, static_cast<size_t>(n)) : "the end";
   }
 
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   std::unique_ptr<TcpProxy> proxy_;
   int listener_ = -1, client_ = -1, server_ = -1;
 };

@@ -37,17 +37,6 @@ bool Eventually(const std::function<bool()>& condition, absl::Duration limit) {
   return condition();
 }
 
-TemporaryFolder::TemporaryFolder() {
-  char name[] = "/tmp/hone_test_XXXXXX";
-  if (mkdtemp(name) == nullptr) std::abort();
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
-
 Process::Process(std::vector<std::string> argv, const Variables& variables,
                  const std::string& input) {
   if (!absl::StrContains(argv[0], '/')) argv[0] = absl::StrCat(BinDir(), "/", argv[0]);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "tests/temporary_folder.h"
 
 // Runs real programs in tests.
 namespace hone::integration {
@@ -26,20 +27,6 @@ int FreePort();
 
 // Polls `condition`. Returns false if it does not hold within `limit`.
 bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Minutes(2));
-
-// A folder under /tmp. The destructor removes it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 using Variables = std::map<std::string, std::string>;  // added to the environment
 

@@ -201,7 +201,7 @@ absl::Status Check(const Seen& seen, const Counts& counts, const JobSource& jobs
 }  // namespace
 
 absl::Status RunLoad(const LoadOptions& options) {
-  const integration::TemporaryFolder folder;
+  const TemporaryFolder folder;
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ServerProcess> server,
       ServerProcess::Start(options.store.empty() ? folder / "hone.db" : options.store));

@@ -17,7 +17,7 @@ ServerProcess::ServerProcess(const std::string& store, const std::string& ready_
                 "localhost:0", "--ready-file", ready_file}) {}
 
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::string& store) {
-  const integration::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string ready_file = folder / "ready";
   auto server = std::unique_ptr<ServerProcess>(new ServerProcess(store, ready_file));
   const auto ready = [&] {

@@ -42,7 +42,7 @@ void Export(const std::string& folder) {
 
 // A folder that all benchmarks share. Its kernels are not run.
 const std::string& Folder() {
-  static const integration::TemporaryFolder folder;
+  static const TemporaryFolder folder;
   static const bool exported = (Export(folder.path()), true);
   benchmark::DoNotOptimize(exported);
   return folder.path();

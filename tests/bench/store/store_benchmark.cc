@@ -68,7 +68,7 @@ class FilledStore {
 
  private:
   TemporaryFolder folder_;
-  std::unique_ptr<Store> store_ = OpenSqliteStore(folder_.File("hone.db")).value();
+  std::unique_ptr<Store> store_ = OpenSqliteStore(folder_ / "hone.db").value();
 };
 
 Store& Filled() {
@@ -157,7 +157,7 @@ BENCHMARK(BM_QueryPageOfWorkload);
 // Durable inserts per second with up to `range` of them in progress.
 void BM_Append(benchmark::State& state) {
   TemporaryFolder folder;
-  auto store = OpenSqliteStore(folder.File("hone.db")).value();
+  auto store = OpenSqliteStore(folder / "hone.db").value();
   const int64_t window = state.range(0);
   absl::Mutex mutex;
   int64_t in_flight = 0;
@@ -183,7 +183,7 @@ BENCHMARK(BM_Append)->Arg(16)->Arg(4096)->UseRealTime()->MinTime(2);
 // The latency of a single write without other writes.
 void BM_AppendAlone(benchmark::State& state) {
   TemporaryFolder folder;
-  auto store = OpenSqliteStore(folder.File("hone.db")).value();
+  auto store = OpenSqliteStore(folder / "hone.db").value();
   Latencies latencies;
   for (auto _ : state) {
     latencies.Time([&] { FilledStore::Check(Append(*store, TrialOf(0, 0)).status()); });
@@ -195,7 +195,7 @@ BENCHMARK(BM_AppendAlone)->UseRealTime();
 // A cold start of the server: opens a store of this size and looks up one best.
 void BM_OpenAndLookUp(benchmark::State& state) {
   TemporaryFolder folder;
-  const std::string path = folder.File("hone.db");
+  const std::string path = folder / "hone.db";
   {
     auto store = OpenSqliteStore(path).value();
     FilledStore::Check(PutText(*store, kSpace, "s"));

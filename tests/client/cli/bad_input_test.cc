@@ -60,7 +60,7 @@ class BadInputTest : public ::testing::Test {
         AllOf(HasSubstr("bad.trace:" + place + ": "), message));
   }
 
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 // What users of other programs type is understood well enough to say what to type instead.

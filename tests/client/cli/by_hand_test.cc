@@ -22,7 +22,6 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 using integration::Result;
-using integration::TemporaryFolder;
 
 constexpr char kTrace[] =
     "workload matmul\n"

@@ -21,7 +21,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 using integration::Result;
-using integration::TemporaryFolder;
 using integration::With;
 using integration::Words;
 

@@ -27,7 +27,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 using integration::Result;
-using integration::TemporaryFolder;
 
 int FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -18,7 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 
 using integration::Result;
-using integration::TemporaryFolder;
 using integration::With;
 using integration::Words;
 

@@ -82,7 +82,7 @@ class LookupTest : public ::testing::Test {
     return "";
   }
 
-  integration::TemporaryFolder temporary_;
+  TemporaryFolder temporary_;
   hone_lookup* lookup_ = nullptr;
   const hone_lookup_kernel* kernel_ = nullptr;
 };

@@ -57,9 +57,7 @@ absl::StatusOr<std::string> Link(const codegen::Code& code) {
   target::GpuModule module = *code.module;
   module.code = code.bytes;
   if (module.kind == target::Kind::kCuda) {
-    const std::string path = testing::TempDir() + "/hone_emulated_module.so";
-    HONE_RETURN_IF_ERROR(cuda::BuildEmulatedModule(code.bytes, path));
-    HONE_ASSIGN_OR_RETURN(module.code, ReadFile(path));
+    HONE_ASSIGN_OR_RETURN(module.code, cuda::BuildEmulatedModule(code.bytes));
   }
   return module.Encode();
 }

@@ -1,6 +1,7 @@
 #include "tests/fakes/cuda/emulated_module.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::cuda {
 namespace {
@@ -65,33 +67,38 @@ std::string Source(absl::Span<const std::string> texts, bool numbered) {
                       table, "  {nullptr, 0, nullptr, nullptr, nullptr}};\n");
 }
 
-absl::Status Build(absl::Span<const std::string> texts, bool numbered, const std::string& path) {
-  const std::string source = absl::StrCat(path, ".cc"), log = absl::StrCat(path, ".log");
+absl::StatusOr<std::string> Build(absl::Span<const std::string> texts, bool numbered) {
+  const TemporaryFolder folder;
+  const std::string source = folder / "module.cc", log = folder / "log", path = folder / "module";
   HONE_RETURN_IF_ERROR(WriteFileAtomically(source, Source(texts, numbered), Durability::kProcess));
   // Pointers to elements are cast to pointers to vectors, as is usual in CUDA.
   const std::string command = absl::StrCat(
       "c++ -std=c++17 -O1 -w -I. -fno-strict-aliasing -ffp-contract=off -fvisibility=hidden "
       "-fno-exceptions -fno-asynchronous-unwind-tables -shared -fPIC ",
       source, " -o ", path, " >", log, " 2>&1");
-  const bool compiled = std::system(command.c_str()) == 0;
-  const std::string messages = compiled ? "" : ReadFile(log).value_or("c++ cannot be run");
-  unlink(source.c_str());
-  unlink(log.c_str());
-  return compiled ? absl::OkStatus() : absl::InvalidArgumentError(messages);
+  if (std::system(command.c_str()) == 0) return ReadFile(path);
+  return absl::InvalidArgumentError(ReadFile(log).value_or("c++ cannot be run"));
 }
 
 }  // namespace
 
-absl::Status BuildEmulatedModule(absl::string_view text, const std::string& path) {
-  return Build({std::string(text)}, /*numbered=*/false, path);
+absl::StatusOr<std::string> BuildEmulatedModule(absl::string_view text) {
+  return Build({std::string(text)}, /*numbered=*/false);
 }
 
-absl::Status BuildEmulatedModules(absl::Span<const std::string> texts, const std::string& path) {
-  return Build(texts, /*numbered=*/true, path);
+absl::StatusOr<std::string> BuildEmulatedModules(absl::Span<const std::string> texts) {
+  return Build(texts, /*numbered=*/true);
 }
 
-absl::StatusOr<std::unique_ptr<EmulatedModule>> EmulatedModule::Load(const std::string& path) {
+absl::StatusOr<std::unique_ptr<EmulatedModule>> EmulatedModule::Load(
+    absl::string_view shared_object) {
   auto module = std::unique_ptr<EmulatedModule>(new EmulatedModule);
+  module->file_ = memfd_create("cubin", MFD_CLOEXEC);
+  if (module->file_ < 0 || write(module->file_, shared_object.data(), shared_object.size()) !=
+                               static_cast<ssize_t>(shared_object.size())) {
+    return absl::InternalError("no memory for the module");
+  }
+  const std::string path = absl::StrCat("/proc/self/fd/", module->file_);
   module->handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module->handle_ == nullptr) return absl::InvalidArgumentError(dlerror());
   module->host_ =
@@ -99,7 +106,7 @@ absl::StatusOr<std::unique_ptr<EmulatedModule>> EmulatedModule::Load(const std::
   const auto* kernel =
       static_cast<const HoneEmulatedKernel*>(dlsym(module->handle_, HONE_EMULATED_KERNELS_SYMBOL));
   if (module->host_ == nullptr || kernel == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no emulated module"));
+    return absl::InvalidArgumentError("this is no emulated module");
   }
   for (; kernel->name != nullptr; ++kernel) module->kernels_.emplace(kernel->name, kernel);
   return module;
@@ -107,6 +114,7 @@ absl::StatusOr<std::unique_ptr<EmulatedModule>> EmulatedModule::Load(const std::
 
 EmulatedModule::~EmulatedModule() {
   if (handle_ != nullptr) dlclose(handle_);
+  if (file_ >= 0) close(file_);
 }
 
 absl::StatusOr<int> EmulatedModule::Parameters(absl::string_view kernel) const {

@@ -15,20 +15,20 @@
 
 namespace hone::cuda {
 
-// Compiles printed CUDA kernels for this CPU with the system's compiler, c++, and writes a shared
+// Compiles printed CUDA kernels for this CPU with the system's compiler, c++, and returns a shared
 // object. The text itself is compiled, behind the prelude in emulation.h. InvalidArgument: the
 // compiler refuses it; the message is the compiler's. Internal: there is no compiler, or files
 // cannot be written. REQUIRES: the current folder is the root of the source tree.
-absl::Status BuildEmulatedModule(absl::string_view text, const std::string& path);
+absl::StatusOr<std::string> BuildEmulatedModule(absl::string_view text);
 
 // The same for several texts at once, which is faster. The kernels of text i are called "i:name".
-absl::Status BuildEmulatedModules(absl::Span<const std::string> texts, const std::string& path);
+absl::StatusOr<std::string> BuildEmulatedModules(absl::Span<const std::string> texts);
 
 // A loaded shared object that BuildEmulatedModule made. Not thread-safe.
 class EmulatedModule {
  public:
-  // InvalidArgument: not such a file.
-  static absl::StatusOr<std::unique_ptr<EmulatedModule>> Load(const std::string& path);
+  // Copies the bytes. InvalidArgument: they are no such shared object.
+  static absl::StatusOr<std::unique_ptr<EmulatedModule>> Load(absl::string_view shared_object);
   ~EmulatedModule();
   EmulatedModule(const EmulatedModule&) = delete;
   EmulatedModule& operator=(const EmulatedModule&) = delete;
@@ -43,6 +43,9 @@ class EmulatedModule {
  private:
   EmulatedModule() = default;
 
+  // The file of the shared object, which stays open while it is loaded: the loader takes a file of
+  // the same name for the same one.
+  int file_ = -1;
   void* handle_ = nullptr;
   HoneEmulationHost** host_ = nullptr;
   std::map<std::string, const HoneEmulatedKernel*, std::less<>> kernels_;

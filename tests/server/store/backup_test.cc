@@ -50,8 +50,8 @@ class BackupTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  const std::string path_ = folder_.File("hone.db");
-  const std::string backup_ = folder_.File("backup.db");
+  const std::string path_ = folder_ / "hone.db";
+  const std::string backup_ = folder_ / "backup.db";
 };
 
 TEST_F(BackupTest, BackupIsConsistentDuringWrites) {
@@ -91,8 +91,8 @@ TEST_F(BackupTest, DoesNotOverwriteFiles) {
   EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
   EXPECT_EQ(ReadFile(backup_).value(), "mine");
   EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(path_, Never).status()));
-  std::filesystem::create_symlink(folder_.File("nowhere"), folder_.File("link"));
-  EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(folder_.File("link"), Never).status()));
+  std::filesystem::create_symlink(folder_ / "nowhere", folder_ / "link");
+  EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(folder_ / "link", Never).status()));
 }
 
 TEST_F(BackupTest, InvalidPathIsReportedWithoutLeftovers) {
@@ -100,7 +100,7 @@ TEST_F(BackupTest, InvalidPathIsReportedWithoutLeftovers) {
   Fill(*store, 10);
   EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("relative.db", Never).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("", Never).status()));
-  EXPECT_TRUE(absl::IsNotFound(store->Backup(folder_.File("no/backup.db"), Never).status()));
+  EXPECT_TRUE(absl::IsNotFound(store->Backup(folder_ / "no/backup.db", Never).status()));
   EXPECT_TRUE(absl::IsCancelled(store->Backup(backup_, [] { return true; }).status()));
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_THAT(entry.path().filename().string(), testing::StartsWith("hone.db"));
@@ -127,10 +127,10 @@ TEST_F(BackupTest, RestoreKeepsTheReplacedStore) {
 
 TEST_F(BackupTest, RestoresIntoAnEmptyFolder) {
   Fill(*Open(backup_), 10);
-  const auto report = RestoreStore(folder_.File("new/hone.db"), backup_, 0);
+  const auto report = RestoreStore(folder_ / "new/hone.db", backup_, 0);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->kept_as, "");
-  EXPECT_EQ(Count(*Open(folder_.File("new/hone.db"))), 10u);
+  EXPECT_EQ(Count(*Open(folder_ / "new/hone.db")), 10u);
 }
 
 // The last writes of a store whose server was killed are in its write-ahead log only.
@@ -138,14 +138,14 @@ TEST_F(BackupTest, ReplacedStoreKeepsItsWriteAheadLog) {
   {
     auto store = Open(path_);
     Fill(*store, 10);
-    std::filesystem::copy_file(path_, folder_.File("crashed.db"));
-    std::filesystem::copy_file(path_ + "-wal", folder_.File("crashed.db-wal"));
+    std::filesystem::copy_file(path_, folder_ / "crashed.db");
+    std::filesystem::copy_file(path_ + "-wal", folder_ / "crashed.db-wal");
   }
   Fill(*Open(backup_), 3);
-  const auto report = RestoreStore(folder_.File("crashed.db"), backup_, 0);
+  const auto report = RestoreStore(folder_ / "crashed.db", backup_, 0);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(Count(*Open(report->kept_as)), 10u);
-  EXPECT_EQ(Count(*Open(folder_.File("crashed.db"))), 3u);
+  EXPECT_EQ(Count(*Open(folder_ / "crashed.db")), 3u);
 }
 
 TEST_F(BackupTest, ReplacesAndKeepsADamagedStore) {

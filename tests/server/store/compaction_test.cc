@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/store/sqlite/schema.h"
 #include "server/store/tables.h"
-#include "tests/server/store/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::store {
 namespace {
@@ -22,7 +22,7 @@ int CompiledStatements(SqliteConnection& connection) {
 
 TEST(CompactionTest, ACompactionWithAnotherTimeLimitCompilesNoMoreStatements) {
   TemporaryFolder folder;
-  const auto connection = SqliteConnection::OpenForWriting(folder.File("hone.db")).value();
+  const auto connection = SqliteConnection::OpenForWriting(folder / "hone.db").value();
   ASSERT_TRUE(connection->SetUpForWriting().ok());
   ASSERT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
   const auto run = [&](const CompactionAccess::Work& work) { return work(*connection); };

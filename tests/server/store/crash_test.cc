@@ -43,7 +43,7 @@ int WriteForEver(const std::string& path, int pipe) {
 
 TEST(Crash, NothingAcknowledgedIsLostByKill) {
   TemporaryFolder folder;
-  const std::string path = folder.File("hone.db");
+  const std::string path = folder / "hone.db";
   std::set<int64_t> acknowledged;
   // The same store is crashed several times at different moments.
   for (const int lines : {1, 40, 300, 1111}) {

@@ -75,7 +75,7 @@ TEST(DiskFull, FileSizeLimitActsAsAFullDisk) {
     const rlim_t before = limit.rlim_cur;
     limit.rlim_cur = 1 << 20;
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return kSkipped;
-    return FillAndGoOn(folder.File("hone.db"), [&] {
+    return FillAndGoOn(folder / "hone.db", [&] {
       limit.rlim_cur = before;
       return setrlimit(RLIMIT_FSIZE, &limit) == 0;
     });
@@ -93,9 +93,9 @@ TEST(DiskFull, SurvivesAFullFileSystem) {
     if (unshare(CLONE_NEWNS | own_user) != 0) return kSkipped;
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kSkipped;
     if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=3m") != 0) return kSkipped;
-    const std::string ballast = folder.File("ballast");
+    const std::string ballast = folder / "ballast";
     std::ofstream(ballast) << std::string(1 << 20, 'b') << std::flush;
-    return FillAndGoOn(folder.File("hone.db"), [&] { return std::filesystem::remove(ballast); });
+    return FillAndGoOn(folder / "hone.db", [&] { return std::filesystem::remove(ballast); });
   });
   const int result = child.Wait();
   if (result == kSkipped) GTEST_SKIP() << "this user may not mount a file system";
@@ -111,13 +111,13 @@ TEST(DiskFull, OpeningAnOldStoreReportsAFullDisk) {
     if (unshare(CLONE_NEWNS | own_user) != 0) return kSkipped;
     if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kSkipped;
     if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=3m") != 0) return kSkipped;
-    const std::string path = folder.File("hone.db");
+    const std::string path = folder / "hone.db";
     if (!PutText(*OpenSqliteStore(path).value(), "t", "text").ok()) return 1;
-    std::ofstream(folder.File("ballast")) << std::string(8 << 20, 'b') << std::flush;
+    std::ofstream(folder / "ballast") << std::string(8 << 20, 'b') << std::flush;
     const absl::Status full = OpenSqliteStore(path).status();
     WriteLine(pipe, full.ToString());
     if (!absl::IsResourceExhausted(full)) return 2;
-    std::filesystem::remove(folder.File("ballast"));
+    std::filesystem::remove(folder / "ballast");
     absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path);
     if (!store.ok() || (*store)->GetText("t").value_or("") != "text") return 3;
     return 0;
@@ -134,7 +134,7 @@ TEST(DiskFull, OpeningANewStoreReportsAFullDisk) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return kSkipped;
-    const absl::Status status = OpenSqliteStore(folder.File("hone.db")).status();
+    const absl::Status status = OpenSqliteStore(folder / "hone.db").status();
     WriteLine(pipe, status.ToString());
     return absl::IsResourceExhausted(status) ? 0 : 1;
   });
@@ -143,7 +143,7 @@ TEST(DiskFull, OpeningANewStoreReportsAFullDisk) {
   if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
   EXPECT_EQ(result, 0) << message;
   // It opens once there is space: the failed attempt left nothing in the way.
-  const absl::Status later = OpenSqliteStore(folder.File("hone.db")).status();
+  const absl::Status later = OpenSqliteStore(folder / "hone.db").status();
   EXPECT_TRUE(later.ok()) << later;
 }
 

@@ -23,7 +23,7 @@ class ImportConformanceTest : public StoreConformanceTest {
  protected:
   void SetUp() override {
     StoreConformanceTest::SetUp();
-    other_ = OpenSqliteStore(other_folder_.File("other.db")).value();
+    other_ = OpenSqliteStore(other_folder_ / "other.db").value();
   }
   static ImportBatch Batch() {
     ImportBatch batch{.origin = "elsewhere"};
@@ -152,7 +152,7 @@ TEST_P(ImportConformanceTest, NanAndInfinityAreCopiedBetweenStores) {
   EXPECT_EQ(MergeStores(*store_, *other_)->added, 2);
   EXPECT_EQ(MergeStores(*store_, *other_)->known, 2)
       << "NaN and infinity compare equal to themselves";
-  const auto back = OpenSqliteStore(other_folder_.File("back.db")).value();
+  const auto back = OpenSqliteStore(other_folder_ / "back.db").value();
   EXPECT_EQ(MergeStores(*back, *store_)->added, 2);
   EXPECT_EQ(MergeStores(*back, *store_)->known, 2);
   for (Store* const store : {store_.get(), back.get()}) {

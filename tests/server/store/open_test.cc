@@ -70,11 +70,11 @@ class OpenTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  const std::string path_ = folder_.File("hone.db");
+  const std::string path_ = folder_ / "hone.db";
 };
 
 TEST_F(OpenTest, CreatesMissingFolders) {
-  const std::string path = folder_.File("a/b/hone.db");
+  const std::string path = folder_ / "a/b/hone.db";
   EXPECT_TRUE(OpenSqliteStore(path).ok());
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing the store removes the log";
@@ -314,7 +314,7 @@ TEST_F(OpenTest, AReadOnlyFolderIsPermissionDenied) {
   ChildProcess child([&](int pipe) {
     if (!BecomeOrdinaryUser()) return 1;
     WriteLine(pipe, OpenSqliteStore(path_).status().ToString());
-    WriteLine(pipe, OpenSqliteStore(folder_.File("sub/hone.db")).status().ToString());
+    WriteLine(pipe, OpenSqliteStore(folder_ / "sub/hone.db").status().ToString());
     return 0;
   });
   for (int i = 0; i < 2; ++i) {
@@ -336,8 +336,8 @@ TEST_F(OpenTest, SecondProcessLearnsWhoHoldsTheStore) {
   pid = owner.ReadLine();
   ExpectRefused(absl::StatusCode::kUnavailable, absl::StrCat("open in process ", pid));
   // The same store under another name.
-  std::filesystem::create_symlink(path_, folder_.File("alias.db"));
-  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(folder_.File("alias.db")).status()));
+  std::filesystem::create_symlink(path_, folder_ / "alias.db");
+  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(folder_ / "alias.db").status()));
   owner.Kill();
   owner.Wait();
   const absl::Status free = OpenSqliteStore(path_).status();

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "tests/server/store/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::store {
 namespace {
@@ -26,7 +26,7 @@ constexpr char kTwo[] =
 class SchemaTest : public testing::Test {
  protected:
   TemporaryFolder folder_;
-  const std::string path_ = folder_.File("hone.db");
+  const std::string path_ = folder_ / "hone.db";
 };
 
 TEST_F(SchemaTest, EveryTableIsStrict) {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/store/store.h"
 #include "tests/server/store/store_factories.h"
-#include "tests/server/store/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::store {
 

@@ -12,7 +12,7 @@
 #include "server/store/sqlite/committer.h"
 #include "server/store/sqlite/status.h"
 #include "server/store/write_queue.h"
-#include "tests/server/store/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::store {
 namespace {
@@ -58,7 +58,7 @@ class WriterTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  const std::string path_ = folder_.File("t.db");
+  const std::string path_ = folder_ / "t.db";
   Soundness soundness_;
   std::unique_ptr<SqliteConnection> writing_;
   SqliteConnection* connection_ = nullptr;  // owned by the committer

@@ -16,7 +16,6 @@ using ::testing::IsEmpty;
 
 using integration::Result;
 using integration::RunProgram;
-using integration::TemporaryFolder;
 
 constexpr char kTrace[] =
     "workload scale\n"

@@ -44,21 +44,11 @@ class DeviceBuffer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EmulatedPrograms>> EmulatedPrograms::Build(std::vector<Code> codes) {
-  char folder[] = "/tmp/hone-cuda-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return absl::InternalError("mkdtemp fails");
-  const std::string path = absl::StrCat(folder, "/module.so");
   std::vector<std::string> texts;
   for (const Code& code : codes) texts.push_back(code.bytes);
-  absl::Status status = cuda::BuildEmulatedModules(texts, path);
+  HONE_ASSIGN_OR_RETURN(const std::string module, cuda::BuildEmulatedModules(texts));
   auto programs = std::make_unique<EmulatedPrograms>();
-  if (status.ok()) {
-    absl::StatusOr<std::unique_ptr<cuda::EmulatedModule>> module = cuda::EmulatedModule::Load(path);
-    status = module.status();
-    if (module.ok()) programs->module_ = *std::move(module);
-  }
-  unlink(path.c_str());
-  rmdir(folder);
-  HONE_RETURN_IF_ERROR(status);
+  HONE_ASSIGN_OR_RETURN(programs->module_, cuda::EmulatedModule::Load(module));
   programs->codes_ = std::move(codes);
   return programs;
 }

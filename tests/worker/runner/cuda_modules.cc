@@ -1,9 +1,6 @@
 #include "tests/worker/runner/cuda_modules.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -16,13 +13,9 @@ namespace hone::runner {
 namespace {
 
 std::string Compile(const std::string& source) {
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-module-XXXXXX").string();
-  EXPECT_NE(mkdtemp(folder.data()), nullptr);
-  const absl::Status built = cuda::BuildEmulatedModule(source, folder + "/module");
-  EXPECT_TRUE(built.ok()) << built;
-  std::string code = ReadFile(folder + "/module").value_or("");
-  std::filesystem::remove_all(folder);
-  return code;
+  const absl::StatusOr<std::string> built = cuda::BuildEmulatedModule(source);
+  EXPECT_TRUE(built.ok()) << built.status();
+  return built.value_or("");
 }
 
 }  // namespace

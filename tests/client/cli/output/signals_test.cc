@@ -25,7 +25,6 @@ using ::testing::IsEmpty;
 
 using integration::Process;
 using integration::Result;
-using integration::TemporaryFolder;
 
 class SignalsTest : public ::testing::Test {
  protected:

@@ -58,7 +58,7 @@ class ExportTest : public ::testing::Test {
     return paths;
   }
 
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(ExportTest, ACProgramRunsIt) {

@@ -81,7 +81,7 @@ class GpuExportTest : public ::testing::TestWithParam<Device> {
   }
 
   target::Target target_;
-  integration::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_P(GpuExportTest, ProgramsRunItLikeThatOfACpu) {

@@ -114,7 +114,7 @@ TEST_F(OpenClCallTest, OtherTargetsAreRefused) {
 }
 
 TEST_F(OpenClCallTest, ExportedProgramComputesTheSame) {
-  integration::TemporaryFolder folder;
+  TemporaryFolder folder;
   const GpuKernelFacts facts = {.name = "add_twice", .target_key = target_.Key()};
   const auto write = [&](const std::string& name, const std::string& content) {
     std::ofstream(folder / name, std::ios::binary) << content;

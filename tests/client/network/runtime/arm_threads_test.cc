@@ -75,7 +75,7 @@ TEST_P(ArmThreads, LinkWithAKernel) {
   const auto kernel = client::RenameFunctions(code->bytes, "k");
   const auto threads = client::RenameSymbols(pool, "hone_threads", "k_pool");
   ASSERT_TRUE(kernel.ok() && threads.ok()) << kernel.status() << threads.status();
-  const integration::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto write = [&](const char* name, const std::string& content) {
     EXPECT_TRUE(WriteFileAtomically(folder / name, content, Durability::kProcess).ok());
     return folder / name;

@@ -1,7 +1,6 @@
 #include "tests/fakes/cuda/libraries/fake_device.h"
 
 #include <elf.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,11 +69,6 @@ void RunReference(const std::string& name, int64_t threads, void* const* paramet
 
 }  // namespace
 
-FakeModule::~FakeModule() {
-  emulated = nullptr;
-  if (file >= 0) close(file);
-}
-
 FakeDriver& FakeDriver::Get() {
   static auto* const driver = new FakeDriver;
   return *driver;
@@ -128,12 +122,7 @@ cuda::Result FakeDriver::Load(const void* image, FakeModule** module) const {
   const auto* const text = static_cast<const char*>(image);
   auto loaded = std::make_unique<FakeModule>();
   if (std::memcmp(text, ELFMAG, SELFMAG) == 0) {
-    loaded->file = memfd_create("cubin", MFD_CLOEXEC);
-    const size_t size = SizeOfElf(image);
-    if (loaded->file < 0 || write(loaded->file, image, size) != static_cast<ssize_t>(size)) {
-      return kOutOfMemory;
-    }
-    auto emulated = cuda::EmulatedModule::Load(absl::StrCat("/proc/self/fd/", loaded->file));
+    auto emulated = cuda::EmulatedModule::Load({text, SizeOfElf(image)});
     if (!emulated.ok()) {
       std::fprintf(stderr, "fake CUDA: %s\n", emulated.status().ToString().c_str());
       return kInvalidImage;

@@ -24,14 +24,6 @@ struct FakeFunction {
 };
 
 struct FakeModule {
-  FakeModule() = default;
-  FakeModule(const FakeModule&) = delete;
-  FakeModule& operator=(const FakeModule&) = delete;
-  ~FakeModule();
-
-  // The file of the shared object, which stays open while it is loaded: the loader takes a file of
-  // the same name for the same one.
-  int file = -1;
   std::unique_ptr<cuda::EmulatedModule> emulated;  // null: the reference kernels
   std::map<std::string, std::unique_ptr<FakeFunction>> functions;
 };

@@ -24,21 +24,16 @@ struct Program {
 
 // The emulation compiles in the root of the source tree.
 int Compile(Program& program) {
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-nvrtc-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return kCompilation;
-  const std::string path = folder + "/cubin";
   const int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  absl::Status built = absl::InternalError("no folder to return to");
+  absl::StatusOr<std::string> built = absl::InternalError("no folder to return to");
   if (here >= 0 && chdir(HONE_SOURCE_DIR) == 0) {
-    built = hone::cuda::BuildEmulatedModule(program.source, path);
+    built = hone::cuda::BuildEmulatedModule(program.source);
     if (fchdir(here) != 0) built = absl::InternalError("the folder before is gone");
   }
   if (here >= 0) close(here);
-  program.log = std::string(built.message());
-  program.cubin = hone::ReadFile(path).value_or("");
+  program.log = std::string(built.status().message());
+  program.cubin = built.value_or("");
   program.ptx = "// emulated: there is no PTX\n";
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return built.ok() ? 0 : kCompilation;
 }
 
