@@ -127,7 +127,8 @@ TEST(WallsTest, ReportsUnknownFoldersAndLongFiles) {
   const std::string longest(kMaxLines, '\n');
   EXPECT_THAT(FindCrossings({{"common/ir/long.cc", longest}}), IsEmpty());
   EXPECT_THAT(FindCrossings({{"common/ir/long.cc", longest + "\n"}}),
-              ElementsAre(HasSubstr("801 lines")));
+              ElementsAre(HasSubstr("601 lines")));
+  EXPECT_THAT(FindCrossings({{"tests/common/ir/long_test.cc", longest + "\n"}}), IsEmpty());
 }
 
 TEST(WallsTest, OnlyTestsIncludeTests) {
