@@ -1,68 +1,20 @@
-/* CUDA's driver API. The types and numbers are those of NVIDIA's documentation. */
+/* Networks on CUDA's driver API. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
 #include "client/network/runtime/gpu_driver.h"
-
-typedef int Result;
-typedef struct Context* Context;
-typedef struct Function* Function;
-typedef struct Stream* Stream;
-typedef struct Event* Event;
-typedef struct Graph* Graph;
-typedef struct GraphExec* GraphExec;
+#include "common/target/cuda/driver_functions.h"
 
 enum {
   kOutOfMemory = 2,
   kNoBinaryForGpu = 209,
-  kMaxThreads = 0, /* attributes of functions */
-  kSharedBytes = 1,
-  kMaxDynamicSharedBytes = 8,
   kCommonSharedBytes = 48 << 10, /* a launch gets more only on request */
-  kNonBlocking = 1,
-  kCaptureThreadLocal = 1,
-  kPartBytes = 16 /* of the widest access, which must be aligned */
+  kPartBytes = 16                /* of the widest access, which must be aligned */
 };
-
-/* Each function with its symbol and its parameters. */
-#define FUNCTIONS(F)                                                                          \
-  F(Init, cuInit, unsigned)                                                                   \
-  F(DeviceGetCount, cuDeviceGetCount, int*)                                                   \
-  F(DeviceGet, cuDeviceGet, int*, int)                                                        \
-  F(GetErrorName, cuGetErrorName, Result, const char**)                                       \
-  F(CtxCreate, cuCtxCreate_v2, Context*, unsigned, int)                                       \
-  F(CtxDestroy, cuCtxDestroy_v2, Context)                                                     \
-  F(CtxPushCurrent, cuCtxPushCurrent_v2, Context)                                             \
-  F(CtxPopCurrent, cuCtxPopCurrent_v2, Context*)                                              \
-  F(ModuleLoadData, cuModuleLoadData, HoneGpuModule**, const void*)                           \
-  F(ModuleUnload, cuModuleUnload, HoneGpuModule*)                                             \
-  F(ModuleGetFunction, cuModuleGetFunction, Function*, HoneGpuModule*, const char*)           \
-  F(FuncGetAttribute, cuFuncGetAttribute, int*, int, Function)                                \
-  F(FuncSetAttribute, cuFuncSetAttribute, Function, int, int)                                 \
-  F(MemAlloc, cuMemAlloc_v2, HoneGpuMemory*, size_t)                                          \
-  F(MemFree, cuMemFree_v2, HoneGpuMemory)                                                     \
-  F(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, HoneGpuMemory, const void*, size_t, Stream)        \
-  F(MemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, HoneGpuMemory, size_t, Stream)              \
-  F(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, HoneGpuMemory, HoneGpuMemory, size_t, Stream)      \
-  F(StreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
-  F(StreamDestroy, cuStreamDestroy_v2, Stream)                                                \
-  F(StreamSynchronize, cuStreamSynchronize, Stream)                                           \
-  F(StreamBeginCapture, cuStreamBeginCapture_v2, Stream, int)                                 \
-  F(StreamEndCapture, cuStreamEndCapture, Stream, Graph*)                                     \
-  F(GraphDestroy, cuGraphDestroy, Graph)                                                      \
-  F(GraphInstantiate, cuGraphInstantiateWithFlags, GraphExec*, Graph, unsigned long long)     \
-  F(GraphLaunch, cuGraphLaunch, GraphExec, Stream)                                            \
-  F(GraphExecDestroy, cuGraphExecDestroy, GraphExec)                                          \
-  F(EventCreate, cuEventCreate, Event*, unsigned)                                             \
-  F(EventRecord, cuEventRecord, Event, Stream)                                                \
-  F(EventElapsedTime, cuEventElapsedTime, float*, Event, Event)                               \
-  F(EventDestroy, cuEventDestroy_v2, Event)                                                   \
-  F(LaunchKernel, cuLaunchKernel, Function, unsigned, unsigned, unsigned, unsigned, unsigned, \
-    unsigned, unsigned, Stream, void**, void**)
 
 struct HoneGpu {
 #define MEMBER(name, symbol, ...) Result (*name)(__VA_ARGS__);
-  FUNCTIONS(MEMBER)
+  HONE_CUDA_FUNCTIONS(MEMBER)
 #undef MEMBER
   Context context;
 };
@@ -105,7 +57,7 @@ static hone_network_status LoadFunctions(HoneGpu* gpu) {
     return hone_fail(HONE_NETWORK_DEVICE, "libcuda.so.1 has no %s; install a newer driver", \
                      #symbol);                                                              \
   }
-  FUNCTIONS(LOAD)
+  HONE_CUDA_FUNCTIONS(LOAD)
 #undef LOAD
   return Check(gpu, gpu->Init(0), "start the driver of CUDA");
 }
@@ -169,9 +121,11 @@ static void FreePart(HoneGpu* gpu, HoneGpuMemory part) {
 static hone_network_status Load(HoneGpu* gpu, const hone_network* network,
                                 const HonePlanKernel* kernel, HoneGpuModule** module) {
   const char* const code = network->plan.code;
-  Result result = gpu->ModuleLoadData(module, code + kernel->code.offset);
+  Module loaded = NULL;
+  Result result = gpu->ModuleLoadData(&loaded, code + kernel->code.offset);
   if (result == kNoBinaryForGpu && kernel->portable.bytes > 0)
-    result = gpu->ModuleLoadData(module, code + kernel->portable.offset);
+    result = gpu->ModuleLoadData(&loaded, code + kernel->portable.offset);
+  *module = (HoneGpuModule*)loaded;
   if (result == 0) return HONE_NETWORK_OK;
   *module = NULL;
   return hone_fail_while(Check(gpu, result, "load the code"), "the kernel of %s",
@@ -179,17 +133,18 @@ static hone_network_status Load(HoneGpu* gpu, const hone_network* network,
 }
 
 static void Unload(HoneGpu* gpu, HoneGpuModule* module) {
-  if (module != NULL) gpu->ModuleUnload(module);
+  if (module != NULL) gpu->ModuleUnload((Module)module);
 }
 
 /* Sets the shared memory that launches must ask for: what the code does not declare itself. */
 static hone_network_status Reserve(HoneGpu* gpu, HoneGpuLaunch* launch) {
   const HonePlanLaunch* const planned = launch->planned;
   int declared = 0, most = 0;
-  hone_network_status status =
-      Check(gpu, gpu->FuncGetAttribute(&declared, kSharedBytes, launch->function), launch->name);
+  hone_network_status status = Check(
+      gpu, gpu->FuncGetAttribute(&declared, kFunctionSharedBytes, launch->function), launch->name);
   if (status == HONE_NETWORK_OK)
-    status = Check(gpu, gpu->FuncGetAttribute(&most, kMaxThreads, launch->function), launch->name);
+    status = Check(gpu, gpu->FuncGetAttribute(&most, kFunctionMaxThreadsPerBlock, launch->function),
+                   launch->name);
   if (status != HONE_NETWORK_OK) return status;
   const uint64_t threads = (uint64_t)planned->block[0] * planned->block[1] * planned->block[2];
   if (threads > (uint64_t)most) {
@@ -201,10 +156,10 @@ static hone_network_status Reserve(HoneGpu* gpu, HoneGpuLaunch* launch) {
   if (planned->shared_bytes > (uint64_t)declared)
     launch->dynamic_bytes = (unsigned)(planned->shared_bytes - (uint64_t)declared);
   if (planned->shared_bytes <= kCommonSharedBytes) return HONE_NETWORK_OK;
-  return Check(
-      gpu,
-      gpu->FuncSetAttribute(launch->function, kMaxDynamicSharedBytes, (int)launch->dynamic_bytes),
-      "reserve shared memory");
+  return Check(gpu,
+               gpu->FuncSetAttribute(launch->function, kFunctionMaxDynamicSharedBytes,
+                                     (int)launch->dynamic_bytes),
+               "reserve shared memory");
 }
 
 static void FreeLaunch(HoneGpu* gpu, HoneGpuLaunch* launch) {
@@ -226,7 +181,8 @@ static hone_network_status NewLaunch(HoneGpu* gpu, HoneGpuModule* module,
   hone_network_status status =
       added->parameters == NULL
           ? hone_fail_memory()
-          : Check(gpu, gpu->ModuleGetFunction(&added->function, module, added->name), added->name);
+          : Check(gpu, gpu->ModuleGetFunction(&added->function, (Module)module, added->name),
+                  added->name);
   if (status == HONE_NETWORK_OK) status = Reserve(gpu, added);
   for (uint32_t p = 0; p < count && status == HONE_NETWORK_OK; ++p) {
     added->values[p] = parameters[p];
@@ -256,7 +212,7 @@ static hone_network_status NewQueue(HoneGpu* gpu, uint32_t steps, HoneGpuQueue**
   made->gpu = gpu;
   made->steps = steps;
   *queue = made;
-  return Check(gpu, gpu->StreamCreate(&made->stream, kNonBlocking), "make a stream");
+  return Check(gpu, gpu->StreamCreate(&made->stream, kStreamNonBlocking), "make a stream");
 }
 
 static void Start(HoneGpuQueue* queue, int timed) { queue->timed = timed; }

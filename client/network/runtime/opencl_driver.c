@@ -1,6 +1,4 @@
-/* OpenCL 1.2. */
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
+/* Networks on OpenCL 1.2. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,25 +6,13 @@
 #include <time.h>
 
 #include "client/network/runtime/gpu_driver.h"
-
-/* Without "cl". */
-#define FUNCTIONS(F)                                                                               \
-  F(GetPlatformIDs)                                                                                \
-  F(GetPlatformInfo)                                                                               \
-  F(GetDeviceIDs)                                                                                  \
-  F(GetDeviceInfo) F(CreateContext) F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) \
-      F(CreateProgramWithSource) F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram)          \
-          F(CreateKernel) F(SetKernelArg) F(GetKernelInfo) F(GetKernelWorkGroupInfo)               \
-              F(ReleaseKernel) F(CreateBuffer) F(CreateSubBuffer) F(ReleaseMemObject)              \
-                  F(EnqueueReadBuffer) F(EnqueueWriteBuffer) F(EnqueueCopyBuffer)                  \
-                      F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) F(GetEventProfilingInfo)   \
-                          F(ReleaseEvent)
+#include "common/target/opencl/functions.h"
 
 enum { kMost = 256, kName = 128 }; /* devices in all; bytes of a name */
 
 struct HoneGpu {
 #define MEMBER(name) __typeof__(&cl##name) name;
-  FUNCTIONS(MEMBER)
+  HONE_OPENCL_FUNCTIONS(MEMBER)
 #undef MEMBER
   cl_device_id device;
   cl_context context;
@@ -78,7 +64,7 @@ static hone_network_status LoadFunctions(HoneGpu* gpu) {
     return hone_fail(HONE_NETWORK_DEVICE, "libOpenCL.so.1 has no %s; install a newer one", \
                      "cl" #name);                                                          \
   }
-  FUNCTIONS(LOAD)
+  HONE_OPENCL_FUNCTIONS(LOAD)
 #undef LOAD
   return HONE_NETWORK_OK;
 }

@@ -1,25 +1,10 @@
 #ifndef HONE_COMMON_TARGET_OPENCL_API_H_
 #define HONE_COMMON_TARGET_OPENCL_API_H_
 
-// Every driver supports OpenCL 1.2.
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 #include "absl/status/statusor.h"
+#include "common/target/opencl/functions.h"
 
 namespace hone::opencl {
-
-// The functions that Hone calls, without "cl".
-// clang-format off
-#define HONE_OPENCL_FUNCTIONS(F) \
-  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext) \
-  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateProgramWithSource) \
-  F(BuildProgram) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(SetKernelArg) \
-  F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(ReleaseKernel) F(CreateBuffer) \
-  F(CreateSubBuffer) F(ReleaseMemObject) F(EnqueueReadBuffer) F(EnqueueWriteBuffer) \
-  F(EnqueueFillBuffer) F(EnqueueNDRangeKernel) F(Finish) F(GetEventInfo) \
-  F(GetEventProfilingInfo) F(ReleaseEvent)
-// clang-format on
 
 // A table of OpenCL's functions. The library is opened at run time, so programs start without a
 // driver. Tests fill in their own functions.
