@@ -11,8 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
-#include "common/ir/scalar.h"
+#include "common/ir/dtype.h"
 
 namespace hone::client {
 namespace {

@@ -23,8 +23,8 @@
 #include "client/cli/workload_argument.h"
 #include "client/network/onnx/supported_operators.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
 #include "common/ir/vocabulary.h"
+#include "common/ir/workload.h"
 #include "common/operator/operator.h"
 
 namespace hone::cli {

@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "common/ir/dtype.h"
 #include "common/ir/index.h"
-#include "common/ir/scalar.h"
 
 namespace hone::ir {
 
@@ -154,6 +153,16 @@ Scalar ReducerIdentity(Reducer reducer, int component, DType dtype);
 absl::InlinedVector<ExprId, 2> Combine(ExprPool& pool, Reducer reducer,
                                        absl::Span<const ExprId> left,
                                        absl::Span<const ExprId> right);
+
+// Prints e.g. "max(C[i, j] + 1.0, 0.0)", which parses back. `buffer_name` returns the name of a
+// tensor or buffer.
+std::string PrintExpr(const ExprPool& pool, const AtomTable& atoms, ExprId root,
+                      absl::FunctionRef<std::string(BufferId)> buffer_name);
+// "[i, j + 1]".
+std::string PrintIndices(const AtomTable& atoms, const IndexList& indices);
+// The shortest decimal text that parses back to the same value of the dtype. Floats always have a
+// point or an exponent, or are inf or nan.
+std::string PrintConst(DType dtype, Scalar value);
 
 }  // namespace hone::ir
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
-#include "common/ir/expr_printer.h"
-#include "common/ir/foreign_comparison.h"
+#include "common/ir/expr.h"
+#include "common/ir/token_reader.h"
 #include "common/ir/vocabulary.h"
 
 namespace hone::ir {

@@ -38,7 +38,7 @@ struct ExprParserOptions {
   bool as_written = false;
 };
 
-// Parses indices and the conditions on them in the form of expr_printer.h. Adds to an atom table,
+// Parses indices and the conditions on them in the form of PrintIndices(). Adds to an atom table,
 // which must outlive it. Every error is InvalidArgument and begins with "line:column: ".
 class IndexParser {
  public:
@@ -86,7 +86,7 @@ class IndexParser {
   std::vector<std::vector<AtomId>> sums_;
 };
 
-// Parses scalar expressions in the form of expr_printer.h. Adds to an atom table and a pool, which
+// Parses scalar expressions in the form of PrintExpr(). Adds to an atom table and a pool, which
 // must outlive it. Every error is InvalidArgument and begins with "line:column: ".
 class ExprParser {
  public:

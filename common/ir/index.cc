@@ -10,6 +10,32 @@ namespace {
 
 constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // keeps products of divisors within 64 bits
 
+template <typename RangeOfVar>
+Range Bounds(const AtomTable& atoms, const Index& index, const RangeOfVar& range) {
+  Range total{index.constant(), index.constant()};
+  for (const IndexTerm& term : index.terms()) {
+    const Atom& atom = atoms[term.atom];
+    Range r;
+    if (atom.kind == Atom::Kind::kVar) {
+      r = range(term.atom);
+    } else {
+      const Range argument = Bounds(atoms, atom.argument, range);
+      const Range quotient{FloorDivInt(argument.min, atom.divisor),
+                           FloorDivInt(argument.max, atom.divisor)};
+      if (atom.kind == Atom::Kind::kFloorDiv) {
+        r = quotient;
+      } else if (quotient.min == quotient.max) {
+        r = {FloorModInt(argument.min, atom.divisor), FloorModInt(argument.max, atom.divisor)};
+      } else {
+        r = {0, atom.divisor - 1};
+      }
+    }
+    total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
+    total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
+  }
+  return total;
+}
+
 }  // namespace
 
 int64_t FloorDivInt(int64_t a, int64_t b) {
@@ -206,36 +232,6 @@ Index AtomTable::Simplify(Index index) const {
   return index;
 }
 
-namespace {
-
-template <typename RangeOfVar>
-Range Bounds(const AtomTable& atoms, const Index& index, const RangeOfVar& range) {
-  Range total{index.constant(), index.constant()};
-  for (const IndexTerm& term : index.terms()) {
-    const Atom& atom = atoms[term.atom];
-    Range r;
-    if (atom.kind == Atom::Kind::kVar) {
-      r = range(term.atom);
-    } else {
-      const Range argument = Bounds(atoms, atom.argument, range);
-      const Range quotient{FloorDivInt(argument.min, atom.divisor),
-                           FloorDivInt(argument.max, atom.divisor)};
-      if (atom.kind == Atom::Kind::kFloorDiv) {
-        r = quotient;
-      } else if (quotient.min == quotient.max) {
-        r = {FloorModInt(argument.min, atom.divisor), FloorModInt(argument.max, atom.divisor)};
-      } else {
-        r = {0, atom.divisor - 1};
-      }
-    }
-    total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
-    total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
-  }
-  return total;
-}
-
-}  // namespace
-
 Range AtomTable::RangeOf(const Index& index) const {
   return Bounds(*this, index, [this](AtomId var) { return atoms_[var].range; });
 }
@@ -342,6 +338,51 @@ std::string AtomTable::ToString(const Index& index) const {
   if (index.constant() > 0) absl::StrAppend(&text, " + ", index.constant());
   if (index.constant() < 0) absl::StrAppend(&text, " - ", -index.constant());
   return text;
+}
+
+int64_t ExtentTable::NodeOf(Extent extent) {
+  if (extent.derivation >= 0) return extent.derivation;
+  nodes_.push_back({Kind::kConstant, extent.value, 0});
+  return static_cast<int64_t>(nodes_.size()) - 1;
+}
+
+Extent ExtentTable::Combine(Kind kind, Extent a, Extent b, int64_t value) {
+  if (a.derivation < 0 && b.derivation < 0) return Constant(value);
+  if (nodes_.size() + 3 > nodes_.capacity()) nodes_.reserve(2 * nodes_.size() + 64);
+  const int64_t left = NodeOf(a), right = NodeOf(b);
+  nodes_.push_back({kind, left, right});
+  return {value, static_cast<int32_t>(nodes_.size()) - 1};
+}
+
+Extent ExtentTable::Factor(int64_t value, int position) {
+  nodes_.push_back({Kind::kFactor, position, 0});
+  return {value, static_cast<int32_t>(nodes_.size()) - 1};
+}
+Extent ExtentTable::Add(Extent a, Extent b) { return Combine(Kind::kAdd, a, b, a.value + b.value); }
+Extent ExtentTable::Mul(Extent a, Extent b) { return Combine(Kind::kMul, a, b, a.value * b.value); }
+Extent ExtentTable::CeilDiv(Extent a, Extent b) {
+  return Combine(Kind::kCeilDiv, a, b, CeilDivInt(a.value, b.value));
+}
+
+int64_t ExtentTable::Evaluate(Extent extent, absl::Span<const int64_t> decisions) const {
+  return extent.derivation < 0 ? extent.value : EvaluateNode(extent.derivation, decisions);
+}
+
+int64_t ExtentTable::EvaluateNode(int64_t node, absl::Span<const int64_t> decisions) const {
+  const Node& n = nodes_[static_cast<size_t>(node)];
+  switch (n.kind) {
+    case Kind::kConstant:
+      return n.a;
+    case Kind::kFactor:
+      return decisions[static_cast<size_t>(n.a)];
+    case Kind::kAdd:
+      return EvaluateNode(n.a, decisions) + EvaluateNode(n.b, decisions);
+    case Kind::kMul:
+      return EvaluateNode(n.a, decisions) * EvaluateNode(n.b, decisions);
+    case Kind::kCeilDiv:
+      return CeilDivInt(EvaluateNode(n.a, decisions), EvaluateNode(n.b, decisions));
+  }
+  return 0;
 }
 
 }  // namespace hone::ir

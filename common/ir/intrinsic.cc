@@ -7,7 +7,7 @@
 namespace hone::ir {
 namespace {
 
-using Shape = Intrinsic::Shape;
+using IntrinsicShape = Intrinsic::Shape;
 
 constexpr char kVnni16[] =
     "workload vnni\ninput A: u8[4]\ninput B: i8[16, 4]\n"
@@ -59,28 +59,28 @@ constexpr char kDp4aU8I8[] =
     "output C[j: 1] = sum(k: 4) i32(A[k]) * i32(B[k])\n";
 
 constexpr Intrinsic kIntrinsics[] = {
-    {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", Shape::kDot},
-    {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", Shape::kDot},
-    {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", Shape::kDot},
-    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", Shape::kTile},
-    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", Shape::kTile},
-    {6, "sdot_4x4", kSdot, "aarch64", "dotprod", Shape::kDot},
-    {7, "udot_4x4", kUdot, "aarch64", "dotprod", Shape::kDot},
-    {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", Shape::kDot},
-    {9, "bfdot_4x2", kBfdot, "aarch64", "bf16", Shape::kDot},
-    {10, "smmla_2x2x8", kSmmla, "aarch64", "i8mm", Shape::kDot},
-    {11, "ummla_2x2x8", kUmmla, "aarch64", "i8mm", Shape::kDot},
-    {12, "usmmla_2x2x8", kUsmmla, "aarch64", "i8mm", Shape::kDot},
-    {13, "bfmmla_2x2x4", kBfmmla, "aarch64", "bf16", Shape::kDot},
-    {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", Shape::kScalar},
-    {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", Shape::kScalar},
-    {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", Shape::kScalar},
-    {35, "dot4_i8", kDp4aI8, "opencl", "dot", Shape::kScalar},
-    {36, "dot4_u8", kDp4aU8, "opencl", "dot", Shape::kScalar},
-    {37, "dot4_u8i8", kDp4aU8I8, "opencl", "dot", Shape::kScalar},
-    {38, "arm_dot4_i8", kDp4aI8, "opencl", "arm_dot", Shape::kScalar},
-    {39, "arm_dot4_u8", kDp4aU8, "opencl", "arm_dot", Shape::kScalar},
-    {40, "arm_dot4_u8i8", kDp4aU8I8, "opencl", "arm_dot", Shape::kScalar},
+    {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", IntrinsicShape::kDot},
+    {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", IntrinsicShape::kDot},
+    {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", IntrinsicShape::kDot},
+    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", IntrinsicShape::kTile},
+    {6, "sdot_4x4", kSdot, "aarch64", "dotprod", IntrinsicShape::kDot},
+    {7, "udot_4x4", kUdot, "aarch64", "dotprod", IntrinsicShape::kDot},
+    {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", IntrinsicShape::kDot},
+    {9, "bfdot_4x2", kBfdot, "aarch64", "bf16", IntrinsicShape::kDot},
+    {10, "smmla_2x2x8", kSmmla, "aarch64", "i8mm", IntrinsicShape::kDot},
+    {11, "ummla_2x2x8", kUmmla, "aarch64", "i8mm", IntrinsicShape::kDot},
+    {12, "usmmla_2x2x8", kUsmmla, "aarch64", "i8mm", IntrinsicShape::kDot},
+    {13, "bfmmla_2x2x4", kBfmmla, "aarch64", "bf16", IntrinsicShape::kDot},
+    {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", IntrinsicShape::kScalar},
+    {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", IntrinsicShape::kScalar},
+    {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", IntrinsicShape::kScalar},
+    {35, "dot4_i8", kDp4aI8, "opencl", "dot", IntrinsicShape::kScalar},
+    {36, "dot4_u8", kDp4aU8, "opencl", "dot", IntrinsicShape::kScalar},
+    {37, "dot4_u8i8", kDp4aU8I8, "opencl", "dot", IntrinsicShape::kScalar},
+    {38, "arm_dot4_i8", kDp4aI8, "opencl", "arm_dot", IntrinsicShape::kScalar},
+    {39, "arm_dot4_u8", kDp4aU8, "opencl", "arm_dot", IntrinsicShape::kScalar},
+    {40, "arm_dot4_u8i8", kDp4aU8I8, "opencl", "arm_dot", IntrinsicShape::kScalar},
 };
 
 template <typename Matches>

@@ -1,10 +1,77 @@
 #include "common/ir/program.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
+namespace {
+
+using Key = Annotation::Key;
+
+constexpr AnnotationInfo kInfos[] = {
+    {Key::kThreads, "threads", true, false, 1, 1024},
+    {Key::kOmpSchedule, "omp_schedule", true, false, 0, 1 << 20},
+    {Key::kPrefetch, "prefetch", true, false, 0, 64},
+    {Key::kNonTemporal, "nontemporal", false, true, 1, 1},
+    {Key::kDoubleBuffer, "double_buffer", false, true, 1, 1},
+    {Key::kSoftwarePipeline, "software_pipeline", true, false, 2, 8},
+    {Key::kAsyncCopy, "async_copy", false, true, 1, 1},
+    {Key::kIntrinsic, "intrinsic", true, false, 0, 1 << 20},
+};
+
+// Returns the blocks of the tree for which the condition holds, in execution order. Scans the
+// nodes, which is faster than walking the tree for the few blocks that are found.
+std::vector<NodeId> BlocksWhere(const Program& program,
+                                absl::FunctionRef<bool(const Block&)> holds) {
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
+    if (!program.IsBlock(id) || !holds(program.BlockOf(id))) continue;
+    const NodeId kernel = program.KernelOf(id);  // none if the block is detached
+    if (std::find(program.kernels.begin(), program.kernels.end(), kernel) != program.kernels.end())
+      found.push_back(id);
+  }
+  if (found.size() < 2) return found;
+  std::vector<NodeId> ordered = program.AllBlocks();
+  std::erase_if(
+      ordered, [&](NodeId id) { return std::find(found.begin(), found.end(), id) == found.end(); });
+  return ordered;
+}
+
+}  // namespace
+
+const AnnotationInfo& InfoOf(Key key) { return kInfos[static_cast<int>(key)]; }
+
+const AnnotationInfo* FindAnnotation(absl::string_view name) {
+  const auto* found = std::find_if(std::begin(kInfos), std::end(kInfos),
+                                   [&](const AnnotationInfo& info) { return info.name == name; });
+  return found == std::end(kInfos) ? nullptr : found;
+}
+
+int64_t ValueOf(const Annotations& annotations, Key key, int64_t fallback) {
+  for (const Annotation& annotation : annotations) {
+    if (annotation.key == key) return annotation.value;
+  }
+  return fallback;
+}
+
+void Set(Annotations& annotations, Key key, int64_t value) {
+  auto at = std::find_if(annotations.begin(), annotations.end(),
+                         [&](const Annotation& a) { return a.key >= key; });
+  if (at != annotations.end() && at->key == key) {
+    at->value = value;
+  } else {
+    annotations.insert(at, {key, value});
+  }
+}
+
+std::string PrintAnnotations(const Annotations& annotations) {
+  std::string text;
+  for (const Annotation& annotation : annotations)
+    absl::StrAppend(&text, " @", InfoOf(annotation.key).name, "=", annotation.value);
+  return text;
+}
 
 absl::string_view LoopKindName(LoopKind kind) {
   constexpr absl::string_view kNames[] = {"for",      "parallel", "vectorized",
@@ -161,28 +228,6 @@ std::vector<NodeId> Program::AllBlocks() const {
   return found;
 }
 
-namespace {
-
-// Returns the blocks of the tree for which the condition holds, in execution order. Scans the
-// nodes, which is faster than walking the tree for the few blocks that are found.
-std::vector<NodeId> BlocksWhere(const Program& program,
-                                absl::FunctionRef<bool(const Block&)> holds) {
-  std::vector<NodeId> found;
-  for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
-    if (!program.IsBlock(id) || !holds(program.BlockOf(id))) continue;
-    const NodeId kernel = program.KernelOf(id);  // none if the block is detached
-    if (std::find(program.kernels.begin(), program.kernels.end(), kernel) != program.kernels.end())
-      found.push_back(id);
-  }
-  if (found.size() < 2) return found;
-  std::vector<NodeId> ordered = program.AllBlocks();
-  std::erase_if(
-      ordered, [&](NodeId id) { return std::find(found.begin(), found.end(), id) == found.end(); });
-  return ordered;
-}
-
-}  // namespace
-
 NodeId Program::FindBlock(absl::string_view name) const {
   const std::vector<NodeId> found =
       BlocksWhere(*this, [&](const Block& block) { return block.name == name; });
@@ -191,6 +236,13 @@ NodeId Program::FindBlock(absl::string_view name) const {
 
 NodeId Program::KernelOf(NodeId id) const {
   while (id != kNoNode && nodes[id].kind != Node::Kind::kKernel) id = nodes[id].parent;
+  return id;
+}
+
+NodeId Program::NestOf(NodeId id) const {
+  for (NodeId parent = nodes[id].parent;
+       parent != kNoNode && nodes[parent].kind != Node::Kind::kKernel; parent = nodes[id].parent)
+    id = parent;
   return id;
 }
 
@@ -267,6 +319,34 @@ std::string Program::FreshBlockName(absl::string_view base) const {
     if (std::none_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; }))
       return name;
   }
+}
+
+NodeId Clone(Program& program, NodeId id, absl::string_view suffix, Replacements& replaced) {
+  const Node node = program.node(id);
+  const auto replacement = [&](AtomId var) -> const Index* {
+    for (const auto& [from, to] : replaced) {
+      if (from == var) return &to;
+    }
+    return nullptr;
+  };
+  if (node.kind == Node::Kind::kBlock) {
+    Block block = program.BlockOf(id);
+    block.name = program.FreshBlockName(absl::StrCat(block.name, suffix));
+    for (BlockIter& iter : block.iters)
+      iter.binding = program.atoms.Substitute(iter.binding, replacement);
+    for (Condition& predicate : block.predicates)
+      predicate.index = program.atoms.Substitute(predicate.index, replacement);
+    const NodeId copy = program.NewBlock(std::move(block));
+    program.node(copy).annotations = node.annotations;
+    return copy;
+  }
+  const NodeId copy = program.NewLoop(program.atoms[node.var].name, node.extent);
+  program.node(copy).loop = node.loop;
+  program.node(copy).axis = node.axis;
+  program.node(copy).annotations = node.annotations;
+  replaced.emplace_back(node.var, Index::Of(program.node(copy).var));
+  for (NodeId child : node.children) program.Append(copy, Clone(program, child, suffix, replaced));
+  return copy;
 }
 
 }  // namespace hone::ir

@@ -4,19 +4,57 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "common/base/digest.h"
-#include "common/ir/annotation.h"
 #include "common/ir/expr.h"
-#include "common/ir/extent.h"
 #include "common/ir/index.h"
 #include "common/ir/workload.h"
 
 namespace hone::ir {
+
+// A hint of the schedule for a loop or block. Hints never change what the program computes. Program
+// digests contain the keys' numbers, so a number is never reused.
+struct Annotation {
+  enum class Key : uint8_t {
+    kThreads = 0,  // parallel loop: number of threads; 1 means no fork
+    // parallel loop: 0 for equal shares; n > 0: threads fetch n iterations at a time
+    kOmpSchedule = 1,
+    kPrefetch = 2,      // serial loop: prefetch the loads of its blocks this many iterations ahead
+    kNonTemporal = 3,   // block: its stores bypass the caches
+    kDoubleBuffer = 4,  // block: its output alternates between two buffers
+    kSoftwarePipeline = 5,  // loop: this many of its iterations overlap
+    kAsyncCopy = 6,         // block: its copies run concurrently with the computation
+    kIntrinsic = 7,         // tensor loop: the instruction that computes the nest (intrinsic.h)
+  };
+  Key key = Key::kThreads;
+  int64_t value = 0;
+  friend bool operator==(const Annotation&, const Annotation&) = default;
+};
+
+// Sorted by key, without duplicates.
+using Annotations = absl::InlinedVector<Annotation, 1>;
+
+struct AnnotationInfo {
+  Annotation::Key key;
+  absl::string_view name;  // in the text form
+  bool on_loop;
+  bool on_block;
+  int64_t min, max;  // of the value
+};
+// Indexed by the key's number.
+const AnnotationInfo& InfoOf(Annotation::Key key);
+// nullptr if there is no annotation of that name.
+const AnnotationInfo* FindAnnotation(absl::string_view name);
+// The value of a key, or `fallback` if it is absent.
+int64_t ValueOf(const Annotations& annotations, Annotation::Key key, int64_t fallback);
+void Set(Annotations& annotations, Annotation::Key key, int64_t value);
+// " @threads=2 @omp_schedule=4"; empty if there are no annotations.
+std::string PrintAnnotations(const Annotations& annotations);
 
 // Identifies a node of a program's tree. Stays valid while other nodes are added and removed, and
 // in copies of the program.
@@ -168,6 +206,7 @@ class Program {
   std::vector<NodeId> AllBlocks() const;
   NodeId FindBlock(absl::string_view name) const;  // kNoNode if there is none
   NodeId KernelOf(NodeId id) const;
+  NodeId NestOf(NodeId id) const;  // the child of the kernel that the node is under
   // The blocks that write a buffer, and those that read it. A reduction does not count as a reader
   // of its own output.
   std::vector<NodeId> WritersOf(BufferId buffer) const;
@@ -206,6 +245,13 @@ class Program {
   bool Has(NodeId id) const { return id >= 0 && id < static_cast<NodeId>(nodes.size()); }
   std::shared_ptr<const Workload> workload_;
 };
+
+// Maps loop variables of the original to their replacements in the copy.
+using Replacements = std::vector<std::pair<AtomId, Index>>;
+
+// Copies a subtree with new loops and blocks and returns its root, which has no parent yet. The
+// names of blocks end with `suffix` and are fresh. Adds the copied loops' variables to `replaced`.
+NodeId Clone(Program& program, NodeId id, absl::string_view suffix, Replacements& replaced);
 
 }  // namespace hone::ir
 

@@ -7,7 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ir/expr_printer.h"
+#include "common/ir/expr.h"
 #include "common/ir/program.h"
 
 namespace hone::ir {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/ir/accuracy.h"
 #include "common/ir/error_bound.h"
 #include "common/ir/expr.h"
 #include "common/ir/workload.h"

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/accuracy.h"
 #include "common/ir/error_bound.h"
 #include "common/ir/reference_exprs.h"
 

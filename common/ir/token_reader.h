@@ -2,6 +2,7 @@
 #define HONE_COMMON_IR_TOKEN_READER_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -66,6 +67,31 @@ class TokenReader {
   std::vector<Token> tokens_;
   size_t at_ = 0;
 };
+
+// Appends the offending line to an error of the form "line:column: what" and marks the column:
+//
+//   3:22: a product of two axes is not affine
+//     output B[i: 4] = A[i * i]
+//                          ^
+//
+// Long lines are cut around the column. `first_line` is the number of the text's first line. OK and
+// errors of another form are returned unchanged.
+absl::Status MarkText(const absl::Status& status, absl::string_view text, int first_line = 1);
+
+// A comparison operator that the text forms lack, such as ">", and how to write it instead.
+struct ForeignComparison {
+  absl::string_view symbol;
+  absl::string_view guard;  // for indices $0 and $1; "" if no guard is equivalent
+  absl::string_view value;  // for values $0 and $1
+};
+
+// Null if the token is not such an operator.
+const ForeignComparison* FindForeignComparison(const Token& token);
+
+// The error for such a comparison. Its left side begins at the position `begin`, its symbol is at
+// `at`, and its right side was read last. `pattern` says how it is written here.
+absl::Status MisspelledComparison(const TokenReader& reader, const Token& symbol,
+                                  absl::string_view pattern, size_t begin, size_t at);
 
 }  // namespace hone::ir
 

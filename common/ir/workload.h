@@ -123,6 +123,20 @@ class WorkloadBuilder {
   Workload workload_;
 };
 
+// A workload in one line, for messages and tables: "matmul(f32[2, 3], f32[3, 4]) -> f32[2, 4]".
+std::string SignatureOf(const Workload& workload);
+// The types of some of its tensors: "f32[2, 3], f32[3, 4]".
+std::string TypesOf(const Workload& workload, const std::vector<BufferId>& ids);
+// The same for the text of a workload; its first line if it cannot be parsed.
+std::string SignatureOfText(const std::string& text);
+
+// Number of arithmetic operations in the formula of a workload. A multiply and an add count one
+// each; points where a guard fails (padded taps) do not count.
+double FlopCount(const Workload& workload);
+
+// The number of points in a stage's domain where all guards hold.
+double GuardedPoints(const AtomTable& atoms, const Stage& stage);
+
 }  // namespace hone::ir
 
 #endif  // HONE_COMMON_IR_WORKLOAD_H_

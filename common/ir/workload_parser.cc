@@ -11,7 +11,6 @@
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/expr_parser.h"
-#include "common/ir/text_mark.h"
 #include "common/ir/token_reader.h"
 
 namespace hone::ir {

@@ -17,7 +17,7 @@ namespace hone::ir {
 //
 // docs/language.md describes it. A guard that compares two indices ("where k <= j") becomes one of
 // the form 0 <= index < extent, which is the only form that Workload::ToText writes.
-// InvalidArgument: "line:column: what is wrong", with the line and a mark (text_mark.h), including
+// InvalidArgument: "line:column: what is wrong", with the line and a mark (MarkText()), including
 // everything that Workload::Validate rejects.
 absl::StatusOr<Workload> ParseWorkload(absl::string_view text);
 

@@ -1,6 +1,7 @@
 #include "common/schedule/primitive.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -79,6 +80,15 @@ std::string KnownPrimitives(absl::string_view unknown) {
   const std::string nearest = DidYouMean(unknown, names);
   return nearest.empty() ? absl::StrCat("; the primitives are ", absl::StrJoin(names, ", "))
                          : nearest;
+}
+
+absl::Status Illegal(const ir::Program& program, ir::NodeId node, absl::string_view what) {
+  const ir::Node& at = program.node(node);
+  const std::string name =
+      at.kind == ir::Node::Kind::kLoop    ? absl::StrCat("loop ", program.atoms[at.var].name)
+      : at.kind == ir::Node::Kind::kBlock ? absl::StrCat("block ", program.BlockOf(node).name)
+                                          : "";
+  return absl::FailedPreconditionError(absl::StrCat(what, " (", name, ")\n", program.ToText(node)));
 }
 
 }  // namespace hone::schedule

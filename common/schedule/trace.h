@@ -70,7 +70,7 @@ struct ParsedTrace {
 };
 
 // Parses the instructions. `first_line` is the number of the text's first line, for messages.
-// InvalidArgument: "line:column: what" with the line and a mark (common/ir/text_mark.h), also if
+// InvalidArgument: "line:column: what" with the line and a mark (common/ir/token_reader.h), also if
 // only some decisions are given or a register is used before it is set.
 absl::StatusOr<ParsedTrace> ParseTrace(absl::string_view text, int first_line = 1);
 
@@ -112,6 +112,20 @@ inline Operand Text(std::string text) {
 // Returns the number of decisions of a sampling instruction; 0 for other instructions.
 // InvalidArgument: invalid attributes.
 absl::StatusOr<int> DecisionCount(const Instruction& instruction);
+
+// A rewrite that a trace begins with, such as rewrite("winograd", "Y", 4).
+struct UsedRewrite {
+  std::string name;
+  std::string stage;
+  std::vector<int64_t> numbers;
+  double tolerance = 0;  // the smallest job tolerance that allows it (Rewrite::tolerance)
+};
+
+// Returns the rewrites of a trace with these decisions, in order. Errors are those of
+// ApplyRewriteTo. InvalidArgument: the trace takes another number of decisions.
+absl::StatusOr<std::vector<UsedRewrite>> RewritesOf(const ir::Workload& workload,
+                                                    const Trace& trace,
+                                                    absl::Span<const int64_t> decisions);
 
 }  // namespace hone::schedule
 

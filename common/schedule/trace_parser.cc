@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
-#include "common/ir/text_mark.h"
+#include "common/ir/token_reader.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/trace.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 #include "common/record/given_inputs.h"
 #include "common/target/target.h"
 #include "server/job/actor/exceptions.h"

@@ -1,6 +1,6 @@
 // A workload's text is refused with line and column, or read back as the same workload.
 #include "absl/strings/str_cat.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
 #include "tests/fuzz/fuzz_target.h"
 

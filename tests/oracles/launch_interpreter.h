@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/rng.h"
-#include "common/ir/scalar.h"
+#include "common/ir/dtype.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/memory_model.h"
 #include "worker/compile/lower/lowered.h"

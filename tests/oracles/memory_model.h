@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/ir/scalar.h"
+#include "common/ir/dtype.h"
 #include "worker/compile/lower/lowered.h"
 
 namespace hone::lower {

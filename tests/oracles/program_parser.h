@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxProgramIndex = int64_t{1} << 60;
 // text and has the same StructuralDigest, but its extents are constants: the text does not contain
 // their derivations. A '>' mark is ignored; '#' starts a comment. `workload` is the workload that
 // the program computes and provides its inputs and outputs. InvalidArgument: "line:column: what is
-// wrong", with the line and a mark (text_mark.h), for syntax errors, names that are not in scope,
+// wrong", with the line and a mark (MarkText()), for syntax errors, names that are not in scope,
 // wrong numbers of indices, mismatched dtypes and exceeded limits. Does not check that the program
 // computes the workload or that indices stay within their buffers.
 absl::StatusOr<Program> ParseProgram(std::shared_ptr<const Workload> workload,

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "worker/runner/elements.h"
 #include "worker/runner/signature.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "common/ir/accuracy.h"
+#include "common/ir/error_bound.h"
 #include "common/record/record.h"
 #include "worker/runner/probe.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/numeric/int128.h"
 #include "common/base/rng.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 
 namespace hone::runner {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/container/inlined_vector.h"
 #include "common/base/rng.h"
 #include "common/ir/arithmetic.h"
-#include "common/ir/evaluate.h"
 
 namespace hone::runner {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 
 namespace hone::runner {
 

@@ -1,7 +1,7 @@
 #ifndef HONE_WORKER_RUNNER_MATH_ERRORS_H_
 #define HONE_WORKER_RUNNER_MATH_ERRORS_H_
 
-#include "common/ir/accuracy.h"
+#include "common/ir/error_bound.h"
 #include "common/target/target.h"
 
 namespace hone::runner {

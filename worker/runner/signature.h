@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/ir/accuracy.h"
+#include "common/ir/error_bound.h"
 #include "common/ir/workload.h"
 #include "worker/runner/input_ranges.h"
 

@@ -20,8 +20,8 @@
 #include "client/network/onnx/import.h"
 #include "client/network/plan/partition_options.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
-#include "common/ir/signature.h"
+#include "common/ir/dtype.h"
+#include "common/ir/workload.h"
 
 namespace hone::cli {
 namespace {

@@ -14,8 +14,7 @@
 #include "client/network/plan/runner.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
-#include "common/schedule/rewrites_of.h"
+#include "common/ir/dtype.h"
 #include "common/schedule/trace.h"
 
 namespace hone::cli {

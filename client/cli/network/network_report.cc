@@ -19,7 +19,7 @@
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::cli {

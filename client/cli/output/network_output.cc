@@ -16,7 +16,7 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/schedule_report.h"
 #include "common/base/counted.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 #include "common/record/processes.h"
 
 namespace hone::cli {

@@ -17,7 +17,7 @@
 #include "client/cli/records/policy_text.h"
 #include "client/cli/workload_list.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 
 namespace hone::cli {
 namespace {

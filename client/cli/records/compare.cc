@@ -21,7 +21,7 @@
 #include "common/base/counted.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "common/record/disturbed.h"
 #include "common/record/processes.h"
 

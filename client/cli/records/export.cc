@@ -34,7 +34,7 @@
 #include "client/network/export/network_header.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 #include "common/record/artifact.h"
 #include "common/target/gpu_module.h"
 #include "common/target/gpu_sources.h"

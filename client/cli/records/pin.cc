@@ -14,7 +14,7 @@
 #include "client/cli/records/known_best.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 
 namespace hone::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "client/cli/records/roofline.h"
 
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 
 namespace hone::cli {
 

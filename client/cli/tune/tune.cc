@@ -25,7 +25,7 @@
 #include "client/cli/workload_list.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/ir/signature.h"
+#include "common/ir/workload.h"
 
 namespace hone::cli {
 namespace {

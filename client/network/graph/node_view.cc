@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 
 namespace hone::graph {
 namespace {

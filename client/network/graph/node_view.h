@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/network/graph/graph.h"
-#include "common/ir/scalar.h"
+#include "common/ir/dtype.h"
 
 namespace hone::graph {
 

@@ -10,7 +10,7 @@
 #include "client/network/graph/partition/rules.h"
 #include "client/network/graph/partition/workload_name.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 
 namespace hone::graph {
 namespace {

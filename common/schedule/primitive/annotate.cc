@@ -9,11 +9,10 @@
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
+namespace {
 
 using ir::NodeId;
 using Key = ir::Annotation::Key;
-
-namespace {
 
 struct Hint {
   Key key;
@@ -25,7 +24,7 @@ bool IsLoopOf(const ir::Program& program, NodeId node, ir::LoopKind kind) {
   return program.IsLoop(node) && program.node(node).loop == kind;
 }
 
-// The other keys of common/ir/annotation.h have their own primitives.
+// The other keys of common/ir/program.h have their own primitives.
 constexpr Hint kHints[] = {
     {Key::kOmpSchedule, "a parallel loop",
      [](const ir::Program& p, NodeId node) { return IsLoopOf(p, node, ir::LoopKind::kParallel); }},
@@ -37,6 +36,23 @@ constexpr Hint kHints[] = {
               p.buffers[p.BlockOf(node).outputs[0]].output;
      }},
 };
+
+// Whether an earlier child of the loop writes what a later one reads.
+bool HasProducer(const ir::Program& program, NodeId loop) {
+  const auto& children = program.node(loop).children;
+  for (size_t later = 1; later < children.size(); ++later) {
+    for (NodeId reader : program.BlocksUnder(children[later])) {
+      for (size_t earlier = 0; earlier < later; ++earlier) {
+        for (NodeId writer : program.BlocksUnder(children[earlier])) {
+          for (ir::BufferId output : program.BlockOf(writer).outputs) {
+            if (program.Reads(program.BlockOf(reader), output)) return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -74,6 +90,78 @@ absl::Status ApplyAnnotate(Call& call) {
   HONE_ASSIGN_OR_RETURN(const std::string key, call.Text(1));
   HONE_ASSIGN_OR_RETURN(const ir::Extent value, call.Int(2));
   return Annotate(call.program(), node, key, value.value);
+}
+
+absl::Status SoftwarePipeline(ir::Program& program, NodeId loop, int64_t stages) {
+  constexpr ir::Annotation::Key kKey = ir::Annotation::Key::kSoftwarePipeline;
+  if (program.node(loop).loop != ir::LoopKind::kSerial)
+    return Illegal(program, loop, "software_pipeline: the loop is not serial");
+  const ir::AnnotationInfo& info = ir::InfoOf(kKey);
+  if (stages < info.min || stages > info.max) {
+    return Illegal(
+        program, loop,
+        absl::StrCat("software_pipeline: ", stages, " stages; from ", info.min, " to ", info.max));
+  }
+  if (!HasProducer(program, loop))
+    return Illegal(program, loop,
+                   "software_pipeline: no nest in the loop reads what an earlier one computes");
+  ir::Set(program.node(loop).annotations, kKey, stages);
+  return absl::OkStatus();
+}
+
+absl::Status ApplySoftwarePipeline(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
+  HONE_ASSIGN_OR_RETURN(const ir::Extent stages, call.Int(1));
+  return SoftwarePipeline(call.program(), loop, stages.value);
+}
+
+absl::Status DoubleBuffer(ir::Program& program, NodeId block) {
+  const ir::Block& content = program.BlockOf(block);
+  if (content.outputs.size() != 1)
+    return Illegal(program, block, "double_buffer: the block writes several buffers");
+  const ir::Buffer& buffer = program.buffers[content.outputs[0]];
+  if (buffer.output)
+    return Illegal(program, block,
+                   absl::StrCat("double_buffer: ", buffer.name, " is an output of the workload"));
+  if (program.WritersOf(content.outputs[0]).size() != 1)
+    return Illegal(program, block, "double_buffer: another block writes the same buffer");
+  // The loop whose iterations alternate: it contains the block and all its readers.
+  const std::vector<NodeId> readers = program.ReadersOf(content.outputs[0]);
+  const std::vector<NodeId> above = program.LoopsAbove(block);
+  const bool shared = std::any_of(above.begin(), above.end(), [&](NodeId loop) {
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](NodeId reader) { return program.IsUnder(reader, loop); });
+  });
+  if (!shared || readers.empty())
+    return Illegal(program, block,
+                   "double_buffer: no loop is around the block and all that read its result");
+  ir::Set(program.node(block).annotations, ir::Annotation::Key::kDoubleBuffer, 1);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyDoubleBuffer(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  return DoubleBuffer(call.program(), block);
+}
+
+absl::Status AsyncCopy(ir::Program& program, NodeId block) {
+  const ir::Block& content = program.BlockOf(block);
+  const bool copies =
+      content.reducer == ir::Reducer::kNone && program.pool[content.values[0]].op == ir::Op::kLoad;
+  if (!copies) return Illegal(program, block, "async_copy: the block does more than copy");
+  const ir::Scope scope = program.buffers[content.outputs[0]].scope;
+  if (scope != ir::Scope::kShared && scope != ir::Scope::kLocal) {
+    return Illegal(program, block,
+                   absl::StrCat("async_copy: the copy is in scope ", ir::ScopeName(scope),
+                                ", not shared or local"));
+  }
+  ir::Set(program.node(block).annotations, ir::Annotation::Key::kAsyncCopy, 1);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyAsyncCopy(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  return AsyncCopy(call.program(), block);
 }
 
 }  // namespace hone::schedule

@@ -7,10 +7,11 @@
 #include "absl/strings/string_view.h"
 #include "common/ir/program.h"
 
-// Hints. They are printed and are part of the program's digest, but never change what is computed
-// (common/ir/annotation.h). FailedPrecondition: illegal; the message prints the program with the
-// node marked, and the program is unchanged.
 namespace hone::schedule {
+
+// Hints. They are printed and are part of the program's digest, but never change what is computed
+// (common/ir/program.h). FailedPrecondition: illegal; the message prints the program with the
+// node marked, and the program is unchanged.
 
 // Hints that need only a loop or block:
 //   omp_schedule   parallel loop: 0 for equal shares; n > 0: threads fetch n iterations at a time

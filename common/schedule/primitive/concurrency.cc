@@ -8,21 +8,12 @@
 #include "common/ir/region.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/one_to_one.h"
-#include "common/schedule/primitive/partial_reduction.h"
+#include "common/schedule/primitive/tensorize.h"
 
 namespace hone::schedule {
 namespace {
 
 using ir::NodeId;
-
-// The outermost node of the nest that contains a node.
-NodeId NestOf(const ir::Program& program, NodeId node) {
-  for (NodeId parent = program.node(node).parent;
-       parent != ir::kNoNode && program.node(parent).kind != ir::Node::Kind::kKernel;
-       parent = program.node(node).parent)
-    node = parent;
-  return node;
-}
 
 // Whether a loop under the given one carries both spatial and reduction iterations of the block.
 bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop) {
@@ -143,7 +134,7 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
            (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
   };
   std::vector<NodeId> edited;
-  for (const NodeId node : nodes) edited.push_back(NestOf(program, node));
+  for (const NodeId node : nodes) edited.push_back(program.NestOf(node));
   std::set<NodeId> kept;
   for (const NodeId kernel : program.kernels) {
     for (const NodeId nest : program.node(kernel).children) {
@@ -151,7 +142,7 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
     }
   }
   const auto is_checked = [&](const ir::Program& p, NodeId id) {
-    return is_parallel(p.node(id)) && !kept.contains(NestOf(p, id));
+    return is_parallel(p.node(id)) && !kept.contains(p.NestOf(id));
   };
   const auto any_checked = [&] {
     for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
@@ -171,6 +162,46 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
                                          /*privates=*/true, IsThreadAxis(changed.nodes[id].axis)));
   }
   program = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::Status CheckPartialReduction(ir::Program& program, NodeId block, NodeId loop,
+                                   absl::string_view what) {
+  const ir::Block content = program.BlockOf(block);
+  const auto illegal = [&](NodeId at, absl::string_view why) {
+    return Illegal(program, at, absl::StrCat(what, ": ", why));
+  };
+  if (content.reducer == ir::Reducer::kNone) return illegal(block, "the block does not reduce");
+  if (InTensorNest(program, block)) return illegal(block, "the block is in a tensor nest");
+  if (!content.has_init) return illegal(block, "the block has no init");
+  const ir::DType dtype = program.buffers[content.outputs[0]].dtype;
+  if (ir::AccumulatorOf(content.reducer, dtype) != dtype) {
+    return illegal(block, absl::StrCat("partial results would be rounded to ", ir::DTypeName(dtype),
+                                       "; after cache_write they are f32"));
+  }
+  if (program.WritersOf(content.outputs[0]).size() != 1)
+    return illegal(block, "another block writes the same buffer");
+  if (!program.IsUnder(block, loop)) return illegal(loop, "the loop is not above the block");
+  if (!program.IsReductionLoop(loop, content))
+    return illegal(loop, "the block does not reduce over the loop");
+  const ir::ReducingLoops loops = ir::ReducingLoopsOf(program, content, block);
+  if (loops.mixed != ir::kNoNode)
+    return illegal(loops.mixed, "the loop carries spatial and reduction iterations");
+  if (ir::HasMixedPredicate(program, content, loops.reducing))
+    return illegal(block, "a predicate of the block mixes spatial and reduction loops");
+  for (NodeId other : program.BlocksUnder(loops.reducing[0])) {
+    if (other == block) continue;
+    for (ir::BufferId output : content.outputs) {
+      const auto& outputs = program.BlockOf(other).outputs;
+      if (program.Reads(program.BlockOf(other), output) ||
+          std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
+        return illegal(other, "another block under the reduction uses its result");
+      }
+    }
+  }
+  if (!OneToOneUnder(program, block, loops.reducing[0])) {
+    return illegal(loops.reducing[0], "iterations of the loop may compute the same elements");
+  }
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/program.h"
 
@@ -22,6 +23,14 @@ absl::Status CheckConcurrent(ir::Program& program, ir::NodeId loop, absl::string
 // nothing begins to use their private buffers, so they are not checked again.
 absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const ir::NodeId> nodes,
                                   absl::FunctionRef<void(ir::Program&)> change);
+
+// Checks that the iterations of a loop may compute partial results of a block's reduction, which
+// are combined after it. FailedPrecondition: the block does not reduce over the loop, has no init
+// or is in a tensor nest; its partial results would be rounded; something else uses its outputs
+// before the reduction ends; or a loop or predicate mixes spatial and reduction iterations. `what`
+// begins the message.
+absl::Status CheckPartialReduction(ir::Program& program, ir::NodeId block, ir::NodeId loop,
+                                   absl::string_view what);
 
 }  // namespace hone::schedule
 

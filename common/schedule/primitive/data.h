@@ -8,9 +8,10 @@
 #include "absl/types/span.h"
 #include "common/ir/program.h"
 
+namespace hone::schedule {
+
 // Primitives for the placement of data. FailedPrecondition: illegal; the message prints the program
 // with the node marked, and the program is unchanged.
-namespace hone::schedule {
 
 // Makes the block read a copy of a buffer. Returns the block that copies, in its own nest before
 // the reader's nest. To scope global, a constant input is copied in the kernel "prepack", ahead of
@@ -43,6 +44,22 @@ absl::Status SetScope(ir::Program& program, ir::NodeId block, ir::Scope scope);
 // compete for the same cache sets. The results do not change. Legal for every axis but the last, in
 // buffers that are neither input nor output; factor from 1 to 2^20, offset below factor.
 absl::Status AlignStorage(ir::Program& program, ir::NodeId block, ir::StorageAlign align);
+
+// The position of a nest that copies data for a reader: before the reader's nest or, if `ahead`, in
+// the kernel ir::kPrepackKernel (created if necessary).
+struct CopyPlace {
+  ir::NodeId parent;
+  size_t position;
+};
+CopyPlace PlaceOfCopy(ir::Program& program, ir::NodeId reader_nest, bool ahead);
+
+// Adds a nest under `parent` at `position` that copies all of `to` from the same indices of `from`,
+// which must be at least as large, with a cast if the dtypes differ. Returns its block.
+ir::NodeId AddCopyNest(ir::Program& program, ir::BufferId from, ir::BufferId to, ir::NodeId parent,
+                       size_t position);
+
+// InvalidArgument: unknown scope; the message lists the names.
+absl::StatusOr<ir::Scope> ScopeFromName(absl::string_view name);
 
 }  // namespace hone::schedule
 

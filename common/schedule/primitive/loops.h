@@ -8,9 +8,10 @@
 #include "absl/types/span.h"
 #include "common/ir/program.h"
 
+namespace hone::schedule {
+
 // Loop transformations. FailedPrecondition: illegal; the message prints the program with the loop
 // marked, and the program is unchanged.
-namespace hone::schedule {
 
 // Splits a loop into nested loops of the given extents, outermost first. The first extent may be 0
 // and is then inferred (rounded up).

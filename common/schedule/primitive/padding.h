@@ -6,9 +6,10 @@
 #include "absl/status/statusor.h"
 #include "common/ir/program.h"
 
+namespace hone::schedule {
+
 // Primitives that round domains up. FailedPrecondition: illegal; the message prints the program
 // with the node marked, and the program is unchanged.
-namespace hone::schedule {
 
 // Rounds each iteration variable of a sum of products up to a multiple of its factor (in the
 // block's order; 1 leaves a variable unchanged), so that primitives that need full tiles apply. The

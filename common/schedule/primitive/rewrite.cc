@@ -5,7 +5,7 @@
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/algorithm.h"
 #include "common/schedule/primitive/apply.h"
-#include "common/schedule/primitive/copy_nest.h"
+#include "common/schedule/primitive/data.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
@@ -28,9 +28,7 @@ void MoveConstantStages(ir::Program& program) {
     for (ir::BufferId output : block.outputs) constant &= !program.buffers[output].output;
     if (!reads || !constant) continue;
     for (ir::BufferId output : block.outputs) program.buffers[output].constant = true;
-    NodeId nest = id;
-    while (program.node(program.node(nest).parent).kind != ir::Node::Kind::kKernel)
-      nest = program.node(nest).parent;
+    const NodeId nest = program.NestOf(id);
     if (program.node(program.kernels[0]).name != ir::kPrepackKernel) {
       program.nodes.push_back({.kind = ir::Node::Kind::kKernel, .name = ir::kPrepackKernel});
       program.kernels.insert(program.kernels.begin(),

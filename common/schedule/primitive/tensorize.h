@@ -5,9 +5,18 @@
 #include "absl/strings/string_view.h"
 #include "common/ir/program.h"
 
+namespace hone::schedule {
+
+// Whether a node is part of a tensor nest (blockize). Primitives may not change the inside of one.
+inline bool InTensorNest(const ir::Program& program, ir::NodeId node) {
+  for (; node != ir::kNoNode; node = program.node(node).parent) {
+    if (program.IsLoop(node) && program.node(node).loop == ir::LoopKind::kTensor) return true;
+  }
+  return false;
+}
+
 // Primitives that make a nest one unit. FailedPrecondition: illegal; the message prints the program
 // with the node marked, and the program is unchanged.
-namespace hone::schedule {
 
 // Makes a loop and the nest under it one unit: its loops become tensor loops, and no other
 // primitive looks inside. Legal for directly nested serial loops without annotations around one

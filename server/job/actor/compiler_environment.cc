@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"

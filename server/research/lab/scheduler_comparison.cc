@@ -12,7 +12,7 @@
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "common/schedule/trace.h"
 #include "server/job/actor/executor.h"
 #include "server/job/scheduler/task_scheduler.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "common/ir/flop_count.h"
 #include "common/ir/program.h"
+#include "common/ir/workload.h"
 #include "server/tuner/space/contraction.h"
 
 namespace hone::space {

@@ -9,7 +9,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/record/artifact.h"
 #include "common/target/thread_pool.h"
 #include "worker/builder/build.h"

@@ -9,7 +9,7 @@
 #include "client/cli/output/format.h"
 #include "client/cli/output/table.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "tests/bench/compare/operator_match.h"
 
 namespace hone::compare {

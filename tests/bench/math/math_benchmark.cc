@@ -17,7 +17,6 @@
 #include "common/base/command_line.h"
 #include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
-#include "common/ir/element_bytes.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "tests/bench/candidate/timed_kernel.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/ir/text_mark.h"
+#include "common/ir/token_reader.h"
 #include "common/ir/workload_parser.h"
 #include "tests/oracles/program_parser.h"
 

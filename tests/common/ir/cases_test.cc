@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ir/evaluate.h"
-#include "common/ir/expr_printer.h"
+#include "common/ir/arithmetic.h"
+#include "common/ir/expr.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::ir {

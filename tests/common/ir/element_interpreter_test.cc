@@ -1,5 +1,3 @@
-#include "common/ir/element_interpreter.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>

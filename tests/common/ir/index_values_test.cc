@@ -1,5 +1,3 @@
-#include "common/ir/index_values.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "common/ir/cases.h"
 
 namespace hone::ir {
 namespace {

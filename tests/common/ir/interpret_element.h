@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "common/ir/element_interpreter.h"
+#include "common/ir/interpreter.h"
 
 namespace hone::ir {
 

@@ -1,10 +1,10 @@
-#include "common/ir/scalar.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "common/ir/dtype.h"
 
 namespace hone::ir {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "common/operator/operator.h"
 
 namespace hone::ir {

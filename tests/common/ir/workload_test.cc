@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/ir/flop_count.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 #include "tests/common/operator/arrays.h"
 
 namespace hone::op {

@@ -6,7 +6,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/evaluate.h"
+#include "common/ir/arithmetic.h"
 
 namespace hone::schedule {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive/annotate.h"
-#include "common/schedule/primitive/copy_nest.h"
 #include "common/schedule/primitive/data.h"
 #include "common/schedule/primitive/loops.h"
 #include "common/schedule/primitive/padding.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "common/schedule/rewrites_of.h"
+#include "common/schedule/trace.h"
 
 namespace hone::schedule {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/module_call.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "common/base/rng.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/target/kernel_abi.h"
 
 namespace hone::codegen {

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/target/module_call.h"
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"

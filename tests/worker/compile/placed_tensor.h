@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/ir/workload.h"
 #include "worker/compile/lower/layout.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
-#include "common/ir/accuracy.h"
+#include "common/ir/error_bound.h"
 #include "common/schedule/trace.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/ir/error_bound.h"
 #include "worker/runner/elements.h"
 

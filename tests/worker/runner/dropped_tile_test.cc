@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "worker/runner/check.h"

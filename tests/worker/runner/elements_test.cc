@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 
 namespace hone::runner {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/ir/cases.h"
 #include "common/ir/index.h"
-#include "common/ir/index_values.h"
 
 namespace hone::lower {
 

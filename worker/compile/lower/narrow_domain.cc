@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "common/ir/index_values.h"
+#include "common/ir/cases.h"
 #include "worker/compile/lower/domain_cases.h"
 #include "worker/compile/lower/passes.h"
 #include "worker/compile/lower/static_parts.h"

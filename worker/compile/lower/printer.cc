@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ir/expr_printer.h"
+#include "common/ir/expr.h"
 #include "worker/compile/lower/lowered.h"
 
 namespace hone::lower {

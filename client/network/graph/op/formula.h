@@ -10,7 +10,6 @@
 #include "client/network/graph/node_view.h"
 #include "client/network/graph/stage_writer.h"
 #include "common/ir/dtype.h"
-#include "common/ir/scalar.h"
 
 // Pieces of stages in the language of workloads.
 namespace hone::graph {

@@ -8,7 +8,7 @@
 #include "client/network/graph/pass/min_cut.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/status_macros.h"
-#include "common/ir/flop_count.h"
+#include "common/ir/workload.h"
 
 namespace hone::graph {
 namespace {

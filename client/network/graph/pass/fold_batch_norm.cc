@@ -11,7 +11,7 @@
 #include "client/network/graph/op/layout.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 
 namespace hone::graph {
 namespace {

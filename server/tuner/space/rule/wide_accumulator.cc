@@ -10,7 +10,7 @@ std::string WriterOf(const ir::Program& program, ir::BufferId buffer) {
 
 }  // namespace
 
-// Accumulates a sum of short floats in an f32 buffer (common/schedule/primitive/cache_write.cc),
+// Accumulates a sum of short floats in an f32 buffer (common/schedule/primitive/data.cc),
 // which an element-wise block rounds into the output. Lowering refuses to store partial sums in a
 // short format, so the reduction could not be tiled otherwise.
 std::vector<Sketch> ApplyWideAccumulator(const RuleContext& context, const Sketch& sketch,

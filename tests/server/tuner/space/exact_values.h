@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
-#include "common/ir/scalar.h"
 #include "common/ir/workload.h"
 
 namespace hone::space {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/ir/element_bytes.h"
+#include "common/ir/dtype.h"
 #include "common/target/module_call.h"
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"

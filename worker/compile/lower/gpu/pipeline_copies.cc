@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "common/ir/clone.h"
+#include "common/ir/program.h"
 #include "worker/compile/lower/buffer_uses.h"
 #include "worker/compile/lower/gpu/gpu_passes.h"
 

@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/ir/partial_reduction.h"
+#include "common/ir/region.h"
 #include "worker/compile/lower/gpu/gpu_passes.h"
 #include "worker/compile/lower/gpu/thread_nest.h"
 

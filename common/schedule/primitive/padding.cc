@@ -1,14 +1,17 @@
+#include "common/schedule/primitive/padding.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/apply.h"
-#include "common/schedule/primitive/copy_nest.h"
-#include "common/schedule/primitive/padding.h"
+#include "common/schedule/primitive/data.h"
+#include "common/schedule/primitive/placement.h"
 #include "common/schedule/replay.h"
 
 namespace hone::schedule {
+namespace {
 
 using ir::AtomId;
 using ir::BufferId;
@@ -16,8 +19,6 @@ using ir::Extent;
 using ir::ExtentTable;
 using ir::Index;
 using ir::NodeId;
-
-namespace {
 
 // An iteration variable whose extent grows.
 struct Longer {
@@ -43,9 +44,7 @@ class Padder {
       return Fail(absl::StrCat(factors.size(), " factors for ", content_.iters.size(),
                                " iteration variables"));
     }
-    nest_ = block_;
-    while (p_.node(p_.node(nest_).parent).kind != ir::Node::Kind::kKernel)
-      nest_ = p_.node(nest_).parent;
+    nest_ = p_.NestOf(block_);
     if (p_.BlocksUnder(nest_).size() != 1) return Fail("other blocks share the block's nest");
     for (size_t i = 0; i < factors.size(); ++i) HONE_RETURN_IF_ERROR(CheckIter(i, factors[i]));
     HONE_RETURN_IF_ERROR(CheckExpr(content_.values[0]));
@@ -282,6 +281,25 @@ absl::Status ApplyPadEinsum(Call& call) {
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> made, PadEinsum(call.program(), block, factors));
   return call.Return(made);
+}
+
+absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, NodeId loop) {
+  const ir::Block& content = program.BlockOf(block);
+  const bool pads = content.reducer == ir::Reducer::kSum && content.has_init &&
+                    std::none_of(content.iters.begin(), content.iters.end(),
+                                 [](const ir::BlockIter& iter) { return iter.reduce; });
+  if (!pads) return Illegal(program, block, "decompose_padding: the block does not pad");
+  HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposeReduction(program, block, loop));
+  // Where the guards hold, 0 + x is x.
+  program.BlockOf(block).reducer = ir::Reducer::kNone;
+  return zeros;
+}
+
+absl::Status ApplyDecomposePadding(Call& call) {
+  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
+  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
+  HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposePadding(call.program(), block, loop));
+  return call.Return({zeros});
 }
 
 }  // namespace hone::schedule
