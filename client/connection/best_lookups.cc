@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/error_details.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
 

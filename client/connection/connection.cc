@@ -17,7 +17,6 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
-#include "common/rpc/call_error.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"

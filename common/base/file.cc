@@ -1,6 +1,7 @@
 #include "common/base/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,8 +10,31 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace hone {
+namespace {
+
+// Returns false and sets errno if not all could be written.
+bool WriteAll(int fd, absl::string_view content) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0) return false;
+    content.remove_prefix(n);
+  }
+  return true;
+}
+
+absl::Status WriteInto(const std::string& path, absl::string_view content) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  const bool written = WriteAll(fd, content);
+  const int error_number = errno;
+  close(fd);
+  return written ? absl::OkStatus() : ErrnoStatus(error_number, absl::StrCat("write ", path));
+}
+
+}  // namespace
 
 absl::Status ErrnoStatus(int error_number, absl::string_view what) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error_number));
@@ -36,29 +60,6 @@ absl::Status ErrnoStatus(int error_number, absl::string_view what) {
       return absl::InternalError(message);
   }
 }
-
-namespace {
-
-// Returns false and sets errno if not all could be written.
-bool WriteAll(int fd, absl::string_view content) {
-  while (!content.empty()) {
-    const ssize_t n = write(fd, content.data(), content.size());
-    if (n < 0) return false;
-    content.remove_prefix(n);
-  }
-  return true;
-}
-
-absl::Status WriteInto(const std::string& path, absl::string_view content) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
-  const bool written = WriteAll(fd, content);
-  const int error_number = errno;
-  close(fd);
-  return written ? absl::OkStatus() : ErrnoStatus(error_number, absl::StrCat("write ", path));
-}
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -131,5 +132,33 @@ absl::Status MakeDirectories(const std::string& path) {
   }
   return absl::OkStatus();
 }
+
+MemoryFile::MemoryFile() : fd_(memfd_create("hone", MFD_CLOEXEC)) {}
+
+MemoryFile::~MemoryFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<std::unique_ptr<MemoryFile>> MemoryFile::Create(absl::string_view content) {
+  auto file = std::make_unique<MemoryFile>();
+  if (file->fd_ < 0) return ErrnoStatus(errno, "create a file in memory");
+  HONE_RETURN_IF_ERROR(file->Write(content));
+  return file;
+}
+
+std::string MemoryFile::path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+absl::Status MemoryFile::Write(absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd_, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return ErrnoStatus(errno, "write a file in memory");
+    text.remove_prefix(static_cast<size_t>(size));
+  }
+  lseek(fd_, 0, SEEK_SET);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> MemoryFile::Read() const { return ReadFile(path()); }
 
 }  // namespace hone

@@ -4,11 +4,42 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/base/file_lock.h"
 
 namespace hone {
+
+// A lock on a file, which processes of all users share (flock). The kernel frees it when its holder
+// dies. Not recursive. Move-only. Thread-compatible.
+class FileLock {
+ public:
+  enum class Mode { kShared, kExclusive };
+
+  // Opens the file without locking it. Creates it, readable for all users, if it does not exist.
+  // PermissionDenied, Internal: it cannot be created or opened; the message names the path.
+  static absl::StatusOr<FileLock> Open(const std::string& path);
+
+  FileLock() = default;  // has no file
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock() { Close(); }
+
+  // REQUIRES of all below: is_open().
+  // Waits for the lock. DeadlineExceeded: it was not free in time.
+  absl::Status Lock(Mode mode, absl::Time deadline);
+  // Returns false if the lock is not free now.
+  bool TryLock(Mode mode);
+  void Unlock();
+
+  bool is_open() const { return fd_ >= 0; }
+  // Frees the lock and the file. No effect if it is not open.
+  void Close();
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
 
 // A host-wide lock that keeps Hone processes from disturbing each other's timings. Timers have
 // priority: a new shared holder waits while a timer waits or runs, so shared holders must release
@@ -58,6 +89,29 @@ class HostLock {
   std::string path_;
   FileLock lock_, gate_, devices_;  // all are open while the lock is held
 };
+
+// Takes the host's timing lock in shared mode. After a few seconds it gives up and returns a lock
+// that holds nothing, so that a stuck timer cannot block the caller. With `respect` false it does
+// not try.
+HostLock ShareHost(bool respect, const std::string& path = HostLock::DefaultPath());
+
+// Holds ShareHost's lock for the calling thread. At most one per thread at a time.
+class HostShare {
+ public:
+  explicit HostShare(bool respect, const std::string& path = HostLock::DefaultPath());
+  ~HostShare();
+  HostShare(const HostShare&) = delete;
+  HostShare& operator=(const HostShare&) = delete;
+
+ private:
+  friend void YieldToTimers();
+  HostLock lock_;
+};
+
+// Lets waiting timers go first if the calling thread has a HostShare. Long computations call it
+// every few milliseconds; it costs about a microsecond otherwise. Like ShareHost, it gives up after
+// a few seconds.
+void YieldToTimers();
 
 }  // namespace hone
 

@@ -12,7 +12,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
-#include "common/base/memory_file.h"
 #include "common/base/status_macros.h"
 
 extern char** environ;

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 
 namespace hone::record {
 namespace {

@@ -4,10 +4,11 @@
 #include "absl/types/span.h"
 #include "common/record/record.h"
 
+namespace hone::record {
+
 // Computes latencies that are shown or compared: a kernel is timed in several processes, and its
 // latency is their median, because latencies differ more between two processes with the same
 // kernel than between the samples of one process.
-namespace hone::record {
 
 // A latency of at least this many processes may be compared with others, for example as a speed-up.
 inline constexpr int kProcesses = 3;
@@ -28,6 +29,21 @@ int ProcessesOf(const MeasureResult& result);
 // stored.
 inline bool IsConfirmed(const Record& record) {
   return record.id > 0 && record.policy.name == "confirm";
+}
+
+// A task of a network gets a kernel even if other work disturbed every process that measured it. So
+// does an operator if that kernel was clearly faster than every other finalist even so. The
+// published record then has the detail kOnlyDisturbed.
+
+inline constexpr char kOnlyDisturbed[] = "other work disturbed every process";
+
+// Returns whether a published result is that of disturbed processes alone.
+inline bool IsOnlyDisturbed(const MeasureResult& result) { return result.detail == kOnlyDisturbed; }
+
+// Returns whether the latency of a record is confirmed: the record comes from a confirmation, in
+// which other work did not disturb every process. Any other latency is shown with ~.
+inline bool LatencyIsConfirmed(const Record& record) {
+  return IsConfirmed(record) && !IsOnlyDisturbed(record.result);
 }
 
 }  // namespace hone::record

@@ -74,4 +74,15 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
   return address;
 }
 
+absl::StatusOr<AddressList> Resolve(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed =
+      getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
+  if (failed == 0) return AddressList(list);
+  return absl::UnavailableError(absl::StrCat("unknown host ", address.host, ": ",
+                                             gai_strerror(failed), "; is the name right?"));
+}
+
 }  // namespace hone::rpc

@@ -1,6 +1,9 @@
 #ifndef HONE_COMMON_RPC_ADDRESS_H_
 #define HONE_COMMON_RPC_ADDRESS_H_
 
+#include <netdb.h>
+
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,6 +32,14 @@ struct Address {
 
   friend bool operator==(const Address&, const Address&) = default;
 };
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// Looks up the socket addresses of a TCP address. Unavailable: the host is unknown.
+absl::StatusOr<AddressList> Resolve(const Address& address);
 
 }  // namespace hone::rpc
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/rpc/certificate.h"
-#include "common/rpc/error_details.h"
+#include "common/rpc/status.h"
 
 namespace hone::rpc {
 namespace {

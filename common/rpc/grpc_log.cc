@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/base/steady_clock.h"
+#include "common/base/clock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::rpc {

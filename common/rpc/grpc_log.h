@@ -8,7 +8,7 @@
 namespace hone::rpc {
 
 // Who takes gRPC's log. A server learns of callers whose TLS handshakes fail only from this log; a
-// caller gets an error from the call (call_error.h).
+// caller gets an error from the call (status.h).
 enum class GrpcLog { kServer, kCaller };
 
 // Writes gRPC's messages to our log, but the same message at most once in ten seconds. Errors are

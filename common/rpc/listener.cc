@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/resolve.h"
 #include "grpcpp/security/server_credentials.h"
 
 namespace hone::rpc {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/rpc/error_details.h"
+#include "common/rpc/status.h"
 
 namespace hone::rpc {
 namespace {

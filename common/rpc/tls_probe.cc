@@ -21,7 +21,6 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/openssl_types.h"
-#include "common/rpc/resolve.h"
 
 namespace hone::rpc {
 namespace {

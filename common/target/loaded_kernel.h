@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/memory_file.h"
+#include "common/base/file.h"
 #include "common/target/kernel_library.h"
 #include "common/target/target.h"
 

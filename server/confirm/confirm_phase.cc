@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/confirm/confirm_policy.h"
 #include "server/job/actor/unmeasured.h"

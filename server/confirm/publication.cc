@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/job/actor/unmeasured.h"
 #include "spdlog/spdlog.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/base/steady_clock.h"
+#include "common/base/clock.h"
 #include "common/rpc/status.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"

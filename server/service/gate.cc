@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
-#include "common/rpc/error_details.h"
+#include "common/rpc/status.h"
 #include "server/service/access.h"
 #include "server/service/message_limits.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
 #include "server/service/field_error.h"

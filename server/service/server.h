@@ -12,7 +12,6 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "common/base/steady_clock.h"
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"

@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/base/steady_clock.h"
+#include "common/base/clock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {

@@ -110,7 +110,7 @@ std::vector<Package> Packages() {
         "client/connection", "client/cli", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
-       {"client/network/onnx/model_file.cc", "common/record", "common/rpc/error_details.cc",
+       {"client/network/onnx/model_file.cc", "common/record", "common/rpc/status.cc",
         "server/service", "server/job/actor/job_codec.cc", "server/job/actor/network_codec.cc",
         "server/job/actor/search_event.cc", "server/job/actor/stored_message.h", "worker/agent",
         "client/connection", "client/cli/output/message_json.cc", "worker/builder/main.cc",

@@ -9,7 +9,7 @@
 #include "common/ir/workload_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/tuner/space/given_trace.h"
+#include "server/tuner/space/maker.h"
 #include "tests/integration/hone_home.h"
 #include "tests/server/store/done.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
 

@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/file.h"
-#include "common/base/steady_clock.h"
 
 extern char** environ;
 

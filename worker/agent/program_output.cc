@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "worker/agent/child_process.h"
 
 namespace hone::agent {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
 

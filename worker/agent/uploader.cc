@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
-#include "common/base/steady_clock.h"
 #include "worker/agent/call_schedule.h"
 
 namespace hone::agent {

@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/record/proto_convert.h"
 #include "worker/agent/disk_share.h"
 

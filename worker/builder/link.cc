@@ -24,7 +24,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/file.h"
-#include "common/base/memory_file.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
 

@@ -12,10 +12,10 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/command_line.h"
 #include "common/base/host_lock.h"
 #include "common/base/seconds_text.h"
-#include "common/base/steady_clock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/ir/workload_parser.h"
 #include "worker/runner/check.h"
 #include "worker/runner/kernel.h"

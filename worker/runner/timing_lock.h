@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/base/file_lock.h"
 #include "common/base/host_lock.h"
 
 namespace hone::runner {

@@ -22,7 +22,6 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 
 namespace hone::cli {

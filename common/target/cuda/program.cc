@@ -2,8 +2,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/target/cuda/function.h"
 #include "common/target/gpu_launch.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "common/target/gpu_launch.h"
 
 namespace hone::opencl {

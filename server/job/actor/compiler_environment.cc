@@ -23,8 +23,7 @@
 #include "server/tuner/space/design_space.h"
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/maker.h"
-#include "server/tuner/space/trace_structure.h"
-#include "server/tuner/space/workload_distance.h"
+#include "server/tuner/space/transfer.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "common/record/disturbed.h"
 #include "common/record/processes.h"
 #include "server/confirm/stored_default.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/host_share.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/exceptions.h"
 #include "server/job/search/search_options.h"

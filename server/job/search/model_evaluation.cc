@@ -17,8 +17,7 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "server/job/search/task_rows.h"
-#include "server/tuner/cost_model/metric_error.h"
-#include "server/tuner/cost_model/metric_ranking.h"
+#include "server/tuner/cost_model/metric.h"
 
 namespace hone::job {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/base/host_share.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "server/job/actor/exceptions.h"

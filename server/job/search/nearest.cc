@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/tuner/space/workload_distance.h"
+#include "server/tuner/space/transfer.h"
 
 namespace hone::job {
 namespace {

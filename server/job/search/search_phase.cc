@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
 #include "common/base/digest.h"
-#include "common/base/host_share.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/job/actor/exceptions.h"

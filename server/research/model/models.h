@@ -14,7 +14,7 @@ namespace hone::cost_model {
 extern const ModelKind kFormulaModel;
 
 // TenSet's model (mlp_network.h): standardized rows, trained by Adam with the rank loss
-// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs. Deterministic: the
+// (rank_loss.h). Calibration (linear_fit.h) converts its scores to throughputs. Deterministic: the
 // seed determines the initial weights and the order of the candidates.
 extern const ModelKind kMlpModel;
 
@@ -23,7 +23,7 @@ extern const ModelKind kMlpModel;
 // are embedded. A gated recurrent unit processes the loops from the innermost outwards; its state
 // is the sum of the states of the loops directly inside. A softmax distributes each loop's state
 // over slots, and a linear function of the slots is the score. Trained by Adam with the rank loss
-// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs.
+// (rank_loss.h). Calibration (linear_fit.h) converts its scores to throughputs.
 #ifdef HONE_WITH_TORCH
 extern const ModelKind kTreeGruModel;
 #else

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "server/research/template/templates.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
-#include "server/tuner/space/gpu/shared_stage.h"
+#include "server/tuner/space/gpu/tile_sampler.h"
 #include "server/tuner/space/gpu/tile_size.h"
 
 namespace hone::space {

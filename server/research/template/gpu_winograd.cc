@@ -8,7 +8,6 @@
 #include "server/research/template/gpu_contraction.h"
 #include "server/research/template/templates.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
-#include "server/tuner/space/gpu/gpu_nest.h"
 #include "server/tuner/space/transform.h"
 
 namespace hone::space {

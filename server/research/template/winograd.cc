@@ -8,7 +8,7 @@
 #include "common/ir/index.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "server/research/template/templates.h"
-#include "server/tuner/space/algorithm.h"
+#include "server/tuner/space/generate.h"
 #include "server/tuner/space/transform.h"
 
 namespace hone::space {

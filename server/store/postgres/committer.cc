@@ -4,8 +4,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/base/steady_clock.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {

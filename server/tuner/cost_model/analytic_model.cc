@@ -3,8 +3,8 @@
 
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/column_scaler.h"
+#include "server/tuner/cost_model/linear_fit.h"
 #include "server/tuner/cost_model/models.h"
-#include "server/tuner/cost_model/robust_line.h"
 
 namespace hone::cost_model {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/ir/index.h"
 #include "common/ir/intrinsic.h"
 #include "common/ir/program.h"
-#include "server/tuner/feature/analytic_machine.h"
+#include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
 
 namespace hone::feature {

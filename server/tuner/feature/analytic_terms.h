@@ -2,7 +2,7 @@
 #define HONE_SERVER_TUNER_FEATURE_ANALYTIC_TERMS_H_
 
 #include "absl/container/inlined_vector.h"
-#include "server/tuner/feature/analytic_machine.h"
+#include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
 
 namespace hone::feature {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/tuner/feature/gpu_machine.h"
+#include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
 
 namespace hone::feature {

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
-#include "common/base/host_share.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/gaussian_process.h"
 #include "server/tuner/cost_model/models.h"

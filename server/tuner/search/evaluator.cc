@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/host_share.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/search/run_in_threads.h"
 

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_TUNER_SEARCH_EVALUATOR_H_
 #define HONE_SERVER_TUNER_SEARCH_EVALUATOR_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,10 +13,29 @@
 #include "common/base/digest.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/feature/feature_set.h"
-#include "server/tuner/search/point.h"
+#include "server/tuner/search/search_strategy.h"
 #include "server/tuner/space/design_space.h"
 
 namespace hone::search {
+
+// A candidate inside one search.
+struct Point {
+  int space = 0;  // index in SearchContext::spaces
+  std::vector<int64_t> decisions;
+  friend bool operator==(const Point&, const Point&) = default;
+};
+
+// The digest of a candidate. It is the same on every machine and for every order of the spaces.
+inline Digest KeyOf(const SearchContext& context, const Point& point) {
+  DigestBuilder builder;
+  builder.Add(absl::string_view(context.spaces[point.space]->digest()));
+  for (int64_t decision : point.decisions) builder.Add(decision);
+  return builder.Finish();
+}
+
+inline record::Candidate CandidateOf(const SearchContext& context, const Point& point) {
+  return {context.spaces[point.space]->digest(), point.decisions};
+}
 
 // Returns the draft's score of a program, in 1 / cycles; higher is faster. It is tiny if the
 // features cannot be extracted. `draft`: the cost model "analytic" before it has seen results.

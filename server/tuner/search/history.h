@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/tuner/search/evaluator.h"
-#include "server/tuner/search/point.h"
 
 namespace hone::search {
 

@@ -1,9 +1,31 @@
+// How a group is found, in an example of four stages:
+//
+//   K[d: 12, j: 40] = sum(c: 30) X[d, c] * W[c, j]
+//   S[i: 20, j: 40] = sum(d: 12) Q[i, d] * K[d, j]
+//   E[i: 20, j: 40] = max(S[i, j], 0.0)
+//   output Y[i: 20, e: 16] = sum(j: 40) E[i, j] * V[j, e]
+//
+// FindChainGroup(Y) prefers many row axes, so it begins with both axes of Y.
+// 1. Rows (i, e): Y would reduce whole rows to single elements. A chain cannot end like that.
+// 2. Rows (i): RowMembers() goes from Y to what it reads. Only Y reads E, at its own row i, so E is
+//    a member; only E reads S, at its own row, so S is one, too. S reads K at K[d, j]: d is not the
+//    row of S, so each row of S needs all of K, which stays outside. This leaves S, E and Y.
+// 3. MemberOf() accepts all three: S is a contraction with rows along i and vectors along j, along
+//    which K is contiguous; E is element-wise; Y is a contraction with vectors along e.
+// 4. HasChain(): E depends on the contraction S, and the contraction Y depends on E. The group is
+//    found: 1 row axis, a batch of 1 (there is no other row axis), and a height of 20. One row of S
+//    and E has (40 + 40) * 4 = 320 bytes (row_bytes). The vector operands, K and V, have
+//    (12 * 40 + 40 * 16) * 4 = 4480 bytes (vector_bytes).
+//
+// No other stage ends a group: what E needs at its rows is S and E, with a single contraction, and
+// S and K stand alone. The rule row_chain therefore computes S, E and Y for a block of rows at a
+// time, and K before them as a whole.
 #include "server/tuner/space/chain_group.h"
 
 #include <algorithm>
 #include <set>
 
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
 
 namespace hone::space {

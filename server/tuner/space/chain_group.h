@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "common/ir/program.h"
-#include "server/tuner/space/contraction.h"
+#include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
 

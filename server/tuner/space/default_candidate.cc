@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/generate.h"
-#include "server/tuner/space/gpu/gpu_nest.h"
+#include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/plain_nest.h"
 #include "server/tuner/space/rule.h"
 

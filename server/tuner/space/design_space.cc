@@ -6,7 +6,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/space/chooser.h"
-#include "server/tuner/space/nearest_chooser.h"
+#include "server/tuner/space/transfer.h"
 
 namespace hone::space {
 namespace {

@@ -115,7 +115,7 @@ class DesignSpace {
                                                  absl::Span<const int64_t> b, Rng& rng) const;
 
   // Returns the legal vector nearest to decisions of another space with the same structure
-  // (trace_structure.h), e.g. of the same operator with other shapes. Tiles are factorized again to
+  // (transfer.h), e.g. of the same operator with other shapes. Tiles are factorized again to
   // minimize the distance between the logarithms of their parts, and the constraints hold.
   // Deterministic. ResourceExhausted: no near vector meets the constraints. InvalidArgument: wrong
   // vector length.

@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/schedule/trace.h"
 #include "common/target/f64.h"
-#include "server/tuner/space/given_trace.h"
 
 namespace hone::space {
 namespace {
+
+constexpr char kName[] = "given";
 
 constexpr size_t kShownName = 64;  // characters of an unknown name shown in an error
 
@@ -51,6 +53,20 @@ bool UsesF64(const ir::Workload& workload) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<DesignSpace>> GivenTraceSpace(const ir::Workload& workload,
+                                                             absl::string_view text) {
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(text));
+  if (file.workload.StructuralDigest() != workload.StructuralDigest()) {
+    return absl::InvalidArgumentError(absl::StrCat("the trace schedules ", file.workload.name,
+                                                   ", another computation than ", workload.name,
+                                                   ":\n", file.workload.ToText()));
+  }
+  if (file.parsed.decisions.empty()) return DesignSpace::FromText(text, kName);
+  return DesignSpace::OfOneCandidate(
+      kName, std::make_shared<const ir::Workload>(std::move(file.workload)),
+      std::move(file.parsed.trace), std::move(file.parsed.decisions));
+}
 
 absl::Span<const SpaceMaker> SpaceMakers() { return Makers(); }
 

@@ -15,6 +15,14 @@
 
 namespace hone::space {
 
+// Makes a design space from a handwritten trace file. Open samplings are searched; if all of them
+// are decided, the space has only that candidate (DesignSpace::only). The file's workload must be
+// the tuned workload, apart from names. InvalidArgument: errors of ParseTraceFile ("line:column:
+// …"), another workload, or a trace that does not replay; the message prints the program with the
+// loop marked.
+absl::StatusOr<std::unique_ptr<DesignSpace>> GivenTraceSpace(const ir::Workload& workload,
+                                                             absl::string_view text);
+
 // The inputs for making design spaces.
 struct SpaceRequest {
   std::shared_ptr<const ir::Workload> workload;
@@ -44,7 +52,7 @@ void RegisterSpaceMaker(const SpaceMaker& maker);
 
 // Whether a job's `space` is the text of a trace file: it has several lines.
 bool IsTraceText(absl::string_view space);
-// Checks a job's `space`: "" for the default, the name of a maker, or a trace file (given_trace.h)
+// Checks a job's `space`: "" for the default, the name of a maker, or a trace file
 // if it has several lines. InvalidArgument: unknown maker (the message lists the names), the maker
 // has no space for the workload, or an error of GivenTraceSpace.
 absl::Status CheckSpaceArgument(const ir::Workload& workload, absl::string_view space);

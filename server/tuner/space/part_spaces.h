@@ -12,6 +12,11 @@
 
 namespace hone::space {
 
+// Returns the component number of each stage of a workload: 0, 1, … in stage order. Two stages are
+// in one component if one of them reads the other's result, directly or through others. Stages that
+// only share inputs are in different components, because their schedules do not affect each other.
+std::vector<int> StageComponents(const ir::Workload& workload);
+
 // Consecutive stages of a workload, [begin, end).
 struct StageRange {
   int begin = 0, end = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/functional/function_ref.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
 namespace {

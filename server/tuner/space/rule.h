@@ -15,7 +15,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "server/tuner/space/contraction.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/design_space.h"
 #include "server/tuner/space/tile_limits.h"
 

@@ -1,10 +1,17 @@
 #include "server/tuner/space/sketch_editor.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "server/tuner/space/elementwise.h"
+#include "absl/strings/str_cat.h"
+#include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
+namespace {
+
+using schedule::Operand;
+
+}  // namespace
 
 std::optional<NestBlock> FindNestBlock(const RuleContext& context, const Sketch& sketch, int nest,
                                        Nest::State state) {
@@ -91,6 +98,70 @@ SketchEditor::Tiles SketchEditor::SplitInTwo(absl::string_view sampling, const O
 
 schedule::Operand SketchEditor::Fuse(const Operands& loops) {
   return loops.size() > 1 ? Add("fuse", loops)[0] : loops[0];
+}
+
+void RowVectors::Columns(const Operand& columns, int64_t extent) {
+  if (extent <= limits_.lanes) {
+    edit_.Add("vectorize", {columns});
+    return;
+  }
+  const std::vector<Operand> parts = edit_.Split(columns, {Width(extent, columns_)});
+  edit_.Add("vectorize", {parts[1]});
+}
+
+void RowVectors::Lanes(const Operand& block, const Operand& reduction, int64_t extent, int lane) {
+  const std::vector<Operand> parts = edit_.Split(reduction, {LanesOf(extent)});
+  edit_.Add("rfactor", {block, parts[1]});
+  edit_.Add("vectorize", {parts[1]});
+  const std::vector<Operand> combining = edit_.Loops(block, lane + 1);
+  edit_.Add("vectorize", {combining.back()});
+}
+
+Operand RowVectors::Width(int64_t extent, Widths& widths) {
+  for (const auto& [of, width] : widths) {
+    if (of == extent) return width;
+  }
+  const Operand width = edit_.Sample(RowWidths(limits_, extent));
+  widths.emplace_back(extent, width);
+  return width;
+}
+
+std::vector<int64_t> PartSizes(int64_t extent, int64_t least, int64_t most, int64_t least_terms) {
+  std::vector<int64_t> sizes;
+  for (int64_t parts = least; parts <= most && parts * least_terms <= extent; ++parts) {
+    if (extent % parts == 0) sizes.push_back(extent / parts);
+  }
+  return sizes;
+}
+
+SplitSum SplitReduction(const Sketch& sketch, int nest, const ir::Block& block, int axis,
+                        std::vector<int64_t> sizes, int dimension) {
+  SplitSum split{.sketch = sketch, .combining = sketch.nests[nest].block};
+  SketchEditor edit(split.sketch);
+  const std::vector<Operand> loops = edit.Loops(split.combining, block.iters.size());
+  const std::vector<Operand> cut = edit.Split(loops[axis], {edit.Sample(std::move(sizes))});
+  std::vector<Operand> spatial, reductions;
+  for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
+    (block.iters[i].reduce ? reductions : spatial).push_back(i == axis ? cut[1] : loops[i]);
+    if (!block.iters[i].reduce) split.combining_block.iters.push_back(block.iters[i]);
+  }
+  split.combining_block.iters.push_back(block.iters[axis]);
+  // Parts that run outermost get their own nest, whose loop order equals its variable order.
+  std::vector<Operand> order = {cut[0]};
+  Append(order, spatial);
+  Append(order, reductions);
+  edit.Add("reorder", order);
+  const Operand partial = edit.Add("rfactor", {split.combining, cut[0], Literal(dimension)})[0];
+  std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + spatial.size());
+  edit.Add("reorder", order);
+
+  const std::string& name = sketch.nests[nest].name;
+  split.sketch.nests.push_back(
+      {.name = name, .block = split.combining, .state = Nest::State::kDone});
+  split.sketch.nests[nest].name = absl::StrCat(name, "_rf");
+  split.sketch.nests[nest].block = partial;
+  split.sketch.name.push_back("parts");
+  return split;
 }
 
 }  // namespace hone::space

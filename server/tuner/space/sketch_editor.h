@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "common/ir/program.h"
 #include "server/tuner/space/rule.h"
+#include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 
@@ -75,6 +78,52 @@ class SketchEditor {
 inline void Append(std::vector<schedule::Operand>& to, const std::vector<schedule::Operand>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
+
+// Vectorizes a sketch's stages along their rows, with one sampled width per row length.
+// Element-wise stages and reductions have separate widths.
+class RowVectors {
+ public:
+  // Keeps references to both.
+  RowVectors(SketchEditor& edit, const TileLimits& limits) : edit_(edit), limits_(limits) {}
+
+  // Splits the columns of a stage without a reduction into vectors.
+  void Columns(const schedule::Operand& columns, int64_t extent);
+  // Vectorizes the innermost loop of a reduction into partial results, which are combined in
+  // halves; `lane` is the position of the combining block's innermost loop.
+  void Lanes(const schedule::Operand& block, const schedule::Operand& reduction, int64_t extent,
+             int lane);
+  // The sampled width of a reduction's lanes.
+  schedule::Operand LanesOf(int64_t extent) { return Width(extent, reductions_); }
+
+ private:
+  using Widths = std::vector<std::pair<int64_t, schedule::Operand>>;  // by row length
+  schedule::Operand Width(int64_t extent, Widths& widths);
+
+  SketchEditor& edit_;
+  const TileLimits& limits_;
+  Widths columns_, reductions_;
+};
+
+// A sketch in which a reduction is computed in parts, which a second nest combines:
+//   for i, j, k: C[i, j] += …  →  for i, j, part, k_1: C_rf[part, i, j] += …;
+//                                 for i, j, part: C[i, j] += C_rf[part, i, j]
+struct SplitSum {
+  Sketch sketch;  // other rules schedule the nest of the parts
+  schedule::Operand combining;
+  // Only `iters` is set. The extent of the reduction axis is that of the unsplit axis, because the
+  // number of parts is a decision.
+  ir::Block combining_block;
+};
+
+// Returns the part sizes that divide `extent` evenly into `least` to `most` parts of at least
+// `least_terms` terms each.
+std::vector<int64_t> PartSizes(int64_t extent, int64_t least, int64_t most, int64_t least_terms);
+
+// Splits the reduction `axis` of a nest's block; the size of a part is a decision among `sizes`.
+// `dimension` is the position of the parts' dimension in the buffer of partial results, 0 in the
+// example above; -1: the last one.
+SplitSum SplitReduction(const Sketch& sketch, int nest, const ir::Block& block, int axis,
+                        std::vector<int64_t> sizes, int dimension);
 
 }  // namespace hone::space
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/tuner/space/elementwise.h"
+#include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "common/base/rng.h"
 #include "common/operator/operator.h"
-#include "server/tuner/feature/analytic_machine.h"
 #include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
 #include "server/tuner/space/generate.h"
 

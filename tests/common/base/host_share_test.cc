@@ -1,5 +1,3 @@
-#include "common/base/host_share.h"
-
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -9,6 +7,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "common/base/host_lock.h"
 
 namespace hone {
 namespace {

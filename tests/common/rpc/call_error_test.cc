@@ -1,8 +1,6 @@
-#include "common/rpc/call_error.h"
-
 #include <string>
 
-#include "common/rpc/error_details.h"
+#include "common/rpc/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

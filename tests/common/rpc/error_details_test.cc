@@ -1,5 +1,3 @@
-#include "common/rpc/error_details.h"
-
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/authenticator.h"
-#include "common/rpc/call_error.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_log.h"

@@ -1,4 +1,4 @@
-#include "common/record/disturbed.h"
+#include "common/record/processes.h"
 #include "gtest/gtest.h"
 #include "server/service/job_convert.h"
 #include "server/service/worker_convert.h"

@@ -15,7 +15,6 @@
 #include "common/base/config_file.h"
 #include "common/base/file.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/error_details.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/status.h"
 #include "gmock/gmock.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/host_lock.h"
-#include "common/base/steady_clock.h"
 #include "tests/worker/builder/measured_trace.h"
 
 namespace hone {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/steady_clock.h"
+#include "common/base/clock.h"
 
 namespace hone::runner {
 namespace {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/ir/program.h"
+#include "common/schedule/trace.h"
 #include "server/tuner/space/gpu/gpu_limits.h"
 #include "server/tuner/space/sketch_editor.h"
 
@@ -33,6 +35,20 @@ class GpuEditor : public SketchEditor {
   void Cooperate(const Operand& block, size_t loops, size_t rank, const Operands& threads,
                  const Operand& vector, size_t inside = 0);
 };
+
+// Schedules a nest for a GPU without tiling: all results are divided among blocks and threads, and
+// each thread computes a vector of them.
+//   blockIdx.x | threadIdx.x | reductions | vector
+// If `sampled`, the number of threads and the width are decisions; otherwise each block has 64
+// threads, and each thread computes one result.
+void ScheduleGpuNest(schedule::TraceBuilder& trace, const schedule::Operand& block_register,
+                     const ir::Block& block, const GpuTileLimits& limits,
+                     const std::vector<int64_t>& widths, bool sampled);
+
+// Returns the vector widths that a nest may have: 1, and more if the block is contiguous along its
+// last spatial axis and no condition depends on that axis.
+std::vector<int64_t> NestWidths(const ir::Program& program, const ir::Block& block,
+                                const GpuTileLimits& limits);
 
 }  // namespace hone::space
 

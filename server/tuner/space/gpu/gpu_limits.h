@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "common/ir/dtype.h"
+#include "common/ir/intrinsic.h"
+#include "common/ir/program.h"
 #include "common/target/target.h"
+#include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
 
@@ -46,6 +49,15 @@ std::vector<int64_t> RegisterSizes(int64_t extent, int64_t most);
 // Returns vector widths for a contiguous axis of `extent` elements: 1, and powers of two that
 // divide the extent and fit into an access.
 std::vector<int64_t> VectorWidths(const GpuTileLimits& limits, int64_t extent, ir::DType dtype);
+
+// Returns the instruction of the target that adds several products of a contraction to one sum, as
+// dp4a does. Returns nullptr if none computes with its types, if the innermost reduction is not a
+// multiple of the instruction's terms, or if it is not a dimension of both operands.
+const ir::Intrinsic* DotInstructionFor(const ir::Program& program, const ir::Block& block,
+                                       const Contraction& contraction,
+                                       const target::Target& target);
+// The number of products that the instruction adds.
+int64_t TermsOf(const ir::Intrinsic& dot);
 
 }  // namespace hone::space
 

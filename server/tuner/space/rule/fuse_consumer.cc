@@ -1,4 +1,4 @@
-#include "server/tuner/space/elementwise.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
 

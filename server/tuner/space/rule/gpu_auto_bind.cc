@@ -1,4 +1,4 @@
-#include "server/tuner/space/gpu/gpu_nest.h"
+#include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
 

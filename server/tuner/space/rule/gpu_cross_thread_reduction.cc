@@ -1,7 +1,6 @@
 #include <utility>
 
-#include "server/tuner/space/block_axes.h"
-#include "server/tuner/space/contraction.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/rule/rules.h"
 

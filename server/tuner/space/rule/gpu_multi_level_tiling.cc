@@ -2,11 +2,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/tuner/space/block_axes.h"
-#include "server/tuner/space/gpu/dot_instruction.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
-#include "server/tuner/space/gpu/shared_stage.h"
+#include "server/tuner/space/gpu/gpu_limits.h"
 #include "server/tuner/space/gpu/tile_sampler.h"
+#include "server/tuner/space/gpu/tile_size.h"
 #include "server/tuner/space/row_group.h"
 #include "server/tuner/space/rule/rules.h"
 
@@ -331,7 +331,7 @@ std::vector<Sketch> ApplyGpuMultiLevelTiling(const RuleContext& context, const S
     return GpuTiler(sketch, nest, *found, *contraction, limits, dot, consumer);
   };
   std::vector<Sketch> sketches;
-  // The sketches of im2col read padded windows from shared memory (algorithm.h).
+  // The sketches of im2col read padded windows from shared memory (generate.h).
   if (limits.shared_memory && !HasPaddedWindow(program, found->id, *contraction)) {
     for (const bool wide : {false, true}) {
       std::optional<Sketch> shared = tiler().Shared(wide);

@@ -4,7 +4,7 @@
 
 #include "common/ir/cases.h"
 #include "common/schedule/primitive/placement.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/row_group.h"
 #include "server/tuner/space/rule/rules.h"

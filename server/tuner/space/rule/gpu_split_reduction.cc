@@ -1,11 +1,9 @@
 #include <utility>
 
-#include "server/tuner/space/block_axes.h"
-#include "server/tuner/space/contraction.h"
-#include "server/tuner/space/gpu/gpu_nest.h"
+#include "server/tuner/space/block_kind.h"
+#include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/split_sum.h"
 
 namespace hone::space {
 namespace {
@@ -17,7 +15,7 @@ constexpr int64_t kFewResults = 1024;  // maximum results of a contraction, per 
 
 }  // namespace
 
-// Split-K for GPUs: long sums with few results are computed in parts (split_sum.h), which a second
+// Split-K for GPUs: long sums with few results are computed in parts (SplitSum), which a second
 // kernel adds.
 // Other rules schedule the first nest, as a contraction with a batch or as rows.
 std::vector<Sketch> ApplyGpuSplitReduction(const RuleContext& context, const Sketch& sketch,

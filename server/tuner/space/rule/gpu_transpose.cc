@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "common/ir/cases.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/rule/rules.h"
 

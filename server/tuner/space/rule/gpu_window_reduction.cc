@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/tuner/space/elementwise.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
 #include "server/tuner/space/gpu/tile_size.h"
 #include "server/tuner/space/rule/rules.h"
-#include "server/tuner/space/window.h"
 
 namespace hone::space {
 namespace {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/tuner/space/elementwise.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/tile_constraints.h"
+#include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/panel_copy.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"

@@ -2,14 +2,13 @@
 #include <optional>
 #include <utility>
 
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/chain_group.h"
 #include "server/tuner/space/panel_copy.h"
 #include "server/tuner/space/row_group.h"
-#include "server/tuner/space/row_vectors.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/tile_constraints.h"
+#include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
-#include "server/tuner/space/row_vectors.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
 

@@ -1,10 +1,9 @@
 #include <utility>
 
-#include "server/tuner/space/block_axes.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/plain_nest.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/split_sum.h"
 
 namespace hone::space {
 namespace {
@@ -19,7 +18,7 @@ constexpr int64_t kLeastSteps = 16;
 }  // namespace
 
 // Split-K: if a contraction has few results for the cores and long sums, computes each sum in
-// parts (split_sum.h). The first nest is a contraction with a batch of parts, tiled like any other;
+// parts (SplitSum). The first nest is a contraction with a batch of parts, tiled like any other;
 // the second is a plain nest. Only the order of summation changes, so strict jobs may use it too.
 std::vector<Sketch> ApplySplitReduction(const RuleContext& context, const Sketch& sketch,
                                         int nest) {

@@ -5,7 +5,7 @@
 
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/tile_constraints.h"
+#include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {

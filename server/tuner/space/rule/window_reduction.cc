@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
-#include "server/tuner/space/window.h"
 
 namespace hone::space {
 namespace {

@@ -1,12 +1,11 @@
 // The metrics on examples small enough to compute by hand.
 
+#include "server/tuner/cost_model/metric.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "server/tuner/cost_model/metric_error.h"
-#include "server/tuner/cost_model/metric_ranking.h"
 
 namespace hone::cost_model {
 namespace {

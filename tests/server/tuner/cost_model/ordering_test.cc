@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "server/tuner/cost_model/metric_ranking.h"
+#include "server/tuner/cost_model/metric.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/feature/feature_set.h"
 #include "tests/server/research/lab/measured_set.h"

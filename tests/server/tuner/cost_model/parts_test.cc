@@ -8,12 +8,11 @@
 
 #include "common/base/rng.h"
 #include "server/research/model/mlp_network.h"
-#include "server/tuner/cost_model/calibration.h"
 #include "server/tuner/cost_model/column_scaler.h"
 #include "server/tuner/cost_model/dense.h"
+#include "server/tuner/cost_model/linear_fit.h"
 #include "server/tuner/cost_model/pack_objective.h"
 #include "server/tuner/cost_model/rank_loss.h"
-#include "server/tuner/cost_model/robust_line.h"
 
 namespace hone::cost_model {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/base/rng.h"
 #include "server/tuner/cost_model/cost_model.h"
-#include "server/tuner/cost_model/metric_error.h"
+#include "server/tuner/cost_model/metric.h"
 
 namespace hone::cost_model {
 namespace {

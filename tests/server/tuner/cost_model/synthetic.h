@@ -20,7 +20,7 @@ struct SyntheticTask {
 SyntheticTask MakeSyntheticTask(uint64_t seed, int candidates, int columns = 164);
 
 // Throughputs that differ by less than this are within timing noise, and such pairs are not counted
-// (metric_ranking.h).
+// (metric.h).
 inline constexpr double kTimingNoise = 0.03;
 
 }  // namespace hone::cost_model

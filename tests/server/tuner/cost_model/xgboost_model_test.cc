@@ -5,7 +5,7 @@
 
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/flat_forest.h"
-#include "server/tuner/cost_model/metric_ranking.h"
+#include "server/tuner/cost_model/metric.h"
 #include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/models.h"
 #include "tests/server/tuner/cost_model/synthetic.h"

@@ -68,8 +68,9 @@ TEST_F(ChainGroupTest, NeedsAContractionAfterAnother) {
                    .has_value());
 }
 
+// The example in chain_group.cc.
 TEST_F(ChainGroupTest, OperandsThatAreNotReadAtTheirOwnRowsStayOutside) {
-  const auto group = Find(
+  constexpr char kText[] =
       "workload projected\n"
       "input Q: f32[20, 12]\n"
       "input X: f32[12, 30]\n"
@@ -77,10 +78,17 @@ TEST_F(ChainGroupTest, OperandsThatAreNotReadAtTheirOwnRowsStayOutside) {
       "input V: f32[40, 16]\n"
       "K[d: 12, j: 40] = sum(c: 30) X[d, c] * W[c, j]\n"
       "S[i: 20, j: 40] = sum(d: 12) Q[i, d] * K[d, j]\n"
-      "output Y[i: 20, d: 16] = sum(j: 40) S[i, j] * V[j, d]\n",
-      "Y");
+      "E[i: 20, j: 40] = max(S[i, j], 0.0)\n"
+      "output Y[i: 20, e: 16] = sum(j: 40) E[i, j] * V[j, e]\n";
+  const auto group = Find(kText, "Y");
   ASSERT_TRUE(group.has_value());
-  EXPECT_EQ(Names(*group), "[S] [Y]");
+  EXPECT_EQ(Names(*group), "[S] E [Y]");
+  EXPECT_EQ(group->rows, 1);
+  EXPECT_EQ(group->batch, 1);
+  EXPECT_EQ(group->height, 20);
+  EXPECT_EQ(group->row_bytes, 320);
+  EXPECT_EQ(group->vector_bytes, 4480);
+  for (const char* last : {"K", "S", "E"}) EXPECT_FALSE(Find(kText, last).has_value()) << last;
 }
 
 TEST_F(ChainGroupTest, AResultThatOthersReadIsNotAMember) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "server/tuner/space/generate.h"
-#include "server/tuner/space/tile_constraints.h"
+#include "server/tuner/space/tile_limits.h"
 #include "tests/server/tuner/space/workloads.h"
 
 namespace hone::space {

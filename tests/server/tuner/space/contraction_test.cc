@@ -1,7 +1,6 @@
-#include "server/tuner/space/contraction.h"
-
 #include <gtest/gtest.h>
 
+#include "server/tuner/space/block_kind.h"
 #include "tests/server/tuner/space/workloads.h"
 
 namespace hone::space {

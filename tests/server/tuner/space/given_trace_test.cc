@@ -1,5 +1,3 @@
-#include "server/tuner/space/given_trace.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/ir/workload_parser.h"
 #include "server/tuner/search/search_strategy.h"
+#include "server/tuner/space/maker.h"
 
 namespace hone::space {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/tuner/space/generate.h"
-#include "server/tuner/space/stage_components.h"
+#include "server/tuner/space/part_spaces.h"
 #include "tests/server/tuner/space/workloads.h"
 
 namespace hone::space {

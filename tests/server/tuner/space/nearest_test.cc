@@ -5,9 +5,7 @@
 
 #include "server/tuner/space/design_space.h"
 #include "server/tuner/space/generate.h"
-#include "server/tuner/space/nearest_chooser.h"
-#include "server/tuner/space/trace_structure.h"
-#include "server/tuner/space/workload_distance.h"
+#include "server/tuner/space/transfer.h"
 #include "tests/server/tuner/space/workloads.h"
 
 namespace hone::space {

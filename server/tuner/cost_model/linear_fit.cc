@@ -1,9 +1,11 @@
-#include "server/tuner/cost_model/robust_line.h"
+#include "server/tuner/cost_model/linear_fit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
+#include "absl/status/status.h"
+#include "common/base/status_macros.h"
 #include "server/tuner/cost_model/dense.h"
 
 namespace hone::cost_model {
@@ -51,6 +53,8 @@ LinearFit Solve(absl::Span<const float> rows, absl::Span<const double> labels,
   return fit;
 }
 
+constexpr double kFlat = 1e-3;  // the slope of the nearly flat line; > 0 to keep the order
+
 }  // namespace
 
 LinearFit FitRobustly(absl::Span<const float> rows, absl::Span<const double> labels,
@@ -69,6 +73,34 @@ LinearFit FitRobustly(absl::Span<const float> rows, absl::Span<const double> lab
       importance[i] = residuals[i] <= bend ? 1.0 : bend / residuals[i];
   }
   return fit;
+}
+
+Calibration Calibration::Fit(absl::Span<const double> scores, absl::Span<const double> throughput) {
+  const auto count = static_cast<double>(scores.size());
+  double score_mean = 0, label_mean = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    score_mean += scores[i] / count;
+    label_mean += throughput[i] / count;
+  }
+  double covariance = 0, variance = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    covariance += (scores[i] - score_mean) * (throughput[i] - label_mean);
+    variance += (scores[i] - score_mean) * (scores[i] - score_mean);
+  }
+  Calibration line;
+  line.slope = variance > 1e-12 ? std::max(covariance / variance, kFlat) : kFlat;
+  line.offset = label_mean - line.slope * score_mean;
+  return line;
+}
+
+void Calibration::Serialize(ByteWriter& writer) const { writer.Add(offset, slope); }
+
+absl::StatusOr<Calibration> Calibration::Parse(ByteReader& reader) {
+  Calibration line;
+  HONE_RETURN_IF_ERROR(reader.Read(line.offset, line.slope));
+  if (!std::isfinite(line.offset) || !std::isfinite(line.slope) || line.slope <= 0)
+    return absl::InvalidArgumentError("the calibration is not an increasing line");
+  return line;
 }
 
 }  // namespace hone::cost_model

@@ -1,12 +1,41 @@
-#ifndef HONE_SERVER_TUNER_SPACE_CONTRACTION_H_
-#define HONE_SERVER_TUNER_SPACE_CONTRACTION_H_
+#ifndef HONE_SERVER_TUNER_SPACE_BLOCK_KIND_H_
+#define HONE_SERVER_TUNER_SPACE_BLOCK_KIND_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/ir/program.h"
 
 namespace hone::space {
+
+// The spatial and the reduction axes of a block, as positions in its iters.
+struct BlockAxes {
+  std::vector<int> spatial, reduce;
+};
+BlockAxes AxesOf(const ir::Block& block);
+
+// Returns the number of iterations of these axes together.
+int64_t PointsOf(const ir::Block& block, absl::Span<const int> axes);
+
+// Returns the axis that an index equals; -1 if it is another expression.
+int AxisOf(const ir::Block& block, const ir::Index& index);
+
+// Whether an index varies with a reduction of the block.
+bool VariesWithReduction(const ir::Program& program, const ir::Block& block,
+                         const ir::Index& index);
+
+// Returns the block whose result this block consumes element by element: this block reads only one
+// computed tensor, indexed by all of its own iteration variables. kNoNode if there is none, if
+// another block also reads that tensor, or if this block computes guarded values, which are not
+// moved to a producer. `transposes`: the variables may index the tensor in any order.
+ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId block,
+                               bool transposes = false);
+
+// Whether a block copies single elements. It may reduce over one point, because a guard needs a
+// reduction. (A product of one channel also reduces over one point, but reads two elements.)
+bool CopiesElements(const ir::Program& program, const ir::Block& block);
 
 // Returns the dimension whose index is the variable. Returns -1 if no index is, or if another index
 // depends on the variable.
@@ -51,6 +80,18 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
 // accumulator.
 bool HasPaddedWindow(const ir::Program& program, ir::NodeId block, const Contraction& contraction);
 
+// A reduction whose operands are all contiguous along the result's last axis: unlike in a
+// contraction, no operand is broadcast. Axes are positions in the block's iters.
+struct Window {
+  int vector = -1;
+  std::vector<int> outer;       // spatial axes that are not tiled
+  int height = -1, width = -1;  // tiled axes; -1: none
+  std::vector<int> taps;
+};
+
+// Returns nullopt if the block is not such a reduction.
+std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block& block);
+
 }  // namespace hone::space
 
-#endif  // HONE_SERVER_TUNER_SPACE_CONTRACTION_H_
+#endif  // HONE_SERVER_TUNER_SPACE_BLOCK_KIND_H_

@@ -1,8 +1,8 @@
-#include "server/tuner/space/contraction.h"
+#include "server/tuner/space/block_kind.h"
 
 #include <algorithm>
 
-#include "server/tuner/space/block_axes.h"
+#include "common/ir/cases.h"
 
 namespace hone::space {
 namespace {
@@ -39,6 +39,66 @@ ContractionOperand OperandOf(const ir::Program& program, const ir::Block& block,
 }
 
 }  // namespace
+
+BlockAxes AxesOf(const ir::Block& block) {
+  BlockAxes axes;
+  for (size_t i = 0; i < block.iters.size(); ++i) {
+    (block.iters[i].reduce ? axes.reduce : axes.spatial).push_back(static_cast<int>(i));
+  }
+  return axes;
+}
+
+int64_t PointsOf(const ir::Block& block, absl::Span<const int> axes) {
+  int64_t points = 1;
+  for (const int axis : axes) points *= block.iters[axis].extent;
+  return points;
+}
+
+int AxisOf(const ir::Block& block, const ir::Index& index) {
+  for (int i = 0; i < static_cast<int>(block.iters.size()); ++i) {
+    if (index.SingleAtom() == block.iters[i].var) return i;
+  }
+  return -1;
+}
+
+bool VariesWithReduction(const ir::Program& program, const ir::Block& block,
+                         const ir::Index& index) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+    return iter.reduce && program.atoms.DependsOn(index, iter.var);
+  });
+}
+
+ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id, bool transposes) {
+  const ir::Block& block = program.BlockOf(id);
+  if (block.reducer != ir::Reducer::kNone || block.values.size() != 1) return ir::kNoNode;
+  if (ir::HasGuardedValue(program.pool, block.values)) return ir::kNoNode;
+  ir::NodeId producer = ir::kNoNode;
+  bool elementwise = true;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    const std::vector<ir::NodeId> writers = program.WritersOf(load.buffer);
+    if (writers.empty()) return;
+    elementwise &= writers.size() == 1 && (producer == ir::kNoNode || producer == writers[0]);
+    producer = writers[0];
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    elementwise &= indices.size() == block.iters.size();
+    for (size_t d = 0; d < indices.size() && elementwise; ++d) {
+      const ir::AtomId var = block.iters[d].var;
+      elementwise &= transposes ? DimensionOf(program.atoms, indices, var) >= 0
+                                : indices[d].SingleAtom() == var;
+    }
+  });
+  if (producer == ir::kNoNode || !elementwise) return ir::kNoNode;
+  const ir::BufferId result = program.BlockOf(producer).outputs[0];
+  return program.ReadersOf(result).size() == 1 ? producer : ir::kNoNode;
+}
+
+bool CopiesElements(const ir::Program& program, const ir::Block& block) {
+  int loads = 0;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
+  return loads == 1 &&
+         std::all_of(block.iters.begin(), block.iters.end(),
+                     [](const ir::BlockIter& iter) { return !iter.reduce || iter.extent == 1; });
+}
 
 int DimensionOf(const ir::AtomTable& atoms, const ir::IndexList& indices, AtomId var) {
   int dimension = -1;
@@ -141,6 +201,39 @@ bool HasPaddedWindow(const ir::Program& program, ir::NodeId id, const Contractio
     }
   });
   return padded;
+}
+
+std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block& block) {
+  if (block.reducer == ir::Reducer::kNone || block.outputs.size() != 1 || block.indices.empty())
+    return std::nullopt;
+  const BlockAxes axes = AxesOf(block);
+  Window window{.vector = AxisOf(block, block.indices.back()), .taps = axes.reduce};
+  if (window.vector < 0 || axes.spatial.size() != block.indices.size()) return std::nullopt;
+  const ir::AtomId vector = block.iters[window.vector].var;
+  bool contiguous = false, broadcast = false;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    const ir::IndexList& indices = program.pool.IndicesOf(load);
+    const bool reduces = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+      return VariesWithReduction(program, block, index);
+    });
+    if (!reduces) return;
+    const bool along = !indices.empty() && indices.back().SingleAtom() == vector;
+    contiguous |= along;
+    broadcast |= !along;
+  });
+  if (!contiguous || broadcast) return std::nullopt;
+  for (auto axis = axes.spatial.rbegin(); axis != axes.spatial.rend(); ++axis) {
+    if (*axis == window.vector) continue;
+    const bool tiled = block.iters[*axis].extent > 1;
+    if (tiled && window.width < 0) {
+      window.width = *axis;
+    } else if (tiled && window.height < 0) {
+      window.height = *axis;
+    } else {
+      window.outer.insert(window.outer.begin(), *axis);
+    }
+  }
+  return window;
 }
 
 }  // namespace hone::space
