@@ -525,14 +525,14 @@ std::string TypesOf(const Workload& workload, const std::vector<BufferId>& ids) 
   });
 }
 
-std::string SignatureOf(const Workload& workload) {
+std::string SignatureText(const Workload& workload) {
   return absl::StrCat(workload.name, "(", TypesOf(workload, workload.Inputs()), ") -> ",
                       TypesOf(workload, workload.Outputs()));
 }
 
 std::string SignatureOfText(const std::string& text) {
   const absl::StatusOr<Workload> workload = ParseWorkload(text);
-  return workload.ok() ? SignatureOf(*workload) : text.substr(0, text.find('\n'));
+  return workload.ok() ? SignatureText(*workload) : text.substr(0, text.find('\n'));
 }
 
 double GuardedPoints(const AtomTable& atoms, const Stage& stage) {

@@ -431,7 +431,7 @@ class ReferenceMaker {
 
 absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
                            const std::string& path, int64_t whole_bytes) {
-  const Signature signature = runner::SignatureOf(workload);
+  const Signature signature = SignatureOf(workload);
   const bool samples = ReferenceBytes(signature) > whole_bytes;
   double operations = 0;
   for (const TensorSpec& output : signature.outputs) {

@@ -222,7 +222,7 @@ class KernelExports {
                                {naming.files + ".trace", artifact.trace},
                                {naming.files + ".program", artifact.program}});
     const client::ExportFacts facts = {.name = naming.files,
-                                       .title = ir::SignatureOf(argument.workload),
+                                       .title = ir::SignatureText(argument.workload),
                                        .digest = argument.workload.StructuralDigest().ToHex(),
                                        .target = target.Key(),
                                        .tolerance = options_.words.tolerance};

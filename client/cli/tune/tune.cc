@@ -88,7 +88,7 @@ absl::Status CheckSchedules(const std::string& title, const std::string& trace,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--space ", title, " is for another computation: it schedules ",
-                   ir::SignatureOf(own.workload), ", not ", ir::SignatureOf(argument.workload),
+                   ir::SignatureText(own.workload), ", not ", ir::SignatureText(argument.workload),
                    " (", argument.title,
                    "); omit the operator to tune the workload of the trace, or tune the operator "
                    "without --space"));
