@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -240,7 +241,7 @@ OptionRule PlainName() {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.", c);
     };
     const bool begins = !value.empty() && value[0] != '.' && value[0] != '-';
-    if (begins && std::all_of(value.begin(), value.end(), plain)) return "";
+    if (begins && absl::c_all_of(value, plain)) return "";
     return absl::StrCat(
         "'", value,
         "' is not a name: it may have letters, digits, '-', '_' and '.', and begins "

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -118,7 +119,7 @@ std::vector<BusyProcess> BusyProcesses(const std::string& root) {
     if (absl::StartsWith(process.name, "hone")) continue;
     busy.push_back(std::move(process));
   }
-  std::sort(busy.begin(), busy.end(), [](const BusyProcess& a, const BusyProcess& b) {
+  absl::c_sort(busy, [](const BusyProcess& a, const BusyProcess& b) {
     return a.threads != b.threads ? a.threads > b.threads : a.pid < b.pid;
   });
   return busy;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 
 namespace hone {
@@ -24,7 +25,7 @@ inline double Median(std::vector<double> values) { return MedianInPlace(absl::Ma
 
 // Returns the q-quantile of the values, interpolated. REQUIRES: values is not empty.
 inline double Quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
+  absl::c_sort(values);
   const double position = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, values.size() - 1);

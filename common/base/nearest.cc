@@ -1,10 +1,10 @@
 #include "common/base/nearest.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,7 +18,7 @@ constexpr size_t kShortestBeginning = 3;
 // The smallest number of insertions, deletions, replacements and swaps of adjacent letters.
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
+  absl::c_iota(row, 0);
   for (size_t i = 0; i < a.size(); ++i) {
     std::swap(before, above);
     std::swap(above, row);

@@ -1,9 +1,9 @@
 #ifndef HONE_COMMON_IR_ARITHMETIC_H_
 #define HONE_COMMON_IR_ARITHMETIC_H_
 
-#include <algorithm>
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
@@ -29,8 +29,8 @@ Scalar CombineScalars(Reducer reducer, int component, DType dtype, absl::Span<co
 // Whether every index is at least 0.
 inline bool Holds(const AtomTable& atoms, const IndexList& non_negative,
                   absl::Span<const int64_t> vars) {
-  return std::all_of(non_negative.begin(), non_negative.end(),
-                     [&](const Index& index) { return atoms.Evaluate(index, vars) >= 0; });
+  return absl::c_all_of(non_negative,
+                        [&](const Index& index) { return atoms.Evaluate(index, vars) >= 0; });
 }
 
 // Evaluates an expression, where `vars` has the value of every variable and `load` reads an

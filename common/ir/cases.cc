@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+
 namespace hone::ir {
 namespace {
 
@@ -43,7 +45,7 @@ std::optional<Numbers> Sums(const Numbers& a, int64_t factor, const Numbers& b) 
   for (const int64_t x : a) {
     for (const int64_t y : b) sums.push_back(factor * x + y);
   }
-  std::sort(sums.begin(), sums.end());
+  absl::c_sort(sums);
   sums.erase(std::unique(sums.begin(), sums.end()), sums.end());
   return sums;
 }
@@ -97,7 +99,7 @@ class Divider {
  private:
   bool Implies(const IndexList& holding, const Index& index) const {
     if (atoms_.RangeOf(index).min >= 0) return true;
-    return std::any_of(holding.begin(), holding.end(), [&](const Index& known) {
+    return absl::c_any_of(holding, [&](const Index& known) {
       const Index difference = index - known;
       return difference.IsConstant() && difference.constant() >= 0;
     });
@@ -271,8 +273,8 @@ bool IndexValues::RestrictAtom(Facts& facts, AtomId atom, Range range) const {
   if (range.min <= before.min && range.max >= before.max) return false;
   range = Intersection(range, before);
   facts.contradictory |= range.min > range.max;
-  const auto known = std::find_if(facts.of_atoms.begin(), facts.of_atoms.end(),
-                                  [&](const auto& entry) { return entry.first == atom; });
+  const auto known =
+      absl::c_find_if(facts.of_atoms, [&](const auto& entry) { return entry.first == atom; });
   if (known == facts.of_atoms.end()) {
     facts.of_atoms.push_back({atom, range});
   } else {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -76,7 +77,7 @@ class Machine {
   }
 
   bool Holds(const std::vector<Condition>& conditions) const {
-    return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+    return absl::c_all_of(conditions, [&](const Condition& condition) {
       const int64_t value = program_.atoms.Evaluate(condition.index, vars_);
       return value >= 0 && value < condition.extent;
     });
@@ -274,8 +275,7 @@ class ElementMachine {
     const Stage& stage = workload_.stages[t.stage];
     std::vector<int64_t> vars(workload_.atoms.size(), 0);
     for (size_t d = 0; d < stage.spatial.size(); ++d) vars[stage.spatial[d].var] = indices[d];
-    const auto component =
-        std::find(stage.tensors.begin(), stage.tensors.end(), tensor) - stage.tensors.begin();
+    const auto component = absl::c_find(stage.tensors, tensor) - stage.tensors.begin();
     const ElementValue result = stage.reducer == Reducer::kNone ? Evaluate(stage.values[0], vars)
                                                                 : Reduce(stage, vars)[component];
     if (computed_.size() < kMaxRemembered && !IsOverLimit()) {
@@ -302,11 +302,10 @@ class ElementMachine {
         vars[axis->var] = rest % axis->extent;
         rest /= axis->extent;
       }
-      const bool holds =
-          std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Condition& guard) {
-            const int64_t at = workload_.atoms.Evaluate(guard.index, vars);
-            return at >= 0 && at < guard.extent;
-          });
+      const bool holds = absl::c_all_of(stage.guards, [&](const Condition& guard) {
+        const int64_t at = workload_.atoms.Evaluate(guard.index, vars);
+        return at >= 0 && at < guard.extent;
+      });
       if (!holds) continue;
       for (size_t c = 0; c < values.size(); ++c) values[c] = Evaluate(stage.values[c], vars);
       visit(values);

@@ -1,7 +1,6 @@
 #include "common/ir/intrinsic.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "common/ir/workload_parser.h"
 
 namespace hone::ir {
@@ -85,7 +84,7 @@ constexpr Intrinsic kIntrinsics[] = {
 
 template <typename Matches>
 const Intrinsic* Find(Matches&& matches) {
-  const auto* found = std::find_if(std::begin(kIntrinsics), std::end(kIntrinsics), matches);
+  const auto* found = absl::c_find_if(kIntrinsics, matches);
   return found == std::end(kIntrinsics) ? nullptr : found;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
@@ -29,13 +30,11 @@ std::vector<NodeId> BlocksWhere(const Program& program,
   for (NodeId id = 0; id < static_cast<NodeId>(program.nodes.size()); ++id) {
     if (!program.IsBlock(id) || !holds(program.BlockOf(id))) continue;
     const NodeId kernel = program.KernelOf(id);  // none if the block is detached
-    if (std::find(program.kernels.begin(), program.kernels.end(), kernel) != program.kernels.end())
-      found.push_back(id);
+    if (absl::c_linear_search(program.kernels, kernel)) found.push_back(id);
   }
   if (found.size() < 2) return found;
   std::vector<NodeId> ordered = program.AllBlocks();
-  std::erase_if(
-      ordered, [&](NodeId id) { return std::find(found.begin(), found.end(), id) == found.end(); });
+  std::erase_if(ordered, [&](NodeId id) { return !absl::c_linear_search(found, id); });
   return ordered;
 }
 
@@ -44,8 +43,8 @@ std::vector<NodeId> BlocksWhere(const Program& program,
 const AnnotationInfo& InfoOf(Key key) { return kInfos[static_cast<int>(key)]; }
 
 const AnnotationInfo* FindAnnotation(absl::string_view name) {
-  const auto* found = std::find_if(std::begin(kInfos), std::end(kInfos),
-                                   [&](const AnnotationInfo& info) { return info.name == name; });
+  const auto* found =
+      absl::c_find_if(kInfos, [&](const AnnotationInfo& info) { return info.name == name; });
   return found == std::end(kInfos) ? nullptr : found;
 }
 
@@ -57,8 +56,7 @@ int64_t ValueOf(const Annotations& annotations, Key key, int64_t fallback) {
 }
 
 void Set(Annotations& annotations, Key key, int64_t value) {
-  auto at = std::find_if(annotations.begin(), annotations.end(),
-                         [&](const Annotation& a) { return a.key >= key; });
+  auto at = absl::c_find_if(annotations, [&](const Annotation& a) { return a.key >= key; });
   if (at != annotations.end() && at->key == key) {
     at->value = value;
   } else {
@@ -170,7 +168,7 @@ void Program::Insert(NodeId parent, size_t position, NodeId child) {
 
 size_t Program::PositionInParent(NodeId child) const {
   const auto& children = nodes[nodes[child].parent].children;
-  return std::find(children.begin(), children.end(), child) - children.begin();
+  return absl::c_find(children, child) - children.begin();
 }
 
 void Program::Detach(NodeId id) {
@@ -183,7 +181,7 @@ void Program::Detach(NodeId id) {
     if (!nodes[parent].children.empty()) return;
     if (nodes[parent].kind != Node::Kind::kLoop) {
       if (kernels.size() == 1) return;
-      kernels.erase(std::find(kernels.begin(), kernels.end(), parent));
+      kernels.erase(absl::c_find(kernels, parent));
       Remove(parent);
       return;
     }
@@ -197,7 +195,7 @@ std::vector<NodeId> Program::LoopsAbove(NodeId id) const {
   for (NodeId at = nodes[id].parent; at != kNoNode; at = nodes[at].parent) {
     if (nodes[at].kind == Node::Kind::kLoop) loops.push_back(at);
   }
-  std::reverse(loops.begin(), loops.end());
+  absl::c_reverse(loops);
   return loops;
 }
 
@@ -264,9 +262,8 @@ bool Program::Gathers(const Block& block, BufferId buffer) const {
 }
 
 std::vector<NodeId> Program::WritersOf(BufferId buffer) const {
-  return BlocksWhere(*this, [&](const Block& block) {
-    return std::find(block.outputs.begin(), block.outputs.end(), buffer) != block.outputs.end();
-  });
+  return BlocksWhere(
+      *this, [&](const Block& block) { return absl::c_linear_search(block.outputs, buffer); });
 }
 
 std::vector<NodeId> Program::ReadersOf(BufferId buffer) const {
@@ -283,13 +280,13 @@ Index Program::OverLoops(const Block& block, const Index& index) {
 }
 
 bool Program::IsSpatialLoop(NodeId loop, const Block& block) const {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
+  return absl::c_any_of(block.iters, [&](const BlockIter& iter) {
     return !iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var);
   });
 }
 
 bool Program::IsReductionLoop(NodeId loop, const Block& block) const {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const BlockIter& iter) {
+  return absl::c_any_of(block.iters, [&](const BlockIter& iter) {
     return iter.reduce && atoms.DependsOn(iter.binding, nodes[loop].var);
   });
 }
@@ -307,17 +304,14 @@ void Program::SubstituteUnder(NodeId id, AtomId var, const Index& with) {
 std::string Program::FreshBufferName(absl::string_view base) const {
   for (int suffix = 0;; ++suffix) {
     std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
-    if (std::none_of(buffers.begin(), buffers.end(),
-                     [&](const Buffer& b) { return b.name == name; }))
-      return name;
+    if (absl::c_none_of(buffers, [&](const Buffer& b) { return b.name == name; })) return name;
   }
 }
 
 std::string Program::FreshBlockName(absl::string_view base) const {
   for (int suffix = 0;; ++suffix) {
     std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
-    if (std::none_of(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; }))
-      return name;
+    if (absl::c_none_of(blocks, [&](const Block& b) { return b.name == name; })) return name;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,8 +22,7 @@ AtomTable WithUniqueNames(const Program& program) {
   bool changed = false;
   const auto make_unique = [&](AtomId id, const std::vector<AtomId>& others) {
     const auto taken = [&] {
-      return std::any_of(others.begin(), others.end(),
-                         [&](AtomId other) { return names[other] == names[id]; });
+      return absl::c_any_of(others, [&](AtomId other) { return names[other] == names[id]; });
     };
     for (int suffix = 1; taken(); ++suffix) {
       names[id] = absl::StrCat(program.atoms[id].name, ".", suffix);
@@ -193,7 +193,7 @@ class Encoder {
     if (index.terms().size() == 1) return Encode(index.terms()[0], code);
     absl::InlinedVector<Code, 4> terms;
     for (const IndexTerm& term : index.terms()) Encode(term, terms.emplace_back());
-    std::sort(terms.begin(), terms.end());
+    absl::c_sort(terms);
     for (const Code& t : terms) code.insert(code.end(), t.begin(), t.end());
   }
   void Encode(const IndexTerm& term, Code& code) {

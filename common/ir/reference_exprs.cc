@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::ir {
@@ -162,12 +163,12 @@ std::optional<std::vector<AtomId>> ReferenceExprs::AxesOf(ExprId id) const {
       }
       for (AtomId var = 0; var < from_.atoms.size(); ++var) {
         if (renamed_[var] == kNoAtom || !from_.atoms.DependsOn(index, var)) continue;
-        if (std::find(axes.begin(), axes.end(), var) == axes.end()) axes.push_back(var);
+        if (!absl::c_linear_search(axes, var)) axes.push_back(var);
       }
     }
   });
   if (!in_bounds) return std::nullopt;
-  std::sort(axes.begin(), axes.end());
+  absl::c_sort(axes);
   int64_t points = 1;
   for (const AtomId var : axes) {
     points *= from_.atoms[var].range.extent();

@@ -1,12 +1,12 @@
 #include "common/ir/reference_workload.h"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/error_bound.h"
@@ -158,7 +158,7 @@ class ReferenceBuilder {
     Stage copy = CopyDomain(stage, stage.reducer);
     // Integers below 64 bits are computed in their dtype and stored as f64. Either all outputs of a
     // stage are copied or none, so that their order is kept.
-    const bool copies = std::any_of(stage.tensors.begin(), stage.tensors.end(), [&](BufferId id) {
+    const bool copies = absl::c_any_of(stage.tensors, [&](BufferId id) {
       const Tensor& tensor = from_.tensors[id];
       return tensor.output && ValueDType(tensor.dtype) != ReferenceDType(tensor.dtype);
     });

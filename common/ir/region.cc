@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 
@@ -213,9 +214,7 @@ Interval Union(Program& program, const Interval& a, const Interval& b) {
 
 std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope) {
   const auto vars = InnerVars(program, scope);
-  const auto inner = [&](AtomId var) {
-    return std::find(vars.begin(), vars.end(), var) != vars.end();
-  };
+  const auto inner = [&](AtomId var) { return absl::c_linear_search(vars, var); };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
     const Block block = program.BlockOf(id);
@@ -232,14 +231,11 @@ std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope
 
 std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId scope) {
   const auto vars = InnerVars(program, scope);
-  const auto inner = [&](AtomId var) {
-    return std::find(vars.begin(), vars.end(), var) != vars.end();
-  };
+  const auto inner = [&](AtomId var) { return absl::c_linear_search(vars, var); };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
     const Block block = program.BlockOf(id);
-    if (std::find(block.outputs.begin(), block.outputs.end(), buffer) == block.outputs.end())
-      continue;
+    if (!absl::c_linear_search(block.outputs, buffer)) continue;
     Merge(program, region, block, block.indices, inner);
   }
   return region;
@@ -269,23 +265,20 @@ ReducingLoops ReducingLoopsOf(const Program& program, const Block& block, NodeId
 }
 
 bool DependsOnLoops(const Program& program, const Index& index, const std::vector<NodeId>& loops) {
-  return std::any_of(loops.begin(), loops.end(), [&](NodeId loop) {
-    return program.atoms.DependsOn(index, program.node(loop).var);
-  });
+  return absl::c_any_of(
+      loops, [&](NodeId loop) { return program.atoms.DependsOn(index, program.node(loop).var); });
 }
 
 bool HasMixedPredicate(const Program& program, const Block& block,
                        const std::vector<NodeId>& reducing) {
-  return std::any_of(
-      block.predicates.begin(), block.predicates.end(), [&](const Condition& predicate) {
-        if (!DependsOnLoops(program, predicate.index, reducing)) return false;
-        bool spatial = false;
-        program.atoms.VisitVars(predicate.index, [&](AtomId var) {
-          spatial |= std::none_of(reducing.begin(), reducing.end(),
-                                  [&](NodeId at) { return program.node(at).var == var; });
-        });
-        return spatial;
-      });
+  return absl::c_any_of(block.predicates, [&](const Condition& predicate) {
+    if (!DependsOnLoops(program, predicate.index, reducing)) return false;
+    bool spatial = false;
+    program.atoms.VisitVars(predicate.index, [&](AtomId var) {
+      spatial |= absl::c_none_of(reducing, [&](NodeId at) { return program.node(at).var == var; });
+    });
+    return spatial;
+  });
 }
 
 PartialReduction DivideReduction(Program& program, NodeId block, NodeId loop, size_t axis) {

@@ -1,10 +1,10 @@
 #include "common/ir/vocabulary.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/nearest.h"
@@ -125,14 +125,13 @@ absl::string_view TakesText(Takes takes) {
 absl::Span<const Function> Functions() { return kFunctions; }
 
 const Function& FunctionOf(Op op) {
-  return *std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                       [&](const Function& function) { return function.op == op; });
+  return *absl::c_find_if(kFunctions, [&](const Function& function) { return function.op == op; });
 }
 
 const Function* FindFunction(absl::string_view name) {
-  const auto* found = std::find_if(
-      std::begin(kFunctions), std::end(kFunctions),
-      [&](const Function& function) { return function.name() == name && function.IsCalled(); });
+  const auto* found = absl::c_find_if(kFunctions, [&](const Function& function) {
+    return function.name() == name && function.IsCalled();
+  });
   return found == std::end(kFunctions) ? nullptr : found;
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
@@ -40,14 +40,14 @@ void AddIndex(DigestBuilder& builder, const AtomTable& atoms, const Index& index
     DigestBuilder t;
     t.Add(term.coeff).Add(static_cast<int64_t>(atom.kind));
     if (atom.kind == Atom::Kind::kVar) {
-      t.Add(static_cast<int64_t>(std::find(vars.begin(), vars.end(), term.atom) - vars.begin()));
+      t.Add(static_cast<int64_t>(absl::c_find(vars, term.atom) - vars.begin()));
     } else {
       t.Add(atom.divisor);
       AddIndex(t, atoms, atom.argument, vars);
     }
     terms.push_back(t.Finish());
   }
-  std::sort(terms.begin(), terms.end());
+  absl::c_sort(terms);
   for (const Digest& term : terms) builder.Add(term);
 }
 
@@ -162,7 +162,7 @@ double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& g
                   std::vector<AtomId> vars, const std::map<AtomId, int64_t>& extents,
                   int64_t& budget) {
   const auto linear = [&](AtomId var) {
-    return std::all_of(guards.begin(), guards.end(), [&](const Condition* guard) {
+    return absl::c_all_of(guards, [&](const Condition* guard) {
       return !atoms.DependsOn(guard->index - Index::Of(var, guard->index.CoeffOf(var)), var);
     });
   };
@@ -170,7 +170,7 @@ double CountGroup(const AtomTable& atoms, const std::vector<const Condition*>& g
   for (AtomId var : vars) {
     if (linear(var) && (along == kNoAtom || extents.at(var) > extents.at(along))) along = var;
   }
-  if (along != kNoAtom) vars.erase(std::find(vars.begin(), vars.end(), along));
+  if (along != kNoAtom) vars.erase(absl::c_find(vars, along));
   double points = 1;
   for (AtomId var : vars) points *= static_cast<double>(extents.at(var));
   if (points > static_cast<double>(budget)) return -1;
@@ -265,7 +265,7 @@ double StageFlops(const Workload& workload, const Stage& stage, int64_t& budget)
 }  // namespace
 
 int64_t ElementsOf(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  return absl::c_accumulate(shape, int64_t{1}, std::multiplies<>());
 }
 
 std::string TypeText(DType dtype, const Shape& shape) {

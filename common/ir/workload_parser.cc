@@ -1,12 +1,12 @@
 #include "common/ir/workload_parser.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
@@ -59,8 +59,7 @@ class Parser final : private ExprNames {
     for (size_t t = 0; t < used.size(); ++t) used[t] = workload_.tensors[t].output;
     for (size_t s = workload_.stages.size(); s-- > 0;) {
       const Stage& stage = workload_.stages[s];
-      if (std::none_of(stage.tensors.begin(), stage.tensors.end(),
-                       [&](BufferId tensor) { return used[tensor]; })) {
+      if (absl::c_none_of(stage.tensors, [&](BufferId tensor) { return used[tensor]; })) {
         const std::string& name = workload_.tensors[stage.tensors[0]].name;
         return Error(stage_tokens_[s],
                      absl::StrCat("stage ", name,

@@ -1,9 +1,9 @@
 #include "common/operator/library.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
@@ -16,8 +16,7 @@ namespace {
 
 template <typename Named>
 const Named& Called(absl::string_view name, const std::vector<Named>& all) {
-  const auto named =
-      std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
+  const auto named = absl::c_find_if(all, [&](const Named& one) { return one.name == name; });
   if (named == all.end()) std::abort();
   return *named;
 }
@@ -51,8 +50,8 @@ void AddTensors(absl::string_view statement, OperatorInfo& info) {
     if (declared.input && declared.type != "{dtype}") tensor.dtype = declared.type;
     // The second output of a stage is an index.
     if (declared.output && (t > 0 || info.types == Types::kFixed)) tensor.dtype = "i32";
-    if (std::none_of(tensors.begin(), tensors.end(),
-                     [&](const TensorInfo& other) { return other.name == tensor.name; })) {
+    if (absl::c_none_of(tensors,
+                        [&](const TensorInfo& other) { return other.name == tensor.name; })) {
       tensors.push_back(std::move(tensor));
     }
   }

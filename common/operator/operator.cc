@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -33,8 +34,7 @@ std::vector<std::string> NamesOf(const std::vector<Named>& all) {
 
 absl::Status AddValue(const OperatorInfo& info, absl::string_view name, absl::string_view value,
                       Definitions& arguments) {
-  const auto key = std::find_if(info.keys.begin(), info.keys.end(),
-                                [&](const KeyInfo& k) { return k.name == name; });
+  const auto key = absl::c_find_if(info.keys, [&](const KeyInfo& k) { return k.name == name; });
   if (key == info.keys.end()) {
     return Invalid(info.name, " has no key '", name, "'", DidYouMean(name, NamesOf(info.keys)));
   }
@@ -57,7 +57,7 @@ bool IsExtent(const OperatorInfo& info, absl::string_view key) {
   for (const auto* tensors : {&info.inputs, &info.outputs}) {
     for (const TensorInfo& tensor : *tensors) {
       const std::vector<absl::string_view> dimensions = absl::StrSplit(tensor.layout, ' ');
-      if (std::find(dimensions.begin(), dimensions.end(), key) != dimensions.end()) return true;
+      if (absl::c_linear_search(dimensions, key)) return true;
     }
   }
   return false;
@@ -199,8 +199,8 @@ const std::vector<OperatorInfo>& Operators() {
 
 const OperatorInfo* FindOperator(absl::string_view name) {
   const auto& operators = Operators();
-  const auto info = std::find_if(operators.begin(), operators.end(),
-                                 [&](const OperatorInfo& o) { return o.name == name; });
+  const auto info =
+      absl::c_find_if(operators, [&](const OperatorInfo& o) { return o.name == name; });
   return info == operators.end() ? nullptr : &*info;
 }
 

@@ -1,10 +1,10 @@
 #include "common/operator/text_template.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -62,8 +62,8 @@ class Evaluator {
     if (level == std::size(kOperators)) return Operand();
     Number left = Operation(level + 1);
     while (true) {
-      const auto op = std::find_if(std::begin(kOperators[level]), std::end(kOperators[level]),
-                                   [&](const char* o) { return o != nullptr && Accept(o); });
+      const auto op = absl::c_find_if(kOperators[level],
+                                      [&](const char* o) { return o != nullptr && Accept(o); });
       if (op == std::end(kOperators[level])) return left;
       left = Apply(*op, left, Operation(level + 1));
     }
@@ -75,9 +75,8 @@ class Evaluator {
       Require(Accept(")"), "expected ')'", text_);
       return inner;
     }
-    const auto end = std::find_if_not(text_.begin(), text_.end(), [](unsigned char c) {
-      return absl::ascii_isalnum(c) || c == '_' || c == '.';
-    });
+    const auto end = absl::c_find_if_not(
+        text_, [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.'; });
     const absl::string_view word = text_.substr(0, static_cast<size_t>(end - text_.begin()));
     text_.remove_prefix(word.size());
     if (word == "sqrt") return {std::sqrt(Operand().value), /*real=*/true};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "common/base/median.h"
 
 namespace hone::record {
@@ -23,14 +24,13 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
   combined.stopped_early = false;
   if (combined.samples_ns.size() >= 4) {
     std::vector<double> sorted = combined.samples_ns;
-    std::sort(sorted.begin(), sorted.end());
+    absl::c_sort(sorted);
     const size_t n = sorted.size();
     combined.dispersion = (sorted[3 * n / 4] - sorted[n / 4]) / Median(sorted);
   }
   // What all of them say, such as which part of the output was compared, holds for the result, too.
-  const bool agree = std::all_of(results.begin(), results.end(), [&](const MeasureResult& result) {
-    return result.detail == combined.detail;
-  });
+  const bool agree = absl::c_all_of(
+      results, [&](const MeasureResult& result) { return result.detail == combined.detail; });
   if (!agree) combined.detail.clear();
   combined.processes = static_cast<int>(results.size());
   return combined;
@@ -40,7 +40,7 @@ MeasureResult WithFasterHalf(MeasureResult result) {
   std::vector<double>& samples = result.samples_ns;
   if (samples.size() < 2) return result;
   const double all = Median(samples);
-  std::sort(samples.begin(), samples.end());
+  absl::c_sort(samples);
   samples.resize((samples.size() + 1) / 2);
   result.latency_ns *= Median(samples) / all;
   return result;

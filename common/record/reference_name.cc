@@ -1,7 +1,6 @@
 #include "common/record/reference_name.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -33,9 +32,9 @@ absl::StatusOr<ReferenceName> ParseReferenceName(absl::string_view text) {
     return absl::InvalidArgumentError("a reference's name has a workload's digest and a target");
   }
   const absl::string_view key = rest.substr(slash + 1);
-  const bool fits = !key.empty() && key.size() <= kMaxKey &&
-                    std::all_of(key.begin(), key.end(),
-                                [](unsigned char c) { return absl::ascii_isgraph(c) && c != '/'; });
+  const bool fits =
+      !key.empty() && key.size() <= kMaxKey &&
+      absl::c_all_of(key, [](unsigned char c) { return absl::ascii_isgraph(c) && c != '/'; });
   if (!fits) return absl::InvalidArgumentError("a reference's name ends with a target's key");
   return ReferenceName{std::string(digest), std::string(key)};
 }

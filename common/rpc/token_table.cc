@@ -1,8 +1,8 @@
 #include "common/rpc/token_table.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -17,7 +17,7 @@ constexpr size_t kMaxName = 128;
 
 bool IsHash(absl::string_view text) {
   return text.size() == kHashDigits &&
-         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isxdigit(c); });
+         absl::c_all_of(text, [](char c) { return absl::ascii_isxdigit(c); });
 }
 
 absl::StatusOr<TokenTable::Entry> ParseLine(absl::string_view line) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/nearest.h"
@@ -49,8 +50,8 @@ absl::string_view KindText(Kind kind) {
 }
 
 const Argument* Primitive::ArgumentOf(size_t i) const {
-  const auto named = std::find_if(arguments.begin(), arguments.end(),
-                                  [](const Argument& argument) { return argument.IsNamed(); });
+  const auto named =
+      absl::c_find_if(arguments, [](const Argument& argument) { return argument.IsNamed(); });
   const auto count = static_cast<size_t>(named - arguments.begin());
   if (count == 0) return nullptr;
   if (arguments[count - 1].count == Count::kMany) i = std::min(i, count - 1);
@@ -58,10 +59,9 @@ const Argument* Primitive::ArgumentOf(size_t i) const {
 }
 
 size_t Primitive::LeastOperands() const {
-  return static_cast<size_t>(
-      std::count_if(arguments.begin(), arguments.end(), [](const Argument& argument) {
-        return argument.count == Count::kOne && !argument.IsNamed();
-      }));
+  return static_cast<size_t>(absl::c_count_if(arguments, [](const Argument& argument) {
+    return argument.count == Count::kOne && !argument.IsNamed();
+  }));
 }
 
 std::string Primitive::Usage() const {

@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/intrinsic.h"
@@ -208,8 +208,7 @@ absl::Span<const Primitive> Primitives() {
 
 const Primitive* FindPrimitive(absl::string_view name) {
   const absl::Span<const Primitive> all = Primitives();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Primitive& p) { return p.name == name; });
+  const auto found = absl::c_find_if(all, [&](const Primitive& p) { return p.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 

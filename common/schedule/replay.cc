@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
@@ -41,9 +42,8 @@ std::deque<Snapshot>& Kept() {
 absl::Span<const Instruction> SharedStart(const Trace& trace) {
   const std::vector<Instruction>& all = trace.instructions;
   if (all.empty() || all[0].primitive->apply != ApplyRewrite) return {};
-  const auto sampling = std::find_if(all.begin(), all.end(), [](const Instruction& instruction) {
-    return instruction.primitive->samples;
-  });
+  const auto sampling = absl::c_find_if(
+      all, [](const Instruction& instruction) { return instruction.primitive->samples; });
   return absl::MakeConstSpan(all).first(sampling - all.begin());
 }
 

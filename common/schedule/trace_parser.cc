@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -230,8 +231,8 @@ class TraceParser {
           } else {
             HONE_ASSIGN_OR_RETURN(attribute.numbers.emplace_back(), line.Integer());
           }
-          if (std::any_of(instruction.attributes.begin(), instruction.attributes.end(),
-                          [&](const Attribute& a) { return a.name == attribute.name; })) {
+          if (absl::c_any_of(instruction.attributes,
+                             [&](const Attribute& a) { return a.name == attribute.name; })) {
             line.set_position(begin);
             return line.Error(absl::StrCat("attribute ", word, " is given twice"));
           }
@@ -308,7 +309,7 @@ bool IsTraceHeader(absl::string_view line) {
   if (line.empty()) return true;
   const absl::string_view version = absl::StripLeadingAsciiWhitespace(line);
   return version.size() < line.size() &&
-         std::all_of(version.begin(), version.end(), [](char c) { return absl::ascii_isdigit(c); });
+         absl::c_all_of(version, [](char c) { return absl::ascii_isdigit(c); });
 }
 
 absl::StatusOr<TraceFile> ParseTraceFile(absl::string_view text) {

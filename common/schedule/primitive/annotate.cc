@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -128,9 +129,8 @@ absl::Status DoubleBuffer(ir::Program& program, NodeId block) {
   // The loop whose iterations alternate: it contains the block and all its readers.
   const std::vector<NodeId> readers = program.ReadersOf(content.outputs[0]);
   const std::vector<NodeId> above = program.LoopsAbove(block);
-  const bool shared = std::any_of(above.begin(), above.end(), [&](NodeId loop) {
-    return std::all_of(readers.begin(), readers.end(),
-                       [&](NodeId reader) { return program.IsUnder(reader, loop); });
+  const bool shared = absl::c_any_of(above, [&](NodeId loop) {
+    return absl::c_all_of(readers, [&](NodeId reader) { return program.IsUnder(reader, loop); });
   });
   if (!shared || readers.empty())
     return Illegal(program, block,

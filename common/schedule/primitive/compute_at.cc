@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
@@ -22,11 +23,10 @@ using ir::NodeId;
 bool IsCompleteBefore(const ir::Program& program, const std::vector<NodeId>& writers, NodeId loop) {
   const NodeId nest = program.NestOf(loop);
   const std::vector<NodeId> blocks = program.AllBlocks();
-  const auto first = std::find_if(blocks.begin(), blocks.end(),
-                                  [&](NodeId block) { return program.IsUnder(block, nest); });
-  return std::all_of(writers.begin(), writers.end(), [&](NodeId writer) {
-    return std::find(blocks.begin(), first, writer) != first;
-  });
+  const auto first =
+      absl::c_find_if(blocks, [&](NodeId block) { return program.IsUnder(block, nest); });
+  return absl::c_all_of(
+      writers, [&](NodeId writer) { return std::find(blocks.begin(), first, writer) != first; });
 }
 
 // Gives a detached block new loops and puts it under `parent` at `position`. If `indices[d]` is an
@@ -99,9 +99,9 @@ absl::Status ComputeAt(ir::Program& program, NodeId block, NodeId loop) {
       return Illegal(program, reader, "compute_at: a reader is not under the loop");
   }
   for (const Index& index : content.indices) {
-    const bool own = std::any_of(
-        content.iters.begin(), content.iters.end(),
-        [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
+    const bool own = absl::c_any_of(content.iters, [&](const ir::BlockIter& iter) {
+      return !iter.reduce && index.SingleAtom() == iter.var;
+    });
     if (!own)
       return Illegal(program, block,
                      "compute_at: the block does not write at its own iteration variables");
@@ -192,16 +192,16 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
     return Illegal(program, block,
                    "reverse_compute_at: the block reads more than one computed element");
   for (const Index& index : indices) {
-    const bool own = std::any_of(
-        content.iters.begin(), content.iters.end(),
-        [&](const ir::BlockIter& iter) { return !iter.reduce && index.SingleAtom() == iter.var; });
+    const bool own = absl::c_any_of(content.iters, [&](const ir::BlockIter& iter) {
+      return !iter.reduce && index.SingleAtom() == iter.var;
+    });
     if (!own)
       return Illegal(program, block,
                      "reverse_compute_at: the block does not read at its own iteration variables");
   }
   for (const ir::BlockIter& iter : content.iters) {
-    const bool fixed = std::any_of(indices.begin(), indices.end(),
-                                   [&](const Index& i) { return i.SingleAtom() == iter.var; });
+    const bool fixed =
+        absl::c_any_of(indices, [&](const Index& i) { return i.SingleAtom() == iter.var; });
     if (!fixed)
       return Illegal(program, block,
                      "reverse_compute_at: an iteration variable does not follow from what is read");
@@ -238,7 +238,7 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   around.push_back(loop);
   for (NodeId at : around) {
     if (program.node(at).extent.value > 1 &&
-        std::find(determined.begin(), determined.end(), program.node(at).var) == determined.end()) {
+        !absl::c_linear_search(determined, program.node(at).var)) {
       return Illegal(
           program, at,
           "reverse_compute_at: iterations of the loop produce interleaved parts, or the same");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/region.h"
@@ -34,10 +35,8 @@ bool Determines(ir::Program& program, NodeId loop, std::vector<Known> known) {
   std::vector<ir::AtomId> above;
   for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
   const std::vector<ir::AtomId> determined = Determined(
-      program, std::move(known),
-      [&](ir::AtomId v) { return std::find(above.begin(), above.end(), v) != above.end(); });
-  return std::find(determined.begin(), determined.end(), program.node(loop).var) !=
-         determined.end();
+      program, std::move(known), [&](ir::AtomId v) { return absl::c_linear_search(above, v); });
+  return absl::c_linear_search(determined, program.node(loop).var);
 }
 
 // Whether different iterations of the loop write different elements, whatever the inner loops do.
@@ -74,8 +73,7 @@ bool IsPrivate(const ir::Program& program, ir::BufferId buffer, NodeId loop) {
   const auto under = [&](NodeId user) { return program.IsUnder(user, loop); };
   const std::vector<NodeId> writers = program.WritersOf(buffer),
                             readers = program.ReadersOf(buffer);
-  return std::all_of(writers.begin(), writers.end(), under) &&
-         std::all_of(readers.begin(), readers.end(), under);
+  return absl::c_all_of(writers, under) && absl::c_all_of(readers, under);
 }
 
 // Checks that threads may combine the partial results that a block has in each iteration.
@@ -138,7 +136,7 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
   std::set<NodeId> kept;
   for (const NodeId kernel : program.kernels) {
     for (const NodeId nest : program.node(kernel).children) {
-      if (std::find(edited.begin(), edited.end(), nest) == edited.end()) kept.insert(nest);
+      if (!absl::c_linear_search(edited, nest)) kept.insert(nest);
     }
   }
   const auto is_checked = [&](const ir::Program& p, NodeId id) {
@@ -193,8 +191,7 @@ absl::Status CheckPartialReduction(ir::Program& program, NodeId block, NodeId lo
     if (other == block) continue;
     for (ir::BufferId output : content.outputs) {
       const auto& outputs = program.BlockOf(other).outputs;
-      if (program.Reads(program.BlockOf(other), output) ||
-          std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
+      if (program.Reads(program.BlockOf(other), output) || absl::c_linear_search(outputs, output)) {
         return illegal(other, "another block under the reduction uses its result");
       }
     }

@@ -1,7 +1,6 @@
 #include "common/schedule/primitive/data.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -61,8 +60,8 @@ absl::StatusOr<ir::Scope> ScopeFromName(absl::string_view name) {
 
 absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::string_view buffer_name,
                                  ir::Scope scope) {
-  const auto found = std::find_if(program.buffers.begin(), program.buffers.end(),
-                                  [&](const ir::Buffer& b) { return b.name == buffer_name; });
+  const auto found =
+      absl::c_find_if(program.buffers, [&](const ir::Buffer& b) { return b.name == buffer_name; });
   const auto buffer = static_cast<ir::BufferId>(found - program.buffers.begin());
   if (found == program.buffers.end() || !program.Reads(program.BlockOf(block), buffer)) {
     return Illegal(

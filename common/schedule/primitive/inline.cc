@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
@@ -41,9 +41,8 @@ void Inline(ir::Program& program, NodeId block, const ir::Block& content,
                 }
                 // An iteration variable that no index determines has a single value, 0.
                 static const Index* const zero = new Index(0);
-                const bool own =
-                    std::any_of(content.iters.begin(), content.iters.end(),
-                                [&](const ir::BlockIter& iter) { return iter.var == var; });
+                const bool own = absl::c_any_of(
+                    content.iters, [&](const ir::BlockIter& iter) { return iter.var == var; });
                 return own ? zero : nullptr;
               });
             };
@@ -92,17 +91,15 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
   if (program.WritersOf(buffer).size() != 1)
     return Illegal(program, block, "compute_inline: another block writes the same buffer");
   for (const Index& index : content.indices) {
-    const bool own =
-        std::any_of(content.iters.begin(), content.iters.end(),
-                    [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
+    const bool own = absl::c_any_of(
+        content.iters, [&](const ir::BlockIter& iter) { return index.SingleAtom() == iter.var; });
     if (!own)
       return Illegal(program, block,
                      "compute_inline: the block does not write at its own iteration variables");
   }
   for (const ir::BlockIter& iter : content.iters) {
-    const bool told =
-        std::any_of(content.indices.begin(), content.indices.end(),
-                    [&](const Index& index) { return index.SingleAtom() == iter.var; });
+    const bool told = absl::c_any_of(
+        content.indices, [&](const Index& index) { return index.SingleAtom() == iter.var; });
     if (!told && iter.extent > 1)
       return Illegal(program, block, "compute_inline: the block writes an element more than once");
   }
@@ -235,13 +232,11 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
       domain.push_back({producer.indices[d] + -index.constant(), 1});
       continue;
     }
-    const auto iter =
-        std::find_if(consumer.iters.begin(), consumer.iters.end(), [&](const ir::BlockIter& i) {
-          return index.terms().size() == 1 && index.CoeffOf(i.var) == 1;
-        });
+    const auto iter = absl::c_find_if(consumer.iters, [&](const ir::BlockIter& i) {
+      return index.terms().size() == 1 && index.CoeffOf(i.var) == 1;
+    });
     const bool taken = iter != consumer.iters.end() &&
-                       std::any_of(solved.begin(), solved.end(),
-                                   [&](const Solved& s) { return s.var == iter->var; });
+                       absl::c_any_of(solved, [&](const Solved& s) { return s.var == iter->var; });
     if (iter == consumer.iters.end() || taken) {
       return Illegal(program, block,
                      absl::StrCat("reverse_compute_inline: the block does not read ", name,
@@ -251,9 +246,7 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
     domain.push_back({solved.back().value, iter->extent});
   }
   for (const ir::BlockIter& iter : consumer.iters) {
-    if (std::any_of(solved.begin(), solved.end(),
-                    [&](const Solved& s) { return s.var == iter.var; }))
-      continue;
+    if (absl::c_any_of(solved, [&](const Solved& s) { return s.var == iter.var; })) continue;
     if (iter.extent > 1) {
       return Illegal(program, block,
                      absl::StrCat("reverse_compute_inline: ", program.atoms[iter.var].name,

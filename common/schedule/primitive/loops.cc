@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -31,7 +32,7 @@ bool AreTooComplex(const ir::AtomTable& atoms, const std::vector<Index>& indices
     for (const ir::IndexTerm& term : atoms[id].argument.terms()) terms[id] += terms[term.atom];
     terms[id] = std::min(terms[id], kMostTerms + 1);
   }
-  return std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
+  return absl::c_any_of(indices, [&](const Index& index) {
     return std::any_of(index.terms().begin(), index.terms().end(),
                        [&](const ir::IndexTerm& term) { return terms[term.atom] > kMostTerms; });
   });

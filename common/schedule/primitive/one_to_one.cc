@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/algorithm/container.h"
+
 namespace hone::schedule {
 namespace {
 
@@ -35,11 +37,10 @@ class Solver {
 
  private:
   bool IsKnown(AtomId atom) const {
-    if (std::find(solved_.begin(), solved_.end(), atom) != solved_.end()) return true;
+    if (absl::c_linear_search(solved_, atom)) return true;
     bool all = true;
-    atoms_.VisitVars(Index::Of(atom), [&](AtomId var) {
-      all &= fixed_(var) || std::find(vars_.begin(), vars_.end(), var) != vars_.end();
-    });
+    atoms_.VisitVars(Index::Of(atom),
+                     [&](AtomId var) { all &= fixed_(var) || absl::c_linear_search(vars_, var); });
     return all;
   }
 
@@ -53,8 +54,8 @@ class Solver {
       if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1)
         terms.push_back(term);
     }
-    std::sort(terms.begin(), terms.end(),
-              [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
+    absl::c_sort(
+        terms, [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
     const auto width = [&](const ir::IndexTerm& term) {
       return std::abs(term.coeff) * (atoms_.RangeOf(Index::Of(term.atom)).extent() - 1);
     };
@@ -137,9 +138,8 @@ class Solver {
     for (size_t d = 0; d < digits_.size(); ++d) {
       const Index base = digits_[d].base;
       const ir::Range range = atoms_.RangeOf(base);
-      if (range.min < 0 || std::any_of(
-                               known_.begin(), known_.end(),
-                               [&](const Known& k) { return k.slack == 0 && k.index == base; })) {
+      if (range.min < 0 ||
+          absl::c_any_of(known_, [&](const Known& k) { return k.slack == 0 && k.index == base; })) {
         continue;
       }
       int64_t covered = 1;
@@ -187,12 +187,10 @@ bool OneToOneUnder(ir::Program& program, NodeId block, NodeId top) {
   for (NodeId loop : program.LoopsAbove(block)) {
     if (program.IsUnder(loop, top)) free.push_back(program.node(loop).var);
   }
-  const std::vector<AtomId> determined = Determined(program, std::move(known), [&](AtomId var) {
-    return std::find(free.begin(), free.end(), var) == free.end();
-  });
-  return std::all_of(free.begin(), free.end(), [&](AtomId var) {
-    return program.atoms[var].range.extent() == 1 ||
-           std::find(determined.begin(), determined.end(), var) != determined.end();
+  const std::vector<AtomId> determined = Determined(
+      program, std::move(known), [&](AtomId var) { return !absl::c_linear_search(free, var); });
+  return absl::c_all_of(free, [&](AtomId var) {
+    return program.atoms[var].range.extent() == 1 || absl::c_linear_search(determined, var);
   });
 }
 

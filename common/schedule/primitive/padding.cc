@@ -1,7 +1,6 @@
 #include "common/schedule/primitive/padding.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -96,10 +95,9 @@ class Padder {
         return Fail(absl::StrCat("a guard depends on ", NameOf(i)));
     }
     if (!iter.reduce) {
-      const bool plain =
-          std::all_of(content_.indices.begin(), content_.indices.end(), [&](const Index& index) {
-            return index.SingleAtom() == iter.var || !p_.atoms.DependsOn(index, iter.var);
-          });
+      const bool plain = absl::c_all_of(content_.indices, [&](const Index& index) {
+        return index.SingleAtom() == iter.var || !p_.atoms.DependsOn(index, iter.var);
+      });
       if (!plain) return Fail(absl::StrCat("the result is not stored at ", NameOf(i)));
     }
     const Extent extent = p_.extents.Mul(p_.extents.CeilDiv(p_.node(loop).extent, factor), factor);
@@ -143,15 +141,14 @@ class Padder {
     }
     if (p_.buffers[expr.buffer].padded)
       return Fail(absl::StrCat(p_.buffers[expr.buffer].name, " is stored with padding"));
-    if (std::find(read_.begin(), read_.end(), expr.buffer) == read_.end())
-      read_.push_back(expr.buffer);
+    if (!absl::c_linear_search(read_, expr.buffer)) read_.push_back(expr.buffer);
     return absl::OkStatus();
   }
 
   // Checks that all loads of a padded operand can become loads of its padded copy.
   absl::Status CheckPlaces() const {
     for (const auto& [buffer, places] : loads_) {
-      const bool padded = std::find(read_.begin(), read_.end(), buffer) != read_.end();
+      const bool padded = absl::c_linear_search(read_, buffer);
       if (padded && places != PlacesOf(buffer)) {
         return Fail(
             absl::StrCat("the block reads ", p_.buffers[buffer].name, " at several places"));
@@ -166,11 +163,11 @@ class Padder {
       const ir::BlockIter& iter = content_.iters[longer.iter];
       if (!iter.reduce) continue;
       const auto depends = [&](const auto& load) {
-        return std::any_of(load.second.begin(), load.second.end(),
-                           [&](const Index& index) { return index.SingleAtom() == iter.var; });
+        return absl::c_any_of(load.second,
+                              [&](const Index& index) { return index.SingleAtom() == iter.var; });
       };
-      const bool zero = is_float ? std::all_of(loads_.begin(), loads_.end(), depends)
-                                 : std::any_of(loads_.begin(), loads_.end(), depends);
+      const bool zero =
+          is_float ? absl::c_all_of(loads_, depends) : absl::c_any_of(loads_, depends);
       if (!zero)
         return Fail(absl::StrCat("the products over ", NameOf(longer.iter),
                                  " need not be zero where it is padded"));
@@ -179,9 +176,7 @@ class Padder {
   }
 
   const ir::IndexList& PlacesOf(BufferId buffer) const {
-    return std::find_if(loads_.begin(), loads_.end(),
-                        [&](const auto& load) { return load.first == buffer; })
-        ->second;
+    return absl::c_find_if(loads_, [&](const auto& load) { return load.first == buffer; })->second;
   }
 
   // Copies an operand to a larger buffer, padded with zeros, which the block then reads.
@@ -285,9 +280,9 @@ absl::Status ApplyPadEinsum(Call& call) {
 
 absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, NodeId loop) {
   const ir::Block& content = program.BlockOf(block);
-  const bool pads = content.reducer == ir::Reducer::kSum && content.has_init &&
-                    std::none_of(content.iters.begin(), content.iters.end(),
-                                 [](const ir::BlockIter& iter) { return iter.reduce; });
+  const bool pads =
+      content.reducer == ir::Reducer::kSum && content.has_init &&
+      absl::c_none_of(content.iters, [](const ir::BlockIter& iter) { return iter.reduce; });
   if (!pads) return Illegal(program, block, "decompose_padding: the block does not pad");
   HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposeReduction(program, block, loop));
   // Where the guards hold, 0 + x is x.

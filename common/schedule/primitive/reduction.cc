@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/region.h"
@@ -36,10 +36,9 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
   }
   for (NodeId other : program.BlocksUnder(loop)) {
     const auto& outputs = program.BlockOf(other).outputs;
-    const bool same =
-        std::any_of(content.outputs.begin(), content.outputs.end(), [&](ir::BufferId output) {
-          return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
-        });
+    const bool same = absl::c_any_of(content.outputs, [&](ir::BufferId output) {
+      return absl::c_linear_search(outputs, output);
+    });
     if (other != block && same)
       return Illegal(program, other,
                      "decompose_reduction: another block under the loop writes the same buffer");
@@ -116,8 +115,7 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
       const ir::Range range = program.atoms.RangeOf(iter.binding);
       const ir::Condition inside{iter.binding, iter.extent};
       const bool known = (range.min >= 0 && range.max < iter.extent) ||
-                         std::find(init.predicates.begin(), init.predicates.end(), inside) !=
-                             init.predicates.end();
+                         absl::c_linear_search(init.predicates, inside);
       if (!known) init.predicates.push_back(inside);
     }
   }

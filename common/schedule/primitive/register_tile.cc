@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
@@ -65,8 +66,7 @@ absl::StatusOr<RegisterTiled> RegisterTile(ir::Program& original, NodeId block, 
     if (program.IsUnder(top, loop)) top = loop;
   }
   for (NodeId loop : program.LoopsAbove(block)) {
-    if (program.IsUnder(loop, top) && std::find(tile.begin(), tile.end(), loop) == tile.end())
-      order.push_back(loop);
+    if (program.IsUnder(loop, top) && !absl::c_linear_search(tile, loop)) order.push_back(loop);
   }
   order.insert(order.end(), tile.begin(), tile.end());
   HONE_RETURN_IF_ERROR(Reorder(program, order));

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -26,7 +27,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
                             const std::vector<NodeId>& order) {
   const ir::Block& content = program.BlockOf(block);
   const auto reduces = [&](NodeId loop) { return program.IsReductionLoop(loop, content); };
-  const auto reducing = std::find_if(chain.begin(), chain.end(), reduces);
+  const auto reducing = absl::c_find_if(chain, reduces);
   if (reducing == chain.end()) return absl::OkStatus();
   // No other block in the nest may read or write the output: it would see or overwrite unfinished
   // sums.
@@ -34,8 +35,7 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
     if (other == block) continue;
     for (ir::BufferId output : content.outputs) {
       const auto& outputs = program.BlockOf(other).outputs;
-      if (program.Reads(program.BlockOf(other), output) ||
-          std::find(outputs.begin(), outputs.end(), output) != outputs.end()) {
+      if (program.Reads(program.BlockOf(other), output) || absl::c_linear_search(outputs, output)) {
         return Illegal(
             program, *reducing,
             "reorder: a block reduces over this loop, and another block in the nest reads or "
@@ -56,20 +56,19 @@ absl::Status CheckReduction(ir::Program& program, NodeId block, const std::vecto
   const auto is_mixed = [&](NodeId loop) {
     return reduces(loop) && program.IsSpatialLoop(loop, content);
   };
-  if (std::none_of(chain.begin(), chain.end(), is_mixed)) return absl::OkStatus();
+  if (absl::c_none_of(chain, is_mixed)) return absl::OkStatus();
   const auto mixed_of = [&](const std::vector<NodeId>& loops) {
     std::vector<NodeId> mixed;
     std::copy_if(loops.begin(), loops.end(), std::back_inserter(mixed), is_mixed);
     // So do the loops that occur in the same binding as a mixed loop.
     std::vector<NodeId> tied;
     for (NodeId loop : loops) {
-      const bool with =
-          std::any_of(content.iters.begin(), content.iters.end(), [&](const ir::BlockIter& iter) {
-            return program.atoms.DependsOn(iter.binding, program.node(loop).var) &&
-                   std::any_of(mixed.begin(), mixed.end(), [&](NodeId m) {
-                     return program.atoms.DependsOn(iter.binding, program.node(m).var);
-                   });
-          });
+      const bool with = absl::c_any_of(content.iters, [&](const ir::BlockIter& iter) {
+        return program.atoms.DependsOn(iter.binding, program.node(loop).var) &&
+               absl::c_any_of(mixed, [&](NodeId m) {
+                 return program.atoms.DependsOn(iter.binding, program.node(m).var);
+               });
+      });
       if (with) tied.push_back(loop);
     }
     return tied;
@@ -97,11 +96,9 @@ absl::StatusOr<std::vector<NodeId>> Bits(ir::Program& program, NodeId loop) {
 
 absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   if (loops.size() < 2) return absl::InvalidArgumentError("reorder: needs at least two loops");
-  const auto named = [&](NodeId id) {
-    return std::find(loops.begin(), loops.end(), id) != loops.end();
-  };
+  const auto named = [&](NodeId id) { return absl::c_linear_search(loops, id); };
   for (size_t i = 0; i < loops.size(); ++i) {
-    if (std::count(loops.begin(), loops.end(), loops[i]) != 1)
+    if (absl::c_count(loops, loops[i]) != 1)
       return Illegal(program, loops[i], "reorder: the loop is named twice");
     const ir::LoopKind kind = program.node(loops[i]).loop;
     if (kind == ir::LoopKind::kParallel || kind == ir::LoopKind::kVectorized) {
@@ -130,9 +127,9 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
     chain.push_back(at);
     if (at == top) break;
   }
-  std::reverse(chain.begin(), chain.end());
+  absl::c_reverse(chain);
   for (NodeId loop : loops) {
-    if (std::find(chain.begin(), chain.end(), loop) == chain.end())
+    if (!absl::c_linear_search(chain, loop))
       return Illegal(program, loop, "reorder: the loops are not on one path");
   }
   std::vector<NodeId> order;

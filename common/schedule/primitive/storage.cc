@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -43,7 +44,7 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map,
     const std::vector<std::string> words = absl::StrSplit(dimension, ' ', absl::SkipWhitespace());
     if (words.empty()) return error("an empty dimension");
     Piece piece;
-    const auto name = std::find(names.begin(), names.end(), words[0]);
+    const auto name = absl::c_find(names, words[0]);
     if (name == names.end()) return error(absl::StrCat("unknown variable '", words[0], "'"));
     piece.variable = static_cast<int>(name - names.begin());
     for (size_t w = 1; w < words.size(); w += 2) {
@@ -115,8 +116,8 @@ absl::Status AlignStorage(ir::Program& program, NodeId block, ir::StorageAlign a
                    absl::StrCat("storage_align: ", buffer.name, " is an output of the workload"));
   for (NodeId user : program.AllBlocks()) {
     const auto& outputs = program.BlockOf(user).outputs;
-    const bool uses = std::find(outputs.begin(), outputs.end(), id) != outputs.end() ||
-                      program.Reads(program.BlockOf(user), id);
+    const bool uses =
+        absl::c_linear_search(outputs, id) || program.Reads(program.BlockOf(user), id);
     if (uses && InTensorNest(program, user))
       return Illegal(program, user,
                      absl::StrCat("storage_align: a tensor nest uses ", program.buffers[id].name));
@@ -133,8 +134,8 @@ absl::Status AlignStorage(ir::Program& program, NodeId block, ir::StorageAlign a
         absl::StrCat("storage_align: factor ", align.factor, " and offset ", align.offset,
                      "; 1 to ", kMaxFactor, ", and the offset below the factor"));
   }
-  auto at = std::find_if(buffer.aligns.begin(), buffer.aligns.end(),
-                         [&](const ir::StorageAlign& a) { return a.axis >= align.axis; });
+  auto at = absl::c_find_if(buffer.aligns,
+                            [&](const ir::StorageAlign& a) { return a.axis >= align.axis; });
   if (at != buffer.aligns.end() && at->axis == align.axis) {
     *at = align;
   } else {
@@ -162,8 +163,8 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
                    absl::StrCat("transform_layout: ", old.name, " is an input or output"));
   for (NodeId user : program.AllBlocks()) {
     const auto& outputs = program.BlockOf(user).outputs;
-    const bool uses = std::find(outputs.begin(), outputs.end(), buffer) != outputs.end() ||
-                      program.Reads(program.BlockOf(user), buffer);
+    const bool uses =
+        absl::c_linear_search(outputs, buffer) || program.Reads(program.BlockOf(user), buffer);
     if (uses && InTensorNest(program, user))
       return Illegal(
           program, user,
@@ -182,7 +183,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     for (const Piece& piece : pieces) {
       if (piece.variable == static_cast<int>(v)) own.push_back(piece);
     }
-    std::sort(own.begin(), own.end(), [](const Piece& a, const Piece& b) {
+    absl::c_sort(own, [](const Piece& a, const Piece& b) {
       return std::pair(a.divisor, a.modulus != 1) < std::pair(b.divisor, b.modulus != 1);
     });
     int64_t covered = 1;
@@ -212,8 +213,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     return result;
   };
   for (ir::Block& user : program.blocks) {
-    if (std::find(user.outputs.begin(), user.outputs.end(), buffer) != user.outputs.end())
-      user.indices = stored(user.indices);
+    if (absl::c_linear_search(user.outputs, buffer)) user.indices = stored(user.indices);
     for (ir::ExprId& value : user.values) {
       value = program.pool.Rewrite(
           value,

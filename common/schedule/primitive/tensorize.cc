@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -81,7 +82,7 @@ class Matcher {
 
  private:
   bool Inner(const Index& index) const {
-    return std::any_of(chain_.begin(), chain_.end(), [&](NodeId loop) {
+    return absl::c_any_of(chain_, [&](NodeId loop) {
       return program_.atoms.DependsOn(index, program_.node(loop).var);
     });
   }

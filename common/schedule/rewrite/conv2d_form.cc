@@ -1,6 +1,6 @@
 #include "common/schedule/rewrite/conv2d_form.h"
 
-#include <algorithm>
+#include "absl/algorithm/container.h"
 
 namespace hone::schedule {
 
@@ -56,8 +56,8 @@ absl::StatusOr<Conv2dForm> MatchConv2d(const ir::Workload& workload, const ir::S
     if (!s.ok()) return s.status();
     form.r = *r;
     form.s = *s;
-    const auto ci = std::find_if(stage.reduce.begin(), stage.reduce.end(),
-                                 [&](const Axis& a) { return a.var == xi[3].SingleAtom(); });
+    const auto ci =
+        absl::c_find_if(stage.reduce, [&](const Axis& a) { return a.var == xi[3].SingleAtom(); });
     if (ci == stage.reduce.end() || form.r.var == form.s.var || wi[0].SingleAtom() != form.r.var ||
         wi[1].SingleAtom() != form.s.var || wi[2].SingleAtom() != ci->var) {
       return NotConv2d("the input is not NHWC or the weights are not r, s, ci, co");

@@ -1,9 +1,9 @@
 #include "common/schedule/rewrite/edit.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace hone::schedule {
@@ -17,8 +17,8 @@ ir::BufferId NewTensor(ir::Workload& workload, absl::string_view base, ir::DType
   ir::Tensor tensor{.dtype = dtype};
   for (int suffix = 0; tensor.name.empty(); ++suffix) {
     std::string name = suffix == 0 ? std::string(base) : absl::StrCat(base, suffix);
-    const bool taken = std::any_of(workload.tensors.begin(), workload.tensors.end(),
-                                   [&](const ir::Tensor& t) { return t.name == name; });
+    const bool taken =
+        absl::c_any_of(workload.tensors, [&](const ir::Tensor& t) { return t.name == name; });
     if (!taken) tensor.name = std::move(name);
   }
   for (const ir::Axis& axis : axes) tensor.shape.push_back(axis.extent);

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/edit.h"
 #include "common/schedule/rewrite/rewrites.h"
@@ -19,12 +19,12 @@ absl::Status NotIm2col(absl::string_view why) {
 }
 
 bool Contains(const std::vector<Axis>& axes, AtomId var) {
-  return std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.var == var; });
+  return absl::c_any_of(axes, [&](const Axis& axis) { return axis.var == var; });
 }
 
 // Whether some index combines an axis of the output with a reduced one, as a sliding window does.
 bool IsWindow(const ir::Workload& workload, const ir::Stage& stage, const ir::IndexList& indices) {
-  return std::any_of(indices.begin(), indices.end(), [&](const Index& index) {
+  return absl::c_any_of(indices, [&](const Index& index) {
     bool spatial = false, reduced = false;
     workload.atoms.VisitVars(
         index, [&](AtomId var) { (Contains(stage.reduce, var) ? reduced : spatial) = true; });
@@ -74,8 +74,8 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   ir::IndexList place;
   for (const auto* list : {&stage.spatial, &stage.reduce}) {
     for (const Axis& axis : *list) {
-      if (std::none_of(indices.begin(), indices.end(),
-                       [&](const Index& index) { return w.atoms.DependsOn(index, axis.var); }))
+      if (absl::c_none_of(indices,
+                          [&](const Index& index) { return w.atoms.DependsOn(index, axis.var); }))
         continue;
       axes.push_back(NewAxis(w, std::string(w.atoms[axis.var].name), axis.extent));
       renamed.emplace_back(axis.var, Index::Of(axes.back().var));
@@ -90,8 +90,7 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int position,
   for (const ir::Condition& guard : stage.guards) {
     bool own = true;
     w.atoms.VisitVars(guard.index, [&](AtomId var) {
-      own &= std::any_of(renamed.begin(), renamed.end(),
-                         [&](const auto& pair) { return pair.first == var; });
+      own &= absl::c_any_of(renamed, [&](const auto& pair) { return pair.first == var; });
     });
     if (own) {
       moved.push_back({rename(guard.index), guard.extent});

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/edit.h"
 #include "common/schedule/rewrite/rewrites.h"
@@ -68,8 +68,7 @@ void DropDeadStages(ir::Workload& w) {
       }
       return read;
     };
-    if (std::none_of(w.stages[s].tensors.begin(), w.stages[s].tensors.end(), used))
-      w.stages.erase(w.stages.begin() + s);
+    if (absl::c_none_of(w.stages[s].tensors, used)) w.stages.erase(w.stages.begin() + s);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -35,9 +36,7 @@ absl::StatusOr<Found> Find(const ir::Workload& workload, absl::string_view name,
         absl::StrCat("unknown rewrite '", name.substr(0, 64), "'; known: ", known));
   }
   const size_t takes =
-      rewrite->parameters.empty()
-          ? 0
-          : std::count(rewrite->parameters.begin(), rewrite->parameters.end(), ',') + 1;
+      rewrite->parameters.empty() ? 0 : absl::c_count(rewrite->parameters, ',') + 1;
   if (numbers.size() != takes) {
     const std::string named = takes == 0 ? "" : absl::StrCat(" (", rewrite->parameters, ")");
     return absl::InvalidArgumentError(absl::StrCat(name, " takes ",
@@ -70,8 +69,7 @@ bool SameInterface(const ir::Workload& a, const ir::Workload& b) {
 absl::Span<const Rewrite> Rewrites() { return kRewrites; }
 
 const Rewrite* FindRewrite(absl::string_view name) {
-  const auto* found = std::find_if(std::begin(kRewrites), std::end(kRewrites),
-                                   [&](const Rewrite& r) { return r.name == name; });
+  const auto* found = absl::c_find_if(kRewrites, [&](const Rewrite& r) { return r.name == name; });
   return found == std::end(kRewrites) ? nullptr : found;
 }
 

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/edit.h"
 #include "common/schedule/rewrite/rewrites.h"
@@ -16,9 +16,8 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int position,
   const ir::Stage stage = w.stages[position];
   if (stage.reduce.empty())
     return absl::FailedPreconditionError("split_k: the stage does not reduce");
-  const auto longest =
-      std::max_element(stage.reduce.begin(), stage.reduce.end(),
-                       [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+  const auto longest = absl::c_max_element(
+      stage.reduce, [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
   const int64_t parts = numbers[0];
   if (parts < 2 || parts > longest->extent) {
     return absl::InvalidArgumentError(absl::StrCat("split_k: ", parts, " parts of ",

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/conv2d_form.h"
 #include "common/schedule/rewrite/edit.h"
@@ -72,7 +72,7 @@ class WinogradRewrite {
   // Returns Σ coefficients[i]·terms[i]. A term with the coefficient 1 comes first, so that every
   // other is one fused multiply-add.
   ExprId Combination(const std::vector<double>& coefficients, const std::vector<ExprId>& terms) {
-    size_t first = std::find(coefficients.begin(), coefficients.end(), 1.0) - coefficients.begin();
+    size_t first = absl::c_find(coefficients, 1.0) - coefficients.begin();
     if (first == coefficients.size()) first = 0;
     ExprId sum = AddScaled(ir::kNoExpr, coefficients[first], terms[first]);
     for (size_t i = 0; i < terms.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/research/feature/feature_sets.h"
 #include "server/research/feature/touch.h"
@@ -60,9 +61,8 @@ Touches InnermostTouches(absl::Span<const Statement> statements) {
   for (const Statement& statement : statements) {
     if (statement.loops.size() != deepest) continue;
     for (const Access& access : statement.accesses) {
-      const auto earlier = std::find_if(
-          touches.begin(), touches.end(),
-          [&](const Touched& touched) { return touched.access->buffer == access.buffer; });
+      const auto earlier = absl::c_find_if(
+          touches, [&](const Touched& touched) { return touched.access->buffer == access.buffer; });
       if (earlier != touches.end()) {
         *earlier = {&statement, &access};
       } else if (touches.size() < kCurveBuffers) {

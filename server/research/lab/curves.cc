@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/research/lab/metrics.h"
 #include "server/research/lab/summary.h"
 
@@ -83,8 +84,7 @@ Plot SecondsPlot(const Results& results) {
         for (size_t s = 0; s < shares.size(); ++s) {
           for (const RunResult& run : results.runs[variant][s]) {
             const std::vector<double> clock = clock_of(run, s);
-            const int64_t passed =
-                std::upper_bound(clock.begin(), clock.end(), x * (1 + 1e-9)) - clock.begin();
+            const int64_t passed = absl::c_upper_bound(clock, x * (1 + 1e-9)) - clock.begin();
             const double best = results.best_latency_ns[s];
             shares[s].push_back(std::max(kNothing, passed > 0 ? ShareAt(run, best, passed) : 0));
           }

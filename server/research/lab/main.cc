@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -226,7 +227,7 @@ absl::Status ListSets(const Flags& flags) {
     for (const Measurement& measurement : set.measurements) {
       if (measurement.latency_ns > 0) latencies.push_back(measurement.latency_ns);
     }
-    std::sort(latencies.begin(), latencies.end());
+    absl::c_sort(latencies);
     const double best = latencies.front();
     std::printf("%-24s %7zu %9zu %9zu %10.1f %9.2fx %7.1fx %7zu\n", name.c_str(), set.spaces.size(),
                 set.candidates.size(), set.measurements.size(), best / 1e3,

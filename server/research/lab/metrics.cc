@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+
 namespace hone::lab {
 
 std::vector<double> ShareCurve(const RunResult& run, double best_latency_ns) {
@@ -24,7 +26,7 @@ double ShareAt(const RunResult& run, double best_latency_ns, int64_t trials) {
 
 int64_t TrialsTo(const RunResult& run, double best_latency_ns, double share) {
   const std::vector<double> curve = ShareCurve(run, best_latency_ns);
-  const auto reached = std::lower_bound(curve.begin(), curve.end(), share);
+  const auto reached = absl::c_lower_bound(curve, share);
   return reached == curve.end() ? -1 : reached - curve.begin() + 1;
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -237,13 +238,13 @@ absl::StatusOr<std::vector<std::string>> RecordedSetNames(const std::string& fol
   if (names.empty()) {
     return absl::NotFoundError(absl::StrCat("no recorded set (NAME", kSetSuffix, ") in ", folder));
   }
-  std::sort(names.begin(), names.end());
+  absl::c_sort(names);
   return names;
 }
 
 absl::StatusOr<RecordedSet> LoadRecordedSet(const std::string& folder, const std::string& name) {
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, RecordedSetNames(folder));
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
+  if (!absl::c_linear_search(names, name)) {
     return absl::NotFoundError(
         absl::StrCat("no recorded set '", name, "'; there are: ", absl::StrJoin(names, ", ")));
   }

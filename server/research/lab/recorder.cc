@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
@@ -145,7 +146,7 @@ class Recorder {
       const double latency = LatencyNs(rounds_[i]);
       if (latency > 0) order.emplace_back(latency, static_cast<int>(i));
     }
-    std::sort(order.begin(), order.end());
+    absl::c_sort(order);
     order.resize(std::min(
         order.size(),
         static_cast<size_t>(std::ceil(options_.top_share * static_cast<double>(rounds_.size())))));

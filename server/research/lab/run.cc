@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
@@ -51,7 +52,7 @@ std::vector<search::Measured> Bench::Results() const {
 }
 
 absl::StatusOr<std::string> Bench::SpaceText(const std::string& digest) const {
-  const auto found = std::find(digests_.begin(), digests_.end(), digest);
+  const auto found = absl::c_find(digests_, digest);
   if (found == digests_.end()) return absl::NotFoundError(absl::StrCat("no space ", digest));
   return set_.spaces[found - digests_.begin()];
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/research/model/models.h"
 #include "server/tuner/cost_model/models.h"
@@ -29,7 +30,7 @@ class FormulaPredictor final : public Predictor {
     for (size_t i = 0; i < costs.size(); ++i) {
       if (throughput[i] > 0) units.push_back(throughput[i] * costs[i]);
     }
-    if (units.empty()) units.push_back(*std::min_element(costs.begin(), costs.end()));
+    if (units.empty()) units.push_back(*absl::c_min_element(costs));
     std::nth_element(units.begin(), units.begin() + units.size() / 2, units.end());
     unit_ = units[units.size() / 2];
     return absl::OkStatus();

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/research/model/mlp_network.h"
 #include "server/research/model/models.h"
@@ -91,7 +91,7 @@ class MlpPredictor final : public Predictor {
     std::vector<int> members;
     for (int begin = 0; begin < features.candidates(); begin += kForwardBatch) {
       members.resize(std::min(kForwardBatch, features.candidates() - begin));
-      std::iota(members.begin(), members.end(), begin);
+      absl::c_iota(members, begin);
       Gather(features, scaler_, members, activations.rows, row_begin);
       network_.Forward(row_begin, activations);
       scores.insert(scores.end(), activations.scores.begin(), activations.scores.end());

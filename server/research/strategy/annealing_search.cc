@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
 #include "server/research/strategy/strategies.h"
@@ -66,10 +67,9 @@ class Top {
       programs_.erase(best_.back().evaluation->program);
       best_.pop_back();
     }
-    const auto place = std::upper_bound(
-        best_.begin(), best_.end(), candidate, [](const Scored& a, const Scored& b) {
-          return a.score != b.score ? a.score > b.score : a.key < b.key;
-        });
+    const auto place = absl::c_upper_bound(best_, candidate, [](const Scored& a, const Scored& b) {
+      return a.score != b.score ? a.score > b.score : a.key < b.key;
+    });
     best_.insert(place, candidate);
     return true;
   }

@@ -3,6 +3,7 @@
 #include <deque>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/research/strategy/strategies.h"
 #include "server/tuner/cost_model/gaussian_process.h"
@@ -160,7 +161,7 @@ class BayesianIndexSearch final : public HistorySearch {
       const size_t last = lists_.Count(sites[s]) - 1;
       const auto index = static_cast<size_t>(place[s] * static_cast<double>(last));
       const absl::Span<const int64_t> values = lists_.At(sites[s], index);
-      std::copy(values.begin(), values.end(), decisions.begin() + sites[s].begin);
+      absl::c_copy(values, decisions.begin() + sites[s].begin);
     }
     return decisions;
   }

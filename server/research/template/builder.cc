@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ir/index.h"
@@ -125,7 +126,7 @@ void TemplateBuilder::DefineUnrollDepth(absl::Span<const KnobLoop> loops) {
       reads = std::max({reads, loop.extent.Reads(), loop.decision + 1});
     AddDecisionFilter("unroll depth", reads, [chosen](Decisions d) {
       if (d[chosen.back().decision] == schedule::kKeepSerial) return true;
-      return std::all_of(chosen.begin(), chosen.end(), [&](const Unrolled& loop) {
+      return absl::c_all_of(chosen, [&](const Unrolled& loop) {
         return d[loop.decision] != schedule::kKeepSerial || loop.extent.Of(d) == 1;
       });
     });

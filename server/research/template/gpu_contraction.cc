@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/research/template/templates.h"
 #include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/gpu/gpu_editor.h"
@@ -223,8 +224,7 @@ class GpuContractionWriter {
     Operands others, threads(c_.tiled.size()), outer, inner;
     for (size_t d = 0; d < rank; ++d) {
       const Operand& loop = loops[grid_.size() + d];
-      const auto tiled =
-          std::find(c_.tiled.begin(), c_.tiled.end(), AxisOf(block_, block_.indices[d]));
+      const auto tiled = absl::c_find(c_.tiled, AxisOf(block_, block_.indices[d]));
       if (tiled == c_.tiled.end()) {
         others.push_back(loop);
         continue;

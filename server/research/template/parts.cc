@@ -1,9 +1,9 @@
 // Parts shared by several templates.
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/research/template/templates.h"
@@ -77,7 +77,7 @@ void PackWeight(const TemplateContext& context, TemplateBuilder& b, const Operan
   outer.push_back(parts[0]);
   std::vector<Operand> order = outer;
   for (int d = 0; d < rank; ++d) {
-    const bool placed = d == panel || std::find(batch.begin(), batch.end(), d) != batch.end();
+    const bool placed = d == panel || absl::c_linear_search(batch, d);
     if (!placed) order.push_back(loops[d]);
   }
   order.insert(order.end(), {parts[1], parts[2]});

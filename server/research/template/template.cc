@@ -1,8 +1,8 @@
 #include "server/research/template/template.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/ir/cases.h"
@@ -72,8 +72,8 @@ std::vector<int> SingleAxes(const IndexList& indices, const std::vector<ir::Axis
 
 // Whether `places` are exactly the axes of `expected`, in any order.
 bool AreOneEach(std::vector<int> places, std::vector<int> expected) {
-  std::sort(places.begin(), places.end());
-  std::sort(expected.begin(), expected.end());
+  absl::c_sort(places);
+  absl::c_sort(expected);
   return places == expected;
 }
 

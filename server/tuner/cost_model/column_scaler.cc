@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -45,7 +46,7 @@ ColumnScaler ColumnScaler::Fit(absl::Span<const float> rows, int columns) {
 }
 
 int ColumnScaler::PositionOf(int column) const {
-  const auto found = std::lower_bound(positions_.begin(), positions_.end(), column);
+  const auto found = absl::c_lower_bound(positions_, column);
   if (found == positions_.end() || *found != column) return -1;
   return static_cast<int>(found - positions_.begin());
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 
@@ -85,7 +86,7 @@ absl::Status FlatForest::Add(const Tree& tree) {
 }
 
 void FlatForest::Predict(absl::Span<const float> rows, absl::Span<float> out) const {
-  std::fill(out.begin(), out.end(), 0.0f);
+  absl::c_fill(out, 0.0f);
   const Node* const nodes = nodes_.data();
   const int count = static_cast<int>(out.size());
   for (int block = 0; block < count; block += kBlockRows) {

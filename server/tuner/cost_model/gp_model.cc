@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/column_scaler.h"
 #include "server/tuner/cost_model/gaussian_process.h"
@@ -29,10 +29,9 @@ std::vector<int> Spread(absl::Span<const int> from, size_t count) {
 
 std::vector<int> Subset(absl::Span<const double> throughput) {
   std::vector<int> order(throughput.size());
-  std::iota(order.begin(), order.end(), 0);
+  absl::c_iota(order, 0);
   if (order.size() <= kMostTrained) return order;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return throughput[a] > throughput[b]; });
+  absl::c_stable_sort(order, [&](int a, int b) { return throughput[a] > throughput[b]; });
   const int best = kMostTrained / 2;
   std::vector<int> chosen(order.begin(), order.begin() + best);
   const std::vector<int> rest =

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <vector>
+
+#include "absl/algorithm/container.h"
 
 namespace hone::cost_model {
 namespace {
@@ -15,8 +16,8 @@ constexpr double kNothingRanked = std::numeric_limits<double>::quiet_NaN();
 // Returns the first k candidates by score, best first.
 std::vector<int> First(absl::Span<const double> score, int k) {
   std::vector<int> order(score.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return score[a] > score[b]; });
+  absl::c_iota(order, 0);
+  absl::c_stable_sort(order, [&](int a, int b) { return score[a] > score[b]; });
   order.resize(std::min(order.size(), static_cast<size_t>(std::max(k, 0))));
   return order;
 }
@@ -48,7 +49,7 @@ double TopK(absl::Span<const RankedTask> tasks, int k) {
 double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k) {
   const std::vector<int> picks = First(score, k);
   if (picks.empty()) return kNothingRanked;
-  const double best = *std::max_element(throughput.begin(), throughput.end());
+  const double best = *absl::c_max_element(throughput);
   if (!(best > 0)) return kNothingRanked;
   double so_far = 0, sum = 0;
   for (const int i : picks) {
@@ -62,7 +63,7 @@ double RecallAtK(absl::Span<const double> score, absl::Span<const double> throug
   const std::vector<int> picked = First(score, k), best = First(throughput, k);
   if (best.empty()) return kNothingRanked;
   int found = 0;
-  for (const int i : best) found += std::count(picked.begin(), picked.end(), i);
+  for (const int i : best) found += absl::c_count(picked, i);
   return static_cast<double>(found) / static_cast<double>(best.size());
 }
 
@@ -95,8 +96,8 @@ double CalibrationError(absl::Span<const double> mean, absl::Span<const double> 
                         int bins) {
   if (mean.empty()) return kNothing;
   std::vector<int> order(mean.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return mean[a] < mean[b]; });
+  absl::c_iota(order, 0);
+  absl::c_stable_sort(order, [&](int a, int b) { return mean[a] < mean[b]; });
   const size_t groups = std::min(mean.size(), static_cast<size_t>(std::max(bins, 1)));
   double error = 0;
   for (size_t group = 0; group < groups; ++group) {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
+
+#include "absl/algorithm/container.h"
 
 namespace hone::cost_model {
 
@@ -33,8 +34,8 @@ RankLoss::RankLoss(absl::Span<const double> throughput, int pairs_per_candidate,
 
 double RankLoss::Differentiate(absl::Span<const double> scores, absl::Span<double> gradient,
                                absl::Span<double> hessian) const {
-  std::fill(gradient.begin(), gradient.end(), 0.0);
-  std::fill(hessian.begin(), hessian.end(), 0.0);
+  absl::c_fill(gradient, 0.0);
+  absl::c_fill(hessian, 0.0);
   double loss = 0;
   for (const Pair& pair : pairs_) {
     const double gap = std::clamp(scores[pair.better] - scores[pair.worse], -500.0, 500.0);
@@ -58,7 +59,7 @@ RankBatches::RankBatches(absl::Span<const double> throughput, const Options& opt
       steps_(batches_ * std::max(options.epochs, (options.least_steps + batches_ - 1) / batches_)),
       rng_(seed, purpose),
       order_(throughput.size()) {
-  std::iota(order_.begin(), order_.end(), 0);
+  absl::c_iota(order_, 0);
 }
 
 bool RankBatches::Next() {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/linear_fit.h"
@@ -94,11 +94,11 @@ class XgboostBagPredictor final : public Predictor {
     std::vector<std::vector<double>> scores;
     for (int m = 0; m < kMembers; ++m) {
       std::vector<int> order(count);
-      std::iota(order.begin(), order.end(), 0);
+      absl::c_iota(order, 0);
       Rng rng(options_.seed, 0x626167 + m);
       for (int i = 0; i < drawn; ++i) std::swap(order[i], order[i + rng.Below(count - i)]);
       order.resize(drawn);
-      std::sort(order.begin(), order.end());
+      absl::c_sort(order);
       FeatureMatrix part{.columns = features.columns};
       std::vector<double> labels;
       seen.emplace_back(count, false);

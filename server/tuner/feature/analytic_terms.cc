@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/ir/index.h"
@@ -113,9 +114,8 @@ double BusiestShare(const ir::Program& program, const Statement& statement, int 
   if (parallel == nullptr) return always;
   // The first core's units are the busiest, because those outside are the last.
   const int64_t units = UnitsPerCore(*parallel, cores);
-  const bool equal = std::all_of(divided.begin(), divided.end(), [&](const ir::BlockIter* iter) {
-    return covered(*iter, {0, units - 1}) == 1;
-  });
+  const bool equal = absl::c_all_of(
+      divided, [&](const ir::BlockIter* iter) { return covered(*iter, {0, units - 1}) == 1; });
   const int64_t step = equal ? units : (units + kUnits - 1) / kUnits;
   double share = 0;
   int64_t counted = 0;
@@ -289,7 +289,7 @@ class Estimator {
     if (access.indices.size() != 1) return 1;
     const auto& terms = (*access.indices[0])[dim].terms();
     const auto strided = [](const ir::IndexTerm& term) { return std::abs(term.coeff) > 1; };
-    if (std::none_of(terms.begin(), terms.end(), strided)) return 1;
+    if (absl::c_none_of(terms, strided)) return 1;
     int64_t step = 0;
     for (const ir::IndexTerm& term : terms) {
       if (Moves(statement, term.atom, depth)) step = std::gcd(step, term.coeff);
@@ -402,8 +402,8 @@ class Estimator {
         std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
     const double parts[] = {execute * share, terms.traffic_cycles[0] * share,
                             terms.traffic_cycles[1] * share, memory};
-    const double largest = *std::max_element(std::begin(parts), std::end(parts));
-    const double sum = std::accumulate(std::begin(parts), std::end(parts), 0.0);
+    const double largest = *absl::c_max_element(parts);
+    const double sum = absl::c_accumulate(parts, 0.0);
     terms.cycles = largest + 0.3 * (sum - largest);  // the parts overlap, but not fully
     return terms;
   }
@@ -415,7 +415,7 @@ class Estimator {
       for (size_t d = 0; d < statement.loops.size(); ++d) {
         const NestLoop& loop = statement.loops[d];
         if (loop.kind != ir::LoopKind::kParallel || loop.extent == 1 ||
-            std::find(seen.begin(), seen.end(), loop.node) != seen.end())
+            absl::c_linear_search(seen, loop.node))
           continue;
         seen.push_back(loop.node);
         forks += statement.executions[0] / statement.executions[d];
@@ -486,7 +486,7 @@ class Estimator {
     const double capacity[kCacheLevels] = {
         0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
         0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
-    std::fill(std::begin(cycles), std::end(cycles), 0.0);
+    absl::c_fill(cycles, 0.0);
     const size_t accesses = statement.accesses.size();
     const size_t depths = body.depth + 1;
     total_bytes_.assign(depths, 0.0);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
@@ -71,7 +72,7 @@ WarpCost WarpAccess::Cost(const Nest& nest, const Statement& statement, const Ac
       address += strides[d] * atoms.Evaluate(indices[d], values_);
     for (int64_t e = 0; e < width; ++e) addresses_.push_back(address + e);
   }
-  std::sort(addresses_.begin(), addresses_.end());
+  absl::c_sort(addresses_);
   addresses_.erase(std::unique(addresses_.begin(), addresses_.end()), addresses_.end());
 
   WarpCost cost;
@@ -92,7 +93,7 @@ WarpCost WarpAccess::Cost(const Nest& nest, const Statement& statement, const Ac
     }
     last_word = word;
   }
-  cost.passes = *std::max_element(in_bank.begin(), in_bank.end());
+  cost.passes = *absl::c_max_element(in_bank);
   cost.least = static_cast<double>((words + banks - 1) / banks);
   cost.useful = static_cast<double>(addresses_.size()) * access.element_bytes /
                 (cost.sectors * machine.sector_bytes);
@@ -124,9 +125,9 @@ bool IsStaticOnGpu(const NestLoop& loop) {
 
 // Whether guards skip terms of a sum. (A copy with guards is a sum of one term.)
 bool HasGuardedTerms(const ir::Block& block) {
-  return !block.guards.empty() &&
-         std::any_of(block.iters.begin(), block.iters.end(),
-                     [](const ir::BlockIter& iter) { return iter.reduce && iter.extent > 1; });
+  return !block.guards.empty() && absl::c_any_of(block.iters, [](const ir::BlockIter& iter) {
+    return iter.reduce && iter.extent > 1;
+  });
 }
 
 // The number of threads of a block along each axis.

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/tuner/feature/feature_sets.h"
@@ -239,12 +239,12 @@ class RowWriter {
     const double executions = statement.executions[0];
     absl::InlinedVector<Lines, 8> lines;
     absl::InlinedVector<int, 8> order(statement.accesses.size());
-    std::iota(order.begin(), order.end(), 0);
+    absl::c_iota(order, 0);
     for (const Access& access : statement.accesses) {
       lines.push_back(LinesOf(nest_, statement, access, target_.cache_line_bytes,
                               /*repeat_innermost=*/original_));
     }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    absl::c_stable_sort(order, [&](int a, int b) {
       if (lines[a].lines != lines[b].lines) return lines[a].lines > lines[b].lines;
       return statement.accesses[a].element_bytes > statement.accesses[b].element_bytes;
     });

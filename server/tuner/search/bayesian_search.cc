@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "common/base/host_lock.h"
@@ -129,7 +130,7 @@ KernelInput EmbedDecisions(const space::DesignSpace& space, absl::Span<const int
     bool numbers = true;
     if (site.kind == schedule::Site::Kind::kChoice) {
       input.choices.push_back(site.RowOf(values));
-      numbers = *std::min_element(site.rows.begin(), site.rows.end()) > 0;
+      numbers = *absl::c_min_element(site.rows) > 0;
     }
     for (const int64_t value : values)
       input.numbers.push_back(numbers ? std::log2(static_cast<double>(value)) : 0);
@@ -288,7 +289,7 @@ class BayesianSearch final : public HistorySearch {
     HONE_RETURN_IF_ERROR(
         Judge(NearThePromising(half, pools, call.rng), residual, programs, pools, call));
     for (std::vector<Member>& members : pools) {
-      std::sort(members.begin(), members.end(), IsMorePromising);
+      absl::c_sort(members, IsMorePromising);
       if (members.size() > kPool) members.resize(kPool);
     }
     return pools;
@@ -356,8 +357,7 @@ class BayesianSearch final : public HistorySearch {
     for (const std::vector<Member>& of_space : pools) {
       for (const Member& member : of_space) members.push_back(&member);
     }
-    std::sort(members.begin(), members.end(),
-              [](const Member* a, const Member* b) { return IsMorePromising(*a, *b); });
+    absl::c_sort(members, [](const Member* a, const Member* b) { return IsMorePromising(*a, *b); });
     members.resize(std::min<size_t>(members.size(), std::max(1, count / 4)));
     std::vector<Point> points;
     for (int i = 0; i < count && !members.empty(); ++i)

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
@@ -154,8 +155,8 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
     }
   }
   // Sorted by space because replays of one space share the state after its first instructions.
-  std::stable_sort(missing.begin(), missing.end(),
-                   [&](size_t a, size_t b) { return points[a].space < points[b].space; });
+  absl::c_stable_sort(missing,
+                      [&](size_t a, size_t b) { return points[a].space < points[b].space; });
   // Works in portions so that a kernel can be timed between them.
   int parts = 1;
   for (const space::DesignSpace* space : context_->spaces)

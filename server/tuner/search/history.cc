@@ -1,9 +1,9 @@
 #include "server/tuner/search/history.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 
 namespace hone::search {
@@ -72,8 +72,8 @@ std::vector<const History::Entry*> History::Best(size_t limit) const {
   for (const Entry& entry : entries_) {
     if (entry.told && entry.ok) best.push_back(&entry);
   }
-  std::stable_sort(best.begin(), best.end(),
-                   [](const Entry* a, const Entry* b) { return a->latency_ns < b->latency_ns; });
+  absl::c_stable_sort(best,
+                      [](const Entry* a, const Entry* b) { return a->latency_ns < b->latency_ns; });
   if (best.size() > limit) best.resize(limit);
   return best;
 }

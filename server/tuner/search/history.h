@@ -1,11 +1,11 @@
 #ifndef HONE_SERVER_TUNER_SEARCH_HISTORY_H_
 #define HONE_SERVER_TUNER_SEARCH_HISTORY_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -58,8 +58,7 @@ class History {
   const std::vector<Entry>& entries() const { return entries_; }
   // Returns the number of results.
   int64_t Told() const {
-    return std::count_if(entries_.begin(), entries_.end(),
-                         [](const Entry& each) { return each.told; });
+    return absl::c_count_if(entries_, [](const Entry& each) { return each.told; });
   }
   // Whether the space has no candidate that was proposed or told.
   bool IsUntried(int space) const { return tried_[space] == 0; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 
 namespace hone::search {
@@ -45,7 +46,7 @@ std::optional<Unseen> UnseenSource::DrawAny(Rng& rng) {
 }
 
 void SortByScore(std::vector<Scored>& candidates) {
-  std::sort(candidates.begin(), candidates.end(), [](const Scored& a, const Scored& b) {
+  absl::c_sort(candidates, [](const Scored& a, const Scored& b) {
     return a.score != b.score ? a.score > b.score : a.key < b.key;
   });
 }

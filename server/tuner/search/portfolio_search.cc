@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/search/history_search.h"
 #include "server/tuner/search/random_draw.h"
@@ -81,7 +82,7 @@ class PortfolioSearch final : public HistorySearch {
       for (int i = 0; i < n; ++i) {
         std::array<double, kArms> drawn;
         for (uint32_t arm = 0; arm < kArms; ++arm) drawn[arm] = earned_[arm].Draw(call.rng);
-        ++places[std::max_element(drawn.begin(), drawn.end()) - drawn.begin()];
+        ++places[absl::c_max_element(drawn) - drawn.begin()];
       }
     }
     return places;

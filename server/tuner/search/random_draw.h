@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "common/base/rng.h"
 
@@ -29,8 +30,7 @@ class Roulette {
   size_t Spin(Rng& rng) const {
     const double total = cumulative_.back();
     if (total <= 0) return rng.Below(cumulative_.size());
-    const auto found =
-        std::upper_bound(cumulative_.begin(), cumulative_.end(), rng.Uniform() * total);
+    const auto found = absl::c_upper_bound(cumulative_, rng.Uniform() * total);
     return std::min<size_t>(found - cumulative_.begin(), cumulative_.size() - 1);
   }
 

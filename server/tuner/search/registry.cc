@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -57,9 +57,8 @@ class SeededSearch final : public HistorySearch {
   // Returns false if the candidate does not belong to these spaces, is illegal, or is known.
   absl::StatusOr<bool> AddCandidate(const record::Candidate& candidate, Call& call) {
     const auto& spaces = context().spaces;
-    const auto space = std::find_if(spaces.begin(), spaces.end(), [&](const auto* each) {
-      return each->digest() == candidate.space_digest;
-    });
+    const auto space = absl::c_find_if(
+        spaces, [&](const auto* each) { return each->digest() == candidate.space_digest; });
     if (space == spaces.end()) return false;
     const auto decisions = static_cast<int>(candidate.decisions.size());
     if (decisions != (*space)->decision_count() || !(*space)->IsLegal(candidate.decisions))
@@ -105,8 +104,8 @@ std::vector<StrategyEntry>& Strategies() {
 
 void RegisterSearchStrategy(StrategyEntry entry) {
   std::vector<StrategyEntry>& strategies = Strategies();
-  const auto place = std::lower_bound(
-      strategies.begin(), strategies.end(), entry.name,
+  const auto place = absl::c_lower_bound(
+      strategies, entry.name,
       [](const StrategyEntry& other, absl::string_view name) { return other.name < name; });
   strategies.insert(place, std::move(entry));
 }

@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/ir/index.h"
 #include "server/tuner/space/chooser.h"
@@ -27,7 +28,7 @@ class TileLister {
     return Part(site_.count - 1, site_.extent);
   }
   std::vector<int64_t> Sorted() && {
-    std::sort(rows_.begin(), rows_.end());
+    absl::c_sort(rows_);
     std::vector<int64_t> flat;
     for (const auto& row : rows_) flat.insert(flat.end(), row.begin(), row.end());
     return flat;
@@ -196,7 +197,7 @@ std::vector<std::vector<int64_t>> Hops(const space::DesignSpace& space,
     for (const std::vector<int64_t>& hop : hops) {
       if (!site.IsLegal(hop)) continue;
       std::vector<int64_t> next(decisions.begin(), decisions.end());
-      std::copy(hop.begin(), hop.end(), next.begin() + site.begin);
+      absl::c_copy(hop, next.begin() + site.begin);
       absl::StatusOr<std::vector<int64_t>> fitted = Fit(space, next, rng);
       if (fitted.ok() && seen.insert(*fitted).second) all.push_back(*std::move(fitted));
     }

@@ -1,9 +1,9 @@
 #include "server/tuner/search/vector_cursor.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/replay.h"
 
@@ -23,8 +23,8 @@ class PrefixDecider final : public schedule::Decider {
         site.begin + site.count <= static_cast<int>(prefix_.size())
             ? prefix_.subspan(site.begin, site.count)
             : lists_.At(site, 0);
-    std::copy(taken.begin(), taken.end(), values.begin());
-    std::copy(taken.begin(), taken.end(), decisions.begin() + site.begin);
+    absl::c_copy(taken, values.begin());
+    absl::c_copy(taken, decisions.begin() + site.begin);
     sites.push_back(site);
     return absl::OkStatus();
   }

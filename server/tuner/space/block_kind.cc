@@ -1,7 +1,6 @@
 #include "server/tuner/space/block_kind.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "common/ir/cases.h"
 
 namespace hone::space {
@@ -15,8 +14,8 @@ using ir::Index;
 constexpr int64_t kEnoughRows = 4;
 
 bool DependsOn(const ir::Program& program, const ir::IndexList& indices, AtomId var) {
-  return std::any_of(indices.begin(), indices.end(),
-                     [&](const Index& index) { return program.atoms.DependsOn(index, var); });
+  return absl::c_any_of(indices,
+                        [&](const Index& index) { return program.atoms.DependsOn(index, var); });
 }
 
 bool ContiguousAlong(const ir::IndexList& indices, AtomId var) {
@@ -63,7 +62,7 @@ int AxisOf(const ir::Block& block, const ir::Index& index) {
 
 bool VariesWithReduction(const ir::Program& program, const ir::Block& block,
                          const ir::Index& index) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+  return absl::c_any_of(block.iters, [&](const ir::BlockIter& iter) {
     return iter.reduce && program.atoms.DependsOn(index, iter.var);
   });
 }
@@ -95,9 +94,9 @@ ir::NodeId ElementwiseProducer(const ir::Program& program, ir::NodeId id, bool t
 bool CopiesElements(const ir::Program& program, const ir::Block& block) {
   int loads = 0;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr&) { ++loads; });
-  return loads == 1 &&
-         std::all_of(block.iters.begin(), block.iters.end(),
-                     [](const ir::BlockIter& iter) { return !iter.reduce || iter.extent == 1; });
+  return loads == 1 && absl::c_all_of(block.iters, [](const ir::BlockIter& iter) {
+           return !iter.reduce || iter.extent == 1;
+         });
 }
 
 int DimensionOf(const ir::AtomTable& atoms, const ir::IndexList& indices, AtomId var) {
@@ -122,8 +121,8 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
 
   std::vector<ir::Expr> loads;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) { loads.push_back(load); });
-  const bool gathers = std::any_of(loads.begin(), loads.end(),
-                                   [](const ir::Expr& load) { return load.gathered >= 0; });
+  const bool gathers =
+      absl::c_any_of(loads, [](const ir::Expr& load) { return load.gathered >= 0; });
   if (gathers) return std::nullopt;
   const auto depends = [&](const ir::Expr& load, int axis) {
     return DependsOn(program, program.pool.IndicesOf(load), block.iters[axis].var);
@@ -148,16 +147,15 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
       OperandOf(program, block, *vector_load, program.pool.IndicesOf(*vector_load), vector_var);
   result.vector_contiguous = ContiguousAlong(program.pool.IndicesOf(*vector_load), vector_var);
 
-  const auto row_load = std::find_if(
-      loads.begin(), loads.end(), [&](const ir::Expr& load) { return depends(load, result.row); });
+  const auto row_load =
+      absl::c_find_if(loads, [&](const ir::Expr& load) { return depends(load, result.row); });
   if (row_load == loads.end()) return std::nullopt;
   result.row_operand = OperandOf(program, block, *row_load, program.pool.IndicesOf(*row_load),
                                  block.iters[result.row].var);
   // If a buffer is read by two loads, only one of them could be redirected to a packed copy.
   for (ContractionOperand* operand : {&result.row_operand, &result.vector_operand}) {
-    const auto reads = std::count_if(loads.begin(), loads.end(), [&](const ir::Expr& load) {
-      return load.buffer == operand->buffer;
-    });
+    const auto reads = absl::c_count_if(
+        loads, [&](const ir::Expr& load) { return load.buffer == operand->buffer; });
     if (reads != 1) operand->panel_dimension = -1;
   }
 
@@ -196,8 +194,7 @@ bool HasPaddedWindow(const ir::Program& program, ir::NodeId id, const Contractio
     padded &= indices.back().SingleAtom() == block.iters[contraction.reduce].var &&
               !DependsOn(program, indices, block.iters[contraction.vector].var);
     for (const ir::Condition& guard : block.guards) {
-      padded &= std::any_of(indices.begin(), indices.end(),
-                            [&](const Index& index) { return index == guard.index; });
+      padded &= absl::c_any_of(indices, [&](const Index& index) { return index == guard.index; });
     }
   });
   return padded;
@@ -213,7 +210,7 @@ std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block&
   bool contiguous = false, broadcast = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
-    const bool reduces = std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+    const bool reduces = absl::c_any_of(indices, [&](const ir::Index& index) {
       return VariesWithReduction(program, block, index);
     });
     if (!reduces) return;

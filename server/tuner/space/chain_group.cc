@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
 
@@ -110,8 +111,8 @@ std::optional<ChainGroup> ChainAtRows(const ir::Program& program, NodeId last,
 }  // namespace
 
 const ChainGroup::Member& ChainGroup::first() const {
-  return *std::find_if(members.begin(), members.end(),
-                       [](const Member& member) { return member.contraction.has_value(); });
+  return *absl::c_find_if(members,
+                          [](const Member& member) { return member.contraction.has_value(); });
 }
 
 bool HasPanels(const ir::Program& program, const Contraction& contraction) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
@@ -34,7 +35,7 @@ class ConstrainedDecider final : public schedule::Decider {
     const Constraint* broken = nullptr;
     for (int attempt = 0; attempt < kAttemptsPerSite; ++attempt) {
       chooser_.Choose(site, index, attempt, rng_, values);
-      std::copy(values.begin(), values.end(), drawn_.begin() + site.begin);
+      absl::c_copy(values, drawn_.begin() + site.begin);
       broken = Broken(site.begin, site.begin + site.count);
       if (broken == nullptr) return absl::OkStatus();
     }
@@ -362,12 +363,12 @@ absl::StatusOr<std::vector<Site>> DesignSpace::Sites(absl::Span<const int64_t> d
 bool DesignSpace::IsLegal(absl::Span<const int64_t> decisions) const {
   if (only_.has_value()) return decisions == *only_;
   if (!parts_.empty()) {
-    return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    return absl::c_all_of(parts_, [&](const Part& part) {
       return part.space->IsLegal(decisions.subspan(part.begin, part.count()));
     });
   }
   if (!Sites(decisions).ok()) return false;
-  return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& constraint) {
+  return absl::c_all_of(constraints_, [&](const Constraint& constraint) {
     return constraint.holds(decisions.first(constraint.decisions));
   });
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
@@ -199,9 +200,8 @@ absl::StatusOr<std::vector<Sketch>> ApplyRules(const RuleContext& context, Sketc
   for (const Rule& rule : Rules()) {
     if (!rule.Fits(*context.target)) continue;
     // The number of nests can grow, because rules add nests for the blocks that they create.
-    for (size_t turn = 0; std::any_of(sketches.begin(), sketches.end(),
-                                      [&](const Sketch& s) { return turn < s.nests.size(); });
-         ++turn) {
+    for (size_t turn = 0;
+         absl::c_any_of(sketches, [&](const Sketch& s) { return turn < s.nests.size(); }); ++turn) {
       HONE_RETURN_IF_ERROR(Check(generation));
       sketches = ApplyToBlock(context, rule, turn, std::move(sketches));
     }
@@ -267,9 +267,8 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
       if (generation.dropped != nullptr) ++*generation.dropped;
       continue;
     }
-    const bool known = std::any_of(spaces.begin(), spaces.end(), [&](const auto& s) {
-      return s->digest() == (*space)->digest();
-    });
+    const bool known =
+        absl::c_any_of(spaces, [&](const auto& s) { return s->digest() == (*space)->digest(); });
     if (!known) spaces.push_back(*std::move(space));
   }
   if (spaces.empty()) {

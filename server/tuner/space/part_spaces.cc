@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
@@ -95,8 +96,8 @@ class PartDrafter {
   }
 
   static void Sort(std::vector<Drafted>& drafts) {
-    std::stable_sort(drafts.begin(), drafts.end(),
-                     [](const Drafted& a, const Drafted& b) { return a.score > b.score; });
+    absl::c_stable_sort(drafts,
+                        [](const Drafted& a, const Drafted& b) { return a.score > b.score; });
   }
 
   // Estimates a schedule and keeps it if it is better. Returns whether it replays.
@@ -185,8 +186,8 @@ class TraceJoiner {
     for (Operand& operand : instruction.operands) {
       if (operand.kind != Operand::Kind::kString) continue;
       const std::vector<ir::Tensor>& tensors = part.drafted->tensors;
-      const auto named = std::find_if(tensors.begin(), tensors.end(),
-                                      [&](const ir::Tensor& t) { return t.name == operand.text; });
+      const auto named =
+          absl::c_find_if(tensors, [&](const ir::Tensor& t) { return t.name == operand.text; });
       if (named != tensors.end())
         operand.text = part.workload.tensors[named - tensors.begin()].name;
       break;  // a memory scope follows the buffer
@@ -299,8 +300,8 @@ std::vector<StageRange> PartsOf(const ir::Workload& workload) {
     const ir::Stage& stage = workload.stages[s];
     const StageKind kind = KindOf(program, blocks[s]);
     const std::vector<ir::BufferId> reads = ReadsOf(workload, stage);
-    const bool follows = std::any_of(reads.begin(), reads.end(),
-                                     [&](ir::BufferId tensor) { return own.contains(tensor); });
+    const bool follows =
+        absl::c_any_of(reads, [&](ir::BufferId tensor) { return own.contains(tensor); });
     bool joins = !parts.empty();
     switch (kind) {
       case StageKind::kElementwise:
@@ -333,8 +334,7 @@ bool HasManyParts(const ir::Workload& workload, absl::Span<const StageRange> par
   const std::vector<int> components = StageComponents(workload);
   std::map<int, size_t> connected;
   for (const StageRange& part : parts) ++connected[components[part.end - 1]];
-  return std::any_of(connected.begin(), connected.end(),
-                     [](const auto& count) { return count.second > kMostConnected; });
+  return absl::c_any_of(connected, [](const auto& count) { return count.second > kMostConnected; });
 }
 
 absl::StatusOr<ir::Workload> WorkloadOf(const ir::Workload& whole, StageRange stages) {
@@ -343,8 +343,7 @@ absl::StatusOr<ir::Workload> WorkloadOf(const ir::Workload& whole, StageRange st
   std::vector<ir::BufferId> inputs, computed;
   for (const ir::Stage& stage : part.stages) {
     for (const ir::BufferId tensor : ReadsOf(whole, stage)) {
-      const bool known = std::count(inputs.begin(), inputs.end(), tensor) > 0 ||
-                         std::count(computed.begin(), computed.end(), tensor) > 0;
+      const bool known = absl::c_count(inputs, tensor) > 0 || absl::c_count(computed, tensor) > 0;
       if (!known) inputs.push_back(tensor);
     }
     computed.insert(computed.end(), stage.tensors.begin(), stage.tensors.end());
@@ -419,8 +418,8 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> SpacesOfParts(
   std::vector<std::unique_ptr<DesignSpace>> spaces;
   for (size_t rank = 0; rank < std::min(ranks, kSpaces); ++rank) {
     HONE_ASSIGN_OR_RETURN(std::unique_ptr<DesignSpace> space, joiner.Join(rank));
-    const bool known = std::any_of(spaces.begin(), spaces.end(),
-                                   [&](const auto& s) { return s->digest() == space->digest(); });
+    const bool known =
+        absl::c_any_of(spaces, [&](const auto& s) { return s->digest() == space->digest(); });
     if (!known) spaces.push_back(std::move(space));
   }
   return spaces;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "server/tuner/space/block_kind.h"
 
@@ -11,7 +12,7 @@ namespace {
 using ir::NodeId;
 
 bool Contains(absl::Span<const NodeId> blocks, NodeId block) {
-  return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+  return absl::c_linear_search(blocks, block);
 }
 
 // Visits the loads of a value, except those that only compute an index.
@@ -27,7 +28,7 @@ void VisitTerms(const ir::ExprPool& pool, ir::ExprId id,
 bool LoadVaries(const ir::Program& program, const ir::Block& block, const ir::Expr& load) {
   const auto any = [&](const ir::Expr& expr) {
     const ir::IndexList& indices = program.pool.IndicesOf(expr);
-    return std::any_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+    return absl::c_any_of(indices, [&](const ir::Index& index) {
       return VariesWithReduction(program, block, index);
     });
   };
@@ -55,7 +56,7 @@ bool KeepsToRows(const ir::Program& program, const ir::Block& block, int rows,
   if (!keeps) return false;
   for (const ir::ExprId value : block.values) {
     program.pool.VisitLoads(value, [&](const ir::Expr& load) {
-      if (std::find(computed.begin(), computed.end(), load.buffer) == computed.end()) return;
+      if (!absl::c_linear_search(computed, load.buffer)) return;
       keeps &= own(program.pool.IndicesOf(load));
     });
   }
@@ -71,8 +72,7 @@ std::vector<NodeId> RowMembers(const ir::Program& program, NodeId last,
     const ir::BufferId result = block.outputs[0];
     const std::vector<NodeId> readers = program.ReadersOf(result);
     return !readers.empty() && !program.buffers[result].output &&
-           KeepsToRows(program, block, rows, {}) &&
-           std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+           KeepsToRows(program, block, rows, {}) && absl::c_all_of(readers, [&](NodeId reader) {
              return Contains(members, reader) &&
                     KeepsToRows(program, program.BlockOf(reader), rows, {result});
            });

@@ -1,7 +1,6 @@
 #include "server/tuner/space/rule/rules.h"
 
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -114,8 +113,7 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
         "rule ", rule.name, " is registered too late: design spaces have already been generated"));
   }
   const auto find = [&](absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry.mutex) {
-    return std::find_if(registry.rules.begin(), registry.rules.end(),
-                        [&](const Rule& known) { return known.name == name; });
+    return absl::c_find_if(registry.rules, [&](const Rule& known) { return known.name == name; });
   };
   if (find(rule.name) != registry.rules.end())
     return absl::AlreadyExistsError(absl::StrCat("a rule named ", rule.name, " already exists"));
@@ -126,8 +124,7 @@ absl::Status RegisterRule(const Rule& rule, absl::string_view before) {
 }
 
 Nest& Sketch::NestOf(absl::string_view block) {
-  return *std::find_if(nests.begin(), nests.end(),
-                       [&](const Nest& nest) { return nest.name == block; });
+  return *absl::c_find_if(nests, [&](const Nest& nest) { return nest.name == block; });
 }
 
 absl::StatusOr<std::shared_ptr<const ir::Program>> RuleContext::ProgramOf(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "common/ir/index.h"
 
 namespace hone::space {
@@ -70,7 +71,7 @@ std::vector<int64_t> KUnrolls(const TileLimits& limits, int64_t extent) {
   for (const int64_t k : limits.k_unroll) {
     if (k <= extent) candidates.push_back(k);
   }
-  const bool known = std::find(candidates.begin(), candidates.end(), extent) != candidates.end();
+  const bool known = absl::c_linear_search(candidates, extent);
   if (extent <= limits.whole_unroll && !known) candidates.push_back(extent);
   return candidates;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/ir/index.h"
 #include "common/ir/program.h"
@@ -131,7 +132,7 @@ class TileLister {
         if (size != wanted && size == ir::CeilDivInt(rest, tiles)) sizes.push_back(size);
       }
     }
-    std::sort(sizes.begin(), sizes.end(), [&](int64_t a, int64_t b) {
+    absl::c_sort(sizes, [&](int64_t a, int64_t b) {
       return std::pair(LogRatio(a, wanted_[part]), a) < std::pair(LogRatio(b, wanted_[part]), b);
     });
     return sizes;
@@ -199,7 +200,7 @@ std::vector<std::vector<int64_t>> NearestValues(const Site& site,
     const double distance = choice ? RowDistance(row, wanted) : TileDistance(row, wanted);
     ranked.emplace_back(distance, std::move(row));
   }
-  std::sort(ranked.begin(), ranked.end());
+  absl::c_sort(ranked);
   for (size_t i = 0; i < ranked.size(); ++i) rows[i] = std::move(ranked[i].second);
   return rows;
 }
@@ -218,7 +219,7 @@ void NearestChooser::Choose(const Site& site, int index, int attempt, Rng& rng,
   // If no value at the last site of a constraint met it, earlier sites must move.
   const size_t farther = restarts_ > 0 ? rng.Below(static_cast<uint64_t>(restarts_) / 4 + 2) : 0;
   const size_t place = std::min(rows_.size() - 1, static_cast<size_t>(attempt) + farther);
-  std::copy(rows_[place].begin(), rows_[place].end(), values.begin());
+  absl::c_copy(rows_[place], values.begin());
 }
 
 }  // namespace hone::space

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/block_kind.h"
 
 namespace hone::space {
@@ -75,9 +76,8 @@ std::vector<ir::IndexList> ReadsOf(const ir::Program& program, const ir::Block& 
 std::vector<int> VaryingDimensions(const std::vector<ir::IndexList>& reads) {
   std::vector<int> varying;
   for (size_t d = 0; d < reads[0].size(); ++d) {
-    const bool varies = std::any_of(reads.begin(), reads.end(), [&](const ir::IndexList& read) {
-      return !(read[d] == reads[0][d]);
-    });
+    const bool varies =
+        absl::c_any_of(reads, [&](const ir::IndexList& read) { return !(read[d] == reads[0][d]); });
     if (varies) varying.push_back(static_cast<int>(d));
   }
   return varying;
@@ -97,8 +97,7 @@ NodeId OwnProducer(const ir::Program& program, ir::BufferId buffer, NodeId reade
 std::vector<ir::BufferId> BuffersRead(const ir::Program& program, const ir::Block& block) {
   std::vector<ir::BufferId> buffers;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (std::find(buffers.begin(), buffers.end(), load.buffer) == buffers.end())
-      buffers.push_back(load.buffer);
+    if (!absl::c_linear_search(buffers, load.buffer)) buffers.push_back(load.buffer);
   });
   return buffers;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+
 namespace hone::space {
 namespace {
 
@@ -79,9 +81,9 @@ const ir::Intrinsic* DotInstructionFor(const ir::Program& program, const ir::Blo
                                        const Contraction& contraction,
                                        const target::Target& target) {
   const ir::BlockIter& reduce = block.iters[contraction.reduce];
-  bool fits = std::none_of(
-      block.guards.begin(), block.guards.end(),
-      [&](const ir::Condition& guard) { return program.atoms.DependsOn(guard.index, reduce.var); });
+  bool fits = absl::c_none_of(block.guards, [&](const ir::Condition& guard) {
+    return program.atoms.DependsOn(guard.index, reduce.var);
+  });
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     fits &= DimensionOf(program.atoms, program.pool.IndicesOf(load), reduce.var) >= 0;
   });

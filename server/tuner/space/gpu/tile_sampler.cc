@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/tuner/space/block_kind.h"
@@ -227,9 +228,8 @@ class Sampler {
       return bytes <= most;
     });
     Constrain("copies", [stages = stages_, threads = thread_count_](Decisions d) {
-      return std::all_of(stages.begin(), stages.end(), [&](const SharedStage& stage) {
-        return stage.box.Elements(d) >= threads.Of(d);
-      });
+      return absl::c_all_of(
+          stages, [&](const SharedStage& stage) { return stage.box.Elements(d) >= threads.Of(d); });
     });
     for (SharedStage& stage : stages_) {
       stage.width = Sample(stage.widths);
@@ -239,8 +239,8 @@ class Sampler {
                                  box.Elements(d) >= threads.Of(d) * d[width]);
       });
     }
-    const bool pads = std::any_of(stages_.begin(), stages_.end(),
-                                  [](const SharedStage& stage) { return stage.order.size() > 1; });
+    const bool pads =
+        absl::c_any_of(stages_, [](const SharedStage& stage) { return stage.order.size() > 1; });
     if (pads) tile_.padding = Sample({0, SharedStage::kPadding / 2 * request_.terms});
   }
 
@@ -290,7 +290,7 @@ void SharedStage::GroupTerms(const ir::Program& program, const ir::Block& reader
 }
 
 std::string SharedStage::Layout() const {
-  if (terms == 1 && std::is_sorted(order.begin(), order.end())) return "";
+  if (terms == 1 && absl::c_is_sorted(order)) return "";
   std::vector<std::string> from, to;
   for (size_t d = 0; d < order.size(); ++d) {
     from.push_back(absl::StrCat("d", d));
@@ -310,12 +310,12 @@ std::optional<std::vector<SharedStage>> FindSharedStages(const ir::Program& prog
   bool fits = true;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
-    if (std::none_of(indices.begin(), indices.end(), [&](const ir::Index& index) {
+    if (absl::c_none_of(indices, [&](const ir::Index& index) {
           return VariesWithReduction(program, block, index);
         }))
       return;
-    fits &= std::none_of(stages.begin(), stages.end(),
-                         [&](const SharedStage& stage) { return stage.buffer == load.buffer; });
+    fits &= absl::c_none_of(stages,
+                            [&](const SharedStage& stage) { return stage.buffer == load.buffer; });
     const ir::Buffer& buffer = program.buffers[load.buffer];
     std::optional<TileBox> box = TileBoxOf(program, block, load, no_tiles);
     fits &= box.has_value() && !buffer.padded;

@@ -1,7 +1,8 @@
 #include "server/tuner/space/gpu/tile_size.h"
 
-#include <algorithm>
 #include <cstdlib>
+
+#include "absl/algorithm/container.h"
 
 namespace hone::space {
 
@@ -32,8 +33,8 @@ std::optional<TileBox> TileBoxOf(const ir::Program& program, const ir::Block& bl
   for (size_t d = 0; d < indices.size(); ++d) {
     TileBox::Dimension dimension;
     for (const ir::IndexTerm& term : indices[d].terms()) {
-      const auto iter = std::find_if(block.iters.begin(), block.iters.end(),
-                                     [&](const ir::BlockIter& i) { return i.var == term.atom; });
+      const auto iter =
+          absl::c_find_if(block.iters, [&](const ir::BlockIter& i) { return i.var == term.atom; });
       if (iter == block.iters.end()) return std::nullopt;
       dimension.axes.emplace_back(term.coeff, tiles[iter - block.iters.begin()]);
     }

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "common/schedule/primitive/placement.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
@@ -26,7 +26,7 @@ bool IsCostly(const ir::Program& program, const ir::Block& block) {
 // read it at several places.
 bool IsReadOften(const ir::Program& program, ir::BufferId buffer) {
   const std::vector<ir::NodeId> readers = program.ReadersOf(buffer);
-  return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+  return absl::c_any_of(readers, [&](ir::NodeId reader) {
     const ir::Block& block = program.BlockOf(reader);
     int loads = 0;
     program.pool.VisitLoads(block.values[0],

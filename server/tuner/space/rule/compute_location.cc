@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
 
@@ -15,8 +15,8 @@ bool CanMove(const ir::Program& program, const ir::Block& block) {
       program.buffers[block.outputs[0]].constant || block.indices.empty()) {
     return false;
   }
-  return std::all_of(block.indices.begin(), block.indices.end(), [&](const ir::Index& index) {
-    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::BlockIter& iter) {
+  return absl::c_all_of(block.indices, [&](const ir::Index& index) {
+    return absl::c_any_of(block.iters, [&](const ir::BlockIter& iter) {
       return !iter.reduce && index.SingleAtom() == iter.var;
     });
   });
@@ -36,9 +36,9 @@ std::vector<Sketch> ApplyComputeLocation(const RuleContext& context, const Sketc
   if (!CanMove(program, block)) return {};
   const std::vector<ir::NodeId> readers = program.ReadersOf(block.outputs[0]);
   if (readers.size() != 1) return {};
-  const auto reader = std::find_if(
-      sketch.nests.begin(), sketch.nests.end(),
-      [&](const Nest& other) { return other.name == program.BlockOf(readers[0]).name; });
+  const auto reader = absl::c_find_if(sketch.nests, [&](const Nest& other) {
+    return other.name == program.BlockOf(readers[0]).name;
+  });
   if (reader == sketch.nests.end() || reader->state != Nest::State::kTiled) return {};
 
   // Only the tile loops are candidates. Further inside, elements would be computed for each step of

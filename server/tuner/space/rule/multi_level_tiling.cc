@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
@@ -66,7 +66,7 @@ class Tiler {
     for (int axis : c_.shared)
       Cut("sample_perfect_tile", loops[axis], axis, decisions.others, shared_outer, row_inner);
     for (int axis : c_.row_like) {
-      if (std::find(joined_.begin(), joined_.end(), axis) == joined_.end())
+      if (!absl::c_linear_search(joined_, axis))
         Cut("sample_perfect_tile", loops[axis], axis, decisions.others, row_outer, row_inner);
     }
     std::vector<Tile> vector_tile, row_tile;
@@ -207,19 +207,17 @@ bool HasElementwiseConsumer(const ir::Program& program, ir::BufferId buffer, ir:
 // tile, because the pixels of a tile are not a box.
 std::vector<int> JoinedRows(const ir::Program& program, const ir::Block& block,
                             const Contraction& c) {
-  const bool slides = std::any_of(c.windows.begin(), c.windows.end(),
-                                  [&](int axis) { return block.iters[axis].extent > 1; });
+  const bool slides =
+      absl::c_any_of(c.windows, [&](int axis) { return block.iters[axis].extent > 1; });
   if (slides || !block.guards.empty() || !program.WritersOf(c.row_operand.buffer).empty() ||
       !program.ReadersOf(block.outputs[0]).empty())
     return {};
-  const auto joins = [&](int axis) {
-    return std::find(c.row_like.begin(), c.row_like.end(), axis) != c.row_like.end();
-  };
+  const auto joins = [&](int axis) { return absl::c_linear_search(c.row_like, axis); };
   int first = c.row;
   while (first > 0 && joins(first - 1)) --first;
   while (first < c.row && block.iters[first].extent == 1) ++first;
   std::vector<int> joined(c.row - first);
-  std::iota(joined.begin(), joined.end(), first);
+  absl::c_iota(joined, first);
   return joined;
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/chain_group.h"
 #include "server/tuner/space/panel_copy.h"
@@ -233,12 +234,12 @@ class RowChainer {
 
 bool IsPartOfLongerChain(const ir::Program& program, ir::NodeId last,
                          absl::Span<const ir::NodeId> open) {
-  return std::any_of(open.begin(), open.end(), [&](ir::NodeId other) {
+  return absl::c_any_of(open, [&](ir::NodeId other) {
     if (other == last) return false;
     const std::optional<ChainGroup> group = FindChainGroup(program, other, open);
     return group.has_value() &&
-           std::any_of(group->members.begin(), group->members.end(),
-                       [&](const ChainGroup::Member& member) { return member.block == last; });
+           absl::c_any_of(group->members,
+                          [&](const ChainGroup::Member& member) { return member.block == last; });
   });
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/row_group.h"
 #include "server/tuner/space/rule/rules.h"
@@ -104,8 +105,8 @@ class RowFuser {
   void Cut(ir::NodeId id, const ir::Block& block) {
     const BlockAxes axes = AxesOf(block);
     std::vector<Operand> loops = edit_.Loops(BlockRegister(id), block.iters.size());
-    const auto along = std::find_if(axes.reduce.begin(), axes.reduce.end(),
-                                    [&](int axis) { return block.iters[axis].extent > 1; });
+    const auto along =
+        absl::c_find_if(axes.reduce, [&](int axis) { return block.iters[axis].extent > 1; });
     const int cut = along == axes.reduce.end() ? axes.reduce.back() : *along;
     Operand lanes = loops[axes.reduce.back()];
     std::vector<Operand> order, rest;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
 #include "server/tuner/space/tile_limits.h"
@@ -34,10 +35,10 @@ std::vector<NodeId> BlocksOf(const Transform& transform) {
 
 // Whether all blocks are distinct and have unscheduled nests.
 bool AreOpen(const Sketch& sketch, const ir::Program& program, std::vector<NodeId> blocks) {
-  std::sort(blocks.begin(), blocks.end());
+  absl::c_sort(blocks);
   return std::adjacent_find(blocks.begin(), blocks.end()) == blocks.end() &&
-         std::all_of(blocks.begin(), blocks.end(),
-                     [&](NodeId block) { return OpenNestOf(sketch, program, block) >= 0; });
+         absl::c_all_of(blocks,
+                        [&](NodeId block) { return OpenNestOf(sketch, program, block) >= 0; });
 }
 
 // The products of transformed tiles that an output's transform reads, as in Winograd's convolution.

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
@@ -17,8 +17,7 @@ int BetterVectorAxis(const ir::Program& program, const ir::Block& block, const C
                        program.buffers[c.row_operand.buffer].constant &&
                        !program.buffers[c.vector_operand.buffer].constant;
   if (!weights || extent(c.row) < lanes) return -1;
-  const bool slides =
-      std::any_of(c.windows.begin(), c.windows.end(), [&](int axis) { return extent(axis) > 1; });
+  const bool slides = absl::c_any_of(c.windows, [&](int axis) { return extent(axis) > 1; });
   const bool fills_vectors = extent(c.vector) % lanes == 0;
   return slides || !fills_vectors ? c.row : -1;
 }
