@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "server/research/lab/metrics.h"
+#include "server/research/lab/statistics.h"
 #include "server/research/lab/summary.h"
 
 namespace hone::lab {

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "server/research/lab/store_results.h"
 #include "server/research/lab/tune_process.h"
 
 namespace hone::lab {

@@ -19,7 +19,6 @@
 #include "server/job/search/task_search.h"
 #include "server/research/lab/enumerate.h"
 #include "server/research/lab/statistics.h"
-#include "server/research/lab/store_results.h"
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
 #include "server/tuner/space/design_space.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/median.h"
-#include "server/research/lab/metrics.h"
+#include "server/research/lab/statistics.h"
 
 namespace hone::lab {
 namespace {

@@ -1,6 +1,7 @@
 #include "server/research/template/gpu_contraction.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -14,6 +15,7 @@ namespace hone::space {
 namespace {
 
 using schedule::Operand;
+
 using Operands = std::vector<Operand>;
 using Decisions = absl::Span<const int64_t>;
 
@@ -260,6 +262,47 @@ class GpuContractionWriter {
   Operands grid_;
 };
 
+constexpr int64_t kSmallBatch = 32;  // rows; with more, tiles reuse more than sums in parts save
+
+// The order of roles in OperatorForm::axes; a batch follows.
+enum MatmulRole { kI, kJ, kK, kBatch };
+
+ir::Program MatmulProgram(const TemplateContext& context) {
+  return ir::Program::FromWorkload(std::make_shared<const ir::Workload>(context.workload));
+}
+
+GpuContraction MatmulOf(const TemplateContext& context, const ir::Program& program) {
+  const OperatorForm& form = context.form;
+  return {.program = program,
+          .block = program.FindBlock(form.main),
+          .batch = std::vector<int>(form.axes.begin() + kBatch, form.axes.end()),
+          .tiled = {form.axes[kI], form.axes[kJ]},
+          .reduced = {form.axes[kK]},
+          .reduction_parts = 3,
+          .consumer = form.consumer};
+}
+
+// The order of roles in OperatorForm::axes.
+enum ConvRole { kN, kH, kW, kO, kR, kS, kC };
+
+ir::Program ProgramFor(const TemplateContext& context) {
+  return ir::Program::FromWorkload(std::make_shared<const ir::Workload>(context.workload));
+}
+
+// The threads along x compute results that are adjacent in memory.
+GpuContraction ConvolutionOf(const TemplateContext& context, const ir::Program& program) {
+  const OperatorForm& form = context.form;
+  const auto at = [&](ConvRole role) { return form.axes[role]; };
+  const bool channels_first = form.kind == OperatorForm::Kind::kConv2dNchw;
+  return {.program = program,
+          .block = program.FindBlock(form.main),
+          .batch = {at(kN)},
+          .tiled = channels_first ? std::vector<int>{at(kO), at(kH), at(kW)}
+                                  : std::vector<int>{at(kH), at(kW), at(kO)},
+          .reduced = {at(kC), at(kR), at(kS)},
+          .consumer = form.consumer};
+}
+
 }  // namespace
 
 bool FitsGpuContraction(const GpuContraction& contraction, const GpuTileLimits& limits) {
@@ -269,6 +312,54 @@ bool FitsGpuContraction(const GpuContraction& contraction, const GpuTileLimits& 
 void WriteGpuContraction(const GpuContraction& contraction, const GpuTileLimits& limits,
                          TemplateBuilder& builder) {
   GpuContractionWriter(contraction, limits, builder).Write();
+}
+
+bool FitsGpuDense(const TemplateContext& context) {
+  const ir::Program program = MatmulProgram(context);
+  return FitsGpuContraction(MatmulOf(context, program), context.gpu_limits);
+}
+
+void WriteGpuDense(const TemplateContext& context, TemplateBuilder& builder) {
+  InlineStages(context, builder);
+  const ir::Program program = MatmulProgram(context);
+  WriteGpuContraction(MatmulOf(context, program), context.gpu_limits, builder);
+}
+
+bool FitsGpuSmallBatch(const TemplateContext& context) {
+  return context.form.extents[context.form.axes[kI]] < kSmallBatch;
+}
+
+void WriteGpuSmallBatch(const TemplateContext& context, TemplateBuilder& b) {
+  const OperatorForm& form = context.form;
+  InlineStages(context, b);
+  const Operand main = b.Block(form.main);
+  const std::vector<KnobLoop> loops = b.Loops(main, form.extents);
+  const KnobLoop& reduction = loops[form.axes[kK]];
+  const std::vector<KnobLoop> k =
+      b.DefineSplit(reduction, std::min(reduction.extent.extent, context.gpu_limits.max_threads));
+  GpuEditor edit(b.trace());
+  GpuEditor::Operands results;
+  for (const KnobLoop& loop : loops) {
+    if (&loop != &reduction) results.push_back(loop.loop);
+  }
+  GpuEditor::Operands order = results;
+  order.insert(order.end(), {k[1].loop, k[0].loop});
+  edit.Add("reorder", order);
+  const Operand block = edit.Fuse(results);
+  if (!form.consumer.empty()) edit.Add("reverse_compute_at", {b.Block(form.consumer), block});
+  edit.BindBlocks({block});
+  edit.BindThreads({k[1].loop});
+}
+
+bool FitsGpuConv2d(const TemplateContext& context) {
+  const ir::Program program = ProgramFor(context);
+  return FitsGpuContraction(ConvolutionOf(context, program), context.gpu_limits);
+}
+
+void WriteGpuConv2d(const TemplateContext& context, TemplateBuilder& builder) {
+  InlineStages(context, builder);
+  const ir::Program program = ProgramFor(context);
+  WriteGpuContraction(ConvolutionOf(context, program), context.gpu_limits, builder);
 }
 
 }  // namespace hone::space

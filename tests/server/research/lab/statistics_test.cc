@@ -2,7 +2,6 @@
 
 #include "common/base/median.h"
 #include "gtest/gtest.h"
-#include "server/research/lab/metrics.h"
 
 namespace hone::lab {
 namespace {
