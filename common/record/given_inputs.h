@@ -9,7 +9,7 @@
 
 namespace hone::record {
 
-// The inputs that workers make for measuring (worker/runner/input_ranges.h), as results name them.
+// The inputs that workers make for measuring (worker/runner/signature.h), as results name them.
 // The number is raised when they change, so that latencies of different inputs are not compared.
 inline constexpr char kSeededInputs[] = "seeded-2";
 

@@ -5,7 +5,6 @@
 
 #include "common/base/file.h"
 #include "common/target/arm_cpu.h"
-#include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "common/target/thread_pool.h"

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/target/target.h"
 
 // Cleans up texts from drivers, and parses the device names that users write.
 namespace hone::target {
@@ -21,6 +22,15 @@ std::string Printable(absl::string_view text, size_t most, bool lines = false);
 
 // N for "<kind>:N", and 0 for "<kind>". InvalidArgument: another name.
 absl::StatusOr<uint32_t> DeviceNumberOf(absl::string_view kind, absl::string_view name);
+
+// Describes the devices of one kind on this machine. `device` is the name that a user wrote, such
+// as "opencl" or "opencl:1".
+using TargetResolver = absl::StatusOr<Target> (*)(absl::string_view device);
+
+// Makes TargetByName pass the names `kind` and `kind:…` to the resolver. Only programs
+// that may load drivers add one; the server does not. REQUIRES: called at the program's start,
+// before it has other threads. A second call with the same kind has no effect.
+void AddTargetResolver(absl::string_view kind, TargetResolver resolver);
 
 }  // namespace hone::target
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -80,6 +81,19 @@ class GpuContext {
   std::array<int64_t, 3> max_grid = {1, 1, 1};
   int64_t buffer_alignment = 1;
 };
+
+// Returns the name of a launch's kernel in printable ASCII, at most 128 characters.
+std::string PrintableName(const GpuLaunch& launch);
+
+// Returns InvalidArgument with the message "kernel 'NAME' WHY".
+absl::Status RefuseLaunch(const GpuLaunch& launch, absl::string_view why);
+
+// What the error of a device says that failed while it ran launches from `first` to `last`, which
+// are names of kernels.
+std::string DeviceFailedText(absl::string_view first, absl::string_view last);
+
+// Checks a launch against the limits of the device. InvalidArgument: it exceeds one.
+absl::Status CheckLaunch(const GpuLaunch& launch, const GpuContext& context);
 
 }  // namespace hone::target
 

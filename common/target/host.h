@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/target/target.h"
 
 // A description of this machine for users and for the environment of a record. It is read from
 // CPUID, /proc and /sys. Fields that cannot be read are empty.
@@ -41,11 +45,42 @@ std::string FrequencyFolder(const std::string& root = "");
 // read.
 std::string FirstLine(const std::string& path);
 
-// Returns LLVM's name of the CPU with this CPUID identity, or "" if it is unknown; detection then
-// falls back to a level of the x86-64 psABI. The features distinguish CPUs that share a model
-// number.
-absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bool has_vnni,
-                             bool has_bf16);
+// Parses a CPU list of /sys: "0-3,8" → 0 1 2 3 8. Empty if the text is not such a list.
+std::vector<int> ParseCpuList(absl::string_view text);
+
+// Reads a target's cache sizes and line size from /sys, for a process that may run on `cpus` and
+// keep `target.cores` of them busy. L1 and L2 are those of the first CPU. L3 is the sum over the
+// chiplets and sockets that the cores can use; one core can fill only one at a time. Values that
+// cannot be read are left unchanged. `root` replaces / in tests.
+void ReadCaches(const std::string& root, const std::vector<int>& cpus, Target& target);
+
+// Bytes of L3 that one core can fill. Assumes that at most sixteen cores share a cache, because a
+// target stores only the sum over chiplets and sockets.
+int64_t ReachableL3Bytes(const Target& target);
+
+// CPUs of a machine with cores of one kind. A big.LITTLE or hybrid processor has several clusters,
+// and a kernel that is best for one of them may be slow on another.
+struct CpuCluster {
+  std::vector<int> cpus;  // ascending, not empty
+  std::string core;       // "cortex-a76", "core", "atom"; "" if the kind has no known name
+  int64_t speed = 0;      // larger is faster; comparable only within a machine; 0: unknown
+};
+
+// Returns the clusters of these CPUs, in the order of their first CPUs. CPUs are in one cluster if
+// Linux reports the same kind of core and the same capacity for them. `root` replaces / in tests.
+std::vector<CpuCluster> CpuClusters(const std::string& root, absl::Span<const int> cpus);
+
+// Finds a cluster by its position ("0", "1", ...), or the fastest or slowest one ("big", "little").
+// InvalidArgument: there is no such cluster, or their speeds are unknown; the message lists them.
+absl::StatusOr<CpuCluster> FindCluster(absl::Span<const CpuCluster> clusters,
+                                       absl::string_view name);
+
+// "0: CPUs 0-3, cortex-a55; 1: CPUs 4-7, cortex-a76".
+std::string DescribeClusters(absl::Span<const CpuCluster> clusters);
+
+// Restricts the calling thread, and the threads and programs that it starts from now on, to these
+// CPUs. Unavailable: the system refuses.
+absl::Status UseCpus(absl::Span<const int> cpus);
 
 }  // namespace hone::target
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/target/gpu_launch.h"
+#include "common/target/gpu_context.h"
 
 namespace hone::target {
 namespace {

@@ -1,3 +1,5 @@
+#include "common/target/presets.h"
+
 #include <array>
 #include <functional>
 #include <map>
@@ -6,13 +8,73 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/target/arm_presets.h"
-#include "common/target/nvidia_gpus.h"
+#include "common/target/device_name.h"
 #include "common/target/target.h"
-#include "common/target/target_resolver.h"
 
 namespace hone::target {
 namespace {
+
+constexpr int64_t kKiB = 1 << 10;
+constexpr int64_t kMiB = 1 << 20;
+
+constexpr NvidiaGpu kGpus[] = {
+    {"nvidia/t4", "t4", 7, 5, 40, 4 * kMiB},         {"nvidia/a10", "a10", 8, 6, 72, 6 * kMiB},
+    {"nvidia/a100", "a100", 8, 0, 108, 40 * kMiB},   {"nvidia/l4", "l4", 8, 9, 58, 48 * kMiB},
+    {"nvidia/h100", "h100", 9, 0, 132, 50 * kMiB},   {"nvidia/h200", "h200", 9, 0, 132, 50 * kMiB},
+    {"nvidia/b200", "b200", 10, 0, 148, 126 * kMiB},
+};
+
+// Resources of a streaming multiprocessor by compute capability. A line applies from its capability
+// up to that of the next line. From 8.0 on, a block cannot use the last KiB of shared memory.
+struct Unit {
+  int capability;  // 10 · major + minor
+  int threads;
+  int64_t shared_bytes;
+  int64_t l1_bytes;  // with the shared memory, which is a part of it
+};
+constexpr Unit kUnits[] = {
+    {50, 2048, 96 * kKiB, 24 * kKiB},    {70, 2048, 96 * kKiB, 128 * kKiB},
+    {75, 1024, 64 * kKiB, 96 * kKiB},    {80, 2048, 164 * kKiB, 192 * kKiB},
+    {86, 1536, 100 * kKiB, 128 * kKiB},  {87, 1536, 164 * kKiB, 192 * kKiB},
+    {89, 1536, 100 * kKiB, 128 * kKiB},  {90, 2048, 228 * kKiB, 256 * kKiB},
+    {120, 1536, 100 * kKiB, 128 * kKiB},
+};
+
+Unit UnitOf(int capability) {
+  Unit unit = kUnits[0];
+  for (const Unit& line : kUnits) {
+    if (line.capability <= capability) unit = line;
+  }
+  return unit;
+}
+
+struct Caches {
+  int64_t l1, l2, l3;  // in KiB; L3 in total
+  int line = 64;
+};
+
+ArmPreset AArch64(absl::string_view name, std::vector<std::string> features, int cores,
+                  const Caches& caches, int vector_bits = 128) {
+  return {name, Target{.arch = "aarch64",
+                       .triple = "aarch64-unknown-linux-gnu",
+                       .cpu = std::string(name.substr(name.find('/') + 1)),
+                       .features = std::move(features),
+                       .cores = cores,
+                       .vector_bits = vector_bits,
+                       .vector_registers = 32,
+                       .l1_bytes = caches.l1 << 10,
+                       .l2_bytes = caches.l2 << 10,
+                       .l3_bytes = caches.l3 << 10,
+                       .cache_line_bytes = caches.line}};
+}
+
+ArmPreset Armv7(absl::string_view name, int cores, const Caches& caches) {
+  ArmPreset preset = AArch64(name, {"neon", "vfp4"}, cores, caches);
+  preset.target.arch = "armv7";
+  preset.target.triple = "armv7-unknown-linux-gnueabihf";
+  preset.target.vector_registers = 16;
+  return preset;
+}
 
 Target PresetAvx2() {
   return Target{.cpu = "x86-64-v3",
@@ -37,31 +99,12 @@ Target PresetAvx512() {
                 .l3_bytes = 16 << 20};
 }
 
-// Like a Cortex-A72 board: every AArch64 CPU has these instructions.
-Target PresetNeon() {
-  return Target{.arch = "aarch64",
-                .triple = "aarch64-unknown-linux-gnu",
-                .cpu = "cortex-a72",
-                .features = {"neon"},
-                .cores = 4,
-                .vector_bits = 128,
-                .vector_registers = 32,
-                .l1_bytes = 32 << 10,
-                .l2_bytes = 1 << 20};
-}
+// A Raspberry Pi 4: every AArch64 CPU has these instructions.
+Target PresetNeon() { return AArch64("arm/cortex-a72", {"neon"}, 4, {32, 1024, 0}).target; }
 
-// Like a Cortex-A76 board: with dot products of bytes and arithmetic in f16.
+// A Raspberry Pi 5: with dot products of bytes and arithmetic in f16.
 Target PresetDotProd() {
-  return Target{.arch = "aarch64",
-                .triple = "aarch64-unknown-linux-gnu",
-                .cpu = "cortex-a76",
-                .features = {"dotprod", "fullfp16", "neon"},
-                .cores = 4,
-                .vector_bits = 128,
-                .vector_registers = 32,
-                .l1_bytes = 64 << 10,
-                .l2_bytes = 512 << 10,
-                .l3_bytes = 2 << 20};
+  return AArch64("arm/cortex-a76", {"dotprod", "fullfp16", "neon"}, 4, {64, 512, 2048}).target;
 }
 
 // A device of which only the guarantees of OpenCL 1.2 are known.
@@ -121,6 +164,69 @@ std::map<std::string, TargetResolver, std::less<>>& Resolvers() {
 }
 
 }  // namespace
+
+absl::Span<const NvidiaGpu> NvidiaGpus() { return kGpus; }
+
+Target CudaTarget(int major, int minor, int units, int64_t l2_bytes, absl::string_view model) {
+  const int capability = 10 * major + minor;
+  const Unit unit = UnitOf(capability);
+  // Before 7.0, a block had at most 48 KiB.
+  const int64_t block_shared = capability < 70   ? 48 * kKiB
+                               : capability < 80 ? unit.shared_bytes
+                                                 : unit.shared_bytes - kKiB;
+  Target target{.kind = Kind::kCuda,
+                .arch = "nvptx64",
+                .triple = "nvptx64-nvidia-cuda",
+                .cpu = absl::StrCat("sm_", major, minor, major >= 9 ? "a" : ""),
+                .cores = units,
+                .vector_bits = 128,
+                .vector_registers = 64,
+                .l1_bytes = unit.l1_bytes,
+                .l2_bytes = l2_bytes,
+                .cache_line_bytes = 128};
+  if (!model.empty()) target.features = {std::string(model)};
+  target.gpu = {.max_threads = 1024,
+                .shared_bytes = block_shared,
+                .sub_group = 32,
+                .registers = 255,
+                .unit_threads = unit.threads,
+                .unit_shared_bytes = unit.shared_bytes,
+                .unit_registers = 64 * kKiB,
+                .has_shared_memory = true};
+  return target;
+}
+
+Target CudaTarget(const NvidiaGpu& gpu) {
+  return CudaTarget(gpu.major, gpu.minor, gpu.units, gpu.l2_bytes, gpu.word);
+}
+
+// Core counts and caches are those of a common product with this core, which the comment names.
+const std::vector<ArmPreset>& ArmPresets() {
+  static const auto* const presets = new std::vector<ArmPreset>{
+      // Raspberry Pi 2
+      Armv7("arm/cortex-a7", 4, {32, 512, 0}),
+      // Raspberry Pi 3
+      AArch64("arm/cortex-a53", {"neon"}, 4, {32, 512, 0}),
+      // RK3568
+      AArch64("arm/cortex-a55", {"dotprod", "fullfp16", "neon"}, 4, {32, 128, 512}),
+      {"arm/cortex-a72", PresetNeon()},
+      {"arm/cortex-a76", PresetDotProd()},
+      // The three middle cores and the largest core of a Snapdragon 888
+      AArch64("arm/cortex-a78", {"dotprod", "fullfp16", "neon"}, 3, {64, 512, 4096}),
+      AArch64("arm/cortex-x1", {"dotprod", "fullfp16", "neon"}, 1, {64, 1024, 4096}),
+      // Graviton 2
+      AArch64("arm/neoverse-n1", {"dotprod", "fullfp16", "neon"}, 64, {64, 1024, 32 << 10}),
+      // Graviton 3
+      AArch64("arm/neoverse-v1", {"bf16", "dotprod", "fullfp16", "i8mm", "neon", "sve"}, 64,
+              {64, 1024, 32 << 10}, 256),
+      // Graviton 4
+      AArch64("arm/neoverse-v2", {"bf16", "dotprod", "fullfp16", "i8mm", "neon", "sve", "sve2"}, 96,
+              {64, 2048, 36 << 10}),
+      // The four performance cores under Linux; the L3 is the system-level cache
+      AArch64("arm/apple-m1", {"dotprod", "fullfp16", "neon"}, 4, {128, 12 << 10, 8 << 10, 128}),
+  };
+  return *presets;
+}
 
 void AddTargetResolver(absl::string_view kind, TargetResolver resolver) {
   Resolvers().emplace(kind, resolver);

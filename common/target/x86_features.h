@@ -38,6 +38,12 @@ std::optional<std::vector<absl::string_view>> FeaturesOfX86Cpu(absl::string_view
 // All CPU names that detection uses.
 std::vector<absl::string_view> X86CpuNames();
 
+// Returns LLVM's name of the CPU with this CPUID identity, or "" if it is unknown; detection then
+// falls back to a level of the x86-64 psABI. The features distinguish CPUs that share a model
+// number.
+absl::string_view X86CpuName(absl::string_view vendor, int family, int model, bool has_vnni,
+                             bool has_bf16);
+
 // Chooses the CPU name to generate code for: `model` if the machine has everything that it implies
 // (hypervisors hide some features), otherwise the highest level of the x86-64 psABI that the
 // machine supports.

@@ -8,7 +8,7 @@
 #include "common/target/thread_pool.h"
 #include "worker/builder/build.h"
 #include "worker/runner/check.h"
-#include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"

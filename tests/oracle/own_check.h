@@ -10,7 +10,7 @@
 #include "common/ir/workload.h"
 #include "common/target/target.h"
 #include "worker/runner/check.h"
-#include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/kernel.h"
 
 namespace hone::oracle {

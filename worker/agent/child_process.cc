@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,11 +19,14 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
 #include "common/base/file.h"
+#include "common/base/status_macros.h"
 
 extern char** environ;
 
@@ -55,6 +59,8 @@ std::set<pid_t>& Children() ABSL_EXCLUSIVE_LOCKS_REQUIRED(children_mutex) {
   return *children;
 }
 bool ending ABSL_GUARDED_BY(children_mutex) = false;
+
+constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 
 }  // namespace
 
@@ -191,6 +197,31 @@ std::string ChildProcess::TakeErrorOutput() {
   text.resize(std::max<ssize_t>(n, 0));
   if (ftruncate(error_, 0) != 0) return text;  // the next call returns this text again
   return text;
+}
+
+absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command) {
+  HONE_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command));
+  child->CloseInput();
+  const absl::Time deadline = SteadyNow() + kProgramLimit;
+  std::string text;
+  char buffer[4096];
+  // Ends with the program or at the deadline, after which Wait kills it.
+  for (;;) {
+    pollfd ready{.fd = child->output(), .events = POLLIN};
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - SteadyNow());
+    if (left_ms <= 0 || poll(&ready, 1, static_cast<int>(left_ms)) == 0) break;
+    const ssize_t n = read(child->output(), buffer, sizeof buffer);
+    if (n <= 0) break;
+    text.append(buffer, n);
+  }
+  const ChildEnd end = child->Wait(deadline);
+  if (end.signal == 0 && end.status == 0) return text;
+  if (end.signal == 0 && end.status == EX_TEMPFAIL) {
+    return absl::UnavailableError(absl::StripAsciiWhitespace(child->TakeErrorOutput()));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(absl::StrJoin(command, " "), " failed (", end.ToString(),
+                   "): ", absl::StripAsciiWhitespace(child->TakeErrorOutput())));
 }
 
 }  // namespace hone::agent

@@ -62,6 +62,11 @@ class ChildProcess {
   int error_ = -1;
 };
 
+// Runs a program to its end and returns its standard output. FailedPrecondition: it fails or takes
+// more than a minute; the message has the end of its standard error. Unavailable: it asks to be run
+// again later (EX_TEMPFAIL); the message is its own. Other errors as for ChildProcess::Start.
+absl::StatusOr<std::string> OutputOf(const std::vector<std::string>& command);
+
 }  // namespace hone::agent
 
 #endif  // HONE_WORKER_AGENT_CHILD_PROCESS_H_

@@ -30,12 +30,10 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/security.h"
-#include "common/target/cpu_clusters.h"
 #include "common/target/host.h"
-#include "worker/agent/board_check.h"
 #include "worker/agent/child_process.h"
 #include "worker/agent/machine.h"
-#include "worker/agent/runner_command.h"
+#include "worker/agent/runner_client.h"
 #include "worker/agent/server_link.h"
 #include "worker/agent/worker.h"
 
@@ -49,6 +47,12 @@ using hone::Range;
 using hone::ShowDefault;
 
 constexpr int kFailed = 1;
+
+// Prints an error that does not belong into the log. Returns the exit code.
+int Fail(const absl::Status& status, int code = kFailed) {
+  fprintf(stderr, "hone-worker: %s\n", std::string(status.message()).c_str());
+  return code;
+}
 
 struct Flags {
   std::string server;
@@ -301,10 +305,7 @@ int PrintDoctor(const Flags& flags) {
   const auto runner = hone::agent::RunnerCommand(flags.program_dir);
   const auto findings =
       runner.ok() ? hone::agent::CheckBoard(*runner, flags.state_dir) : runner.status();
-  if (!findings.ok()) {
-    fprintf(stderr, "hone-worker: %s\n", std::string(findings.status().message()).c_str());
-    return kFailed;
-  }
+  if (!findings.ok()) return Fail(findings.status());
   fputs(hone::agent::ToText(*findings).c_str(), stdout);
   return 0;
 }
@@ -314,10 +315,7 @@ int PrintDevices(const std::string& program_dir) {
   const auto runner = hone::agent::RunnerCommand(program_dir);
   const absl::StatusOr<hone::target::DeviceList> list =
       runner.ok() ? hone::agent::ListDevices(*runner) : runner.status();
-  if (!list.ok()) {
-    fprintf(stderr, "hone-worker: %s\n", std::string(list.status().message()).c_str());
-    return kFailed;
-  }
+  if (!list.ok()) return Fail(list.status());
   size_t names = 0, keys = 0;
   for (const hone::target::ListedDevice& device : list->devices) {
     names = std::max(names, device.device.size());
@@ -421,8 +419,7 @@ int main(int argc, char** argv) {
   if (flags.state_dir.empty()) flags.state_dir = DefaultStateDir();
   // This comes before other threads exist, because it would not restrict them.
   if (const absl::Status used = UseCluster(flags.cluster); !used.ok()) {
-    fprintf(stderr, "hone-worker: %s\n", std::string(used.message()).c_str());
-    return kUsageExitCode;
+    return Fail(used, kUsageExitCode);
   }
   if (flags.list_devices) return PrintDevices(flags.program_dir);
   if (flags.doctor) return PrintDoctor(flags);
@@ -436,8 +433,7 @@ int main(int argc, char** argv) {
   // From here on, messages are logged to standard error, except those about a wrong configuration.
   if (absl::Status log = hone::SetUpLog("hone-worker", flags.log_format, flags.log_level);
       !log.ok()) {
-    fprintf(stderr, "hone-worker: %s\n", std::string(log.message()).c_str());
-    return kUsageExitCode;
+    return Fail(log, kUsageExitCode);
   }
 #ifdef HONE_STATIC
   // A static program must not load the system's modules for looking up names, which need another C
@@ -456,10 +452,7 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   if (absl::Status worked = Work(flags); !worked.ok()) {
-    if (absl::IsInvalidArgument(worked)) {
-      fprintf(stderr, "hone-worker: %s\n", std::string(worked.message()).c_str());
-      return kUsageExitCode;
-    }
+    if (absl::IsInvalidArgument(worked)) return Fail(worked, kUsageExitCode);
     spdlog::error("{}", std::string(worked.message()));
     return kFailed;
   }

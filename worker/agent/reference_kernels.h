@@ -13,7 +13,6 @@
 #include "worker/agent/bounded_dir.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/server_link.h"
-#include "worker/agent/uploader.h"
 
 namespace hone::agent {
 

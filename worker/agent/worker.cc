@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
-#include "worker/agent/disk_share.h"
+#include "worker/agent/bounded_dir.h"
 
 namespace hone::agent {
 namespace {

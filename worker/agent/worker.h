@@ -15,14 +15,12 @@
 #include "worker/agent/bounded_dir.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/call_schedule.h"
-#include "worker/agent/candidate_preparer.h"
-#include "worker/agent/candidate_runner.h"
+#include "worker/agent/candidates.h"
 #include "worker/agent/lease_table.h"
 #include "worker/agent/reference_kernels.h"
 #include "worker/agent/runner_client.h"
 #include "worker/agent/server_link.h"
 #include "worker/agent/spool.h"
-#include "worker/agent/uploader.h"
 
 namespace hone::agent {
 

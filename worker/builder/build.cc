@@ -1,8 +1,10 @@
 #include "worker/builder/build.h"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -16,9 +18,9 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/schedule/default_schedule.h"
+#include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "worker/builder/source.h"
 #include "worker/builder/toolchain.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/lower.h"
@@ -119,6 +121,34 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
 }
 
 }  // namespace
+
+absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int64_t> decisions) {
+  const auto workload = std::make_shared<const ir::Workload>(std::move(file.workload));
+  const schedule::Trace& trace = file.parsed.trace;
+  absl::StatusOr<ir::Program> program = schedule::Replay(workload, trace, decisions);
+  if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
+  return Source{workload, *std::move(program),
+                schedule::TraceFileText(*workload, trace, decisions)};
+}
+
+absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  HONE_RETURN_IF_ERROR(
+      schedule::CheckDecided(file.parsed, "code is generated for a single candidate"));
+  const std::vector<int64_t> decisions = file.parsed.decisions;
+  HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
+  HONE_ASSIGN_OR_RETURN(codegen::Code code,
+                        codegen::Generate(lowered, target, {.keep_source = true}));
+  return absl::StrCat(code.source, RemarksOn(code, target));
+}
+
+absl::StatusOr<target::Target> ReadTarget(absl::string_view text) {
+  if (absl::StartsWith(text, "target ")) return target::Target::FromText(text);
+  absl::StatusOr<target::Target> named = target::TargetByName(text);
+  if (named.ok()) return named;
+  return absl::InvalidArgumentError(named.status().message());
+}
 
 BuildResponse Build(const BuildRequest& request) {
   Failure failure{Outcome::kInvalid, absl::OkStatus()};

@@ -1,9 +1,40 @@
 #ifndef HONE_WORKER_BUILDER_BUILD_H_
 #define HONE_WORKER_BUILDER_BUILD_H_
 
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/ir/program.h"
 #include "common/record/record.h"
+#include "common/schedule/trace.h"
+#include "common/target/target.h"
 
 namespace hone::builder {
+
+// A program to build and its origin.
+struct Source {
+  std::shared_ptr<const ir::Workload> workload;
+  ir::Program program;
+  std::string trace;  // text form with decisions
+};
+
+// Replays a trace file with these decisions. InvalidArgument: a primitive refuses, with any status:
+// the trace is wrong.
+absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int64_t> decisions);
+
+// Returns the code that Build would make of a schedule as text: assembly, or the source for targets
+// that compile it themselves. `trace` is the text of a trace file with decisions. InvalidArgument:
+// the trace is malformed, has open decisions or does not replay, or the code would exceed a limit.
+// Unimplemented: the target has no code for the program. Internal: a bug of the code generator.
+absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target);
+
+// Parses a target: a preset's name, "native" (target::TargetByName), or a target's text form.
+// InvalidArgument: an unknown name (the message lists the names), or a malformed text.
+absl::StatusOr<target::Target> ReadTarget(absl::string_view text);
 
 // Builds one candidate: parses the workload and the design space, replays the decisions, lowers the
 // program, generates machine code, links it, and writes the artifact as <artifact_dir>/<digest>. If

@@ -17,11 +17,10 @@
 #include "common/base/host_lock.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
-#include "common/target/cuda/targets.h"
+#include "common/target/cuda/detect.h"
 #include "common/target/opencl/targets.h"
 #include "worker/builder/build.h"
-#include "worker/builder/code_command.h"
-#include "worker/builder/link_command.h"
+#include "worker/builder/commands.h"
 #include "worker/builder/nvrtc.h"
 #include "worker/compile/backend.h"
 

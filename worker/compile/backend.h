@@ -52,6 +52,13 @@ class Backend {
                                         const CodeOptions& options) const = 0;
 };
 
+// Machine code for CPUs, generated with LLVM.
+const Backend* LlvmBackend();
+// OpenCL C for OpenCL targets. The driver of the device compiles it.
+const Backend* OpenClBackend();
+// CUDA C++ for NVIDIA GPUs, which a builder compiles with NVRTC. The text includes no files.
+const Backend* CudaBackend();
+
 // Returns all back ends. A new one is added in registry.cc.
 absl::Span<const Backend* const> Backends();
 

@@ -1,8 +1,5 @@
 #include "absl/strings/str_cat.h"
 #include "worker/compile/backend.h"
-#include "worker/compile/c/cuda_backend.h"
-#include "worker/compile/c/opencl_backend.h"
-#include "worker/compile/llvm/llvm_backend.h"
 
 namespace hone::codegen {
 

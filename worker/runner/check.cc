@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/ir/dtype.h"
 #include "common/ir/error_bound.h"
-#include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 
 namespace hone::runner {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/ir/dtype.h"
-#include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {

@@ -8,9 +8,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/target/host.h"
-#include "worker/runner/file_guard.h"
+#include "worker/runner/machine_monitor.h"
 #include "worker/runner/sandbox.h"
-#include "worker/runner/throttle_watch.h"
 
 namespace hone::runner {
 namespace {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "common/target/caches.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 #include "common/target/thread_pool.h"
@@ -13,7 +12,6 @@
 #include "worker/runner/kernel.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/peak.h"
-#include "worker/runner/reference_loops.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "common/ir/error_bound.h"
 #include "common/record/record.h"
-#include "worker/runner/probe.h"
+#include "worker/runner/timing.h"
 
 namespace hone::runner {
 

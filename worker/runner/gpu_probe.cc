@@ -5,17 +5,160 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
-#include "worker/runner/gpu_buffer.h"
-#include "worker/runner/gpu_reference_kernels.h"
-#include "worker/runner/reference_loops.h"
+#include "worker/runner/gpu_device.h"
+#include "worker/runner/peak.h"
 
 namespace hone::runner {
 namespace {
+
+// Kernels that every device can run, for probes and peaks. The first launch, "hone_fma", runs
+// `amount` times kFmaChains multiply-adds of vectors of `lanes` floats in each thread. The second
+// one, "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for
+// 16 bytes of each thread, the buffer that is read, and `amount`.
+constexpr int kFmaChains = 8;
+struct ReferenceKernels {
+  std::string code;
+  int lanes = 4;
+};
+
+// %r3 is the thread's number in the grid, %r4 the number of threads, %rd3 where it writes.
+constexpr char kCudaText[] = R"(.version 6.4
+.target sm_75
+.address_size 64
+
+.visible .entry hone_fma(.param .u64 out, .param .u64 in, .param .u32 amount)
+{
+  .reg .pred %p;
+  .reg .b32 %r<8>;
+  .reg .b64 %rd<8>;
+  .reg .f32 %f<@REGISTERS@>;
+  .reg .f32 %x, %y;
+@INDEX@  mov.f32 %x, 0f3F7FBE77;
+  mov.f32 %y, 0f3A83126F;
+@STARTS@  mov.u32 %r6, 0;
+LOOP:
+  setp.ge.s32 %p, %r6, %r5;
+  @%p bra DONE;
+@MULTIPLY_ADDS@  add.s32 %r6, %r6, 1;
+  bra LOOP;
+DONE:
+@SUMS@  st.global.v4.f32 [%rd3], {%f0, %f1, %f2, %f3};
+  ret;
+}
+
+.visible .entry hone_stream(.param .u64 out, .param .u64 in, .param .u32 amount)
+{
+  .reg .pred %p;
+  .reg .b32 %r<16>;
+  .reg .b64 %rd<8>;
+  .reg .f32 %f<4>;
+@INDEX@  ld.param.u64 %rd4, [in];
+  cvta.to.global.u64 %rd4, %rd4;
+  mov.u32 %r6, %r3;
+  mov.u32 %r8, 0;
+  mov.u32 %r9, 0;
+  mov.u32 %r10, 0;
+  mov.u32 %r11, 0;
+LOOP:
+  setp.ge.s32 %p, %r6, %r5;
+  @%p bra DONE;
+  mul.wide.u32 %rd5, %r6, 16;
+  add.s64 %rd5, %rd4, %rd5;
+  ld.global.v4.u32 {%r12, %r13, %r14, %r15}, [%rd5];
+  xor.b32 %r8, %r8, %r12;
+  xor.b32 %r9, %r9, %r13;
+  xor.b32 %r10, %r10, %r14;
+  xor.b32 %r11, %r11, %r15;
+  add.s32 %r6, %r6, %r4;
+  bra LOOP;
+DONE:
+  st.global.v4.u32 [%rd3], {%r8, %r9, %r10, %r11};
+  ret;
+}
+)";
+
+constexpr char kCudaIndex[] = R"(  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mad.lo.s32 %r3, %r0, %r1, %r2;
+  mov.u32 %r4, %nctaid.x;
+  mul.lo.s32 %r4, %r4, %r1;
+  ld.param.u32 %r5, [amount];
+  ld.param.u64 %rd1, [out];
+  cvta.to.global.u64 %rd1, %rd1;
+  mul.wide.u32 %rd2, %r3, 16;
+  add.s64 %rd3, %rd1, %rd2;
+)";
+
+// Eight independent chains of LANES lanes hide the latency of multiply-adds. The threads of a block
+// read parts of the stream: next to each other on a GPU, one after the other on a CPU.
+constexpr char kReferenceKernels[] = R"(
+#define FLOATS_(n) float##n
+#define FLOATS(n) FLOATS_(n)
+#ifdef FP_FAST_FMAF
+#define MULTIPLY_ADD fma
+#else
+#define MULTIPLY_ADD mad
+#endif
+typedef FLOATS(LANES) floats;
+kernel void hone_fma(global float4* out, global const uint4* in, int amount) {
+  floats a = (floats)(get_local_id(0)), b = a + 1, c = a + 2, d = a + 3;
+  floats e = a + 4, f = a + 5, g = a + 6, h = a + 7;
+  const floats x = (floats)(0.999f), y = (floats)(0.001f);
+  for (int i = 0; i < amount; ++i) {
+    a = MULTIPLY_ADD(a, x, y); b = MULTIPLY_ADD(b, x, y); c = MULTIPLY_ADD(c, x, y); d = MULTIPLY_ADD(d, x, y);
+    e = MULTIPLY_ADD(e, x, y); f = MULTIPLY_ADD(f, x, y); g = MULTIPLY_ADD(g, x, y); h = MULTIPLY_ADD(h, x, y);
+  }
+  const floats sum = a + b + c + d + e + f + g + h;
+  out[get_global_id(0)] = vload4(0, (const private float*)&sum);
+}
+kernel void hone_stream(global float4* out, global const uint4* in, int amount) {
+  uint4 sum = (uint4)(0);
+#if IN_TURN
+  const int part = amount / get_global_size(0), begin = get_global_id(0) * part;
+  for (int i = begin; i < begin + part; ++i) sum ^= in[i];
+#else
+  for (int i = get_global_id(0); i < amount; i += get_global_size(0)) sum ^= in[i];
+#endif
+  out[get_global_id(0)] = convert_float4(sum);
+}
+)";
+
+// Returns PTX for Turing and newer, which the driver compiles for its device. The runner has no
+// compiler for CUDA C++.
+ReferenceKernels CudaReferenceKernels() {
+  constexpr int kLanes = 4;
+  std::string starts, multiply_adds, sums;
+  for (int i = 0; i < kLanes * kFmaChains; ++i) {
+    // Each chain starts with another value, because a compiler may merge equal computations.
+    absl::StrAppend(&starts, "  add.s32 %r7, %r2, ", i, ";\n  cvt.rn.f32.s32 %f", i, ", %r7;\n");
+    absl::StrAppend(&multiply_adds, "  fma.rn.f32 %f", i, ", %f", i, ", %x, %y;\n");
+    if (i < kLanes) continue;
+    const int lane = i % kLanes;
+    absl::StrAppend(&sums, "  add.f32 %f", lane, ", %f", lane, ", %f", i, ";\n");
+  }
+  return {absl::StrReplaceAll(kCudaText, {{"@REGISTERS@", absl::StrCat(kLanes * kFmaChains)},
+                                          {"@INDEX@", kCudaIndex},
+                                          {"@STARTS@", starts},
+                                          {"@MULTIPLY_ADDS@", multiply_adds},
+                                          {"@SUMS@", sums}}),
+          kLanes};
+}
+
+// Returns the source for a device, which may be a CPU.
+ReferenceKernels OpenClReferenceKernels(bool is_cpu) {
+  const int lanes = is_cpu ? 16 : 4;
+  return {absl::StrCat("#define LANES ", lanes, "\n#define IN_TURN ", is_cpu ? 1 : 0, "\n",
+                       kReferenceKernels),
+          lanes};
+}
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kThreads = 64;       // per block
@@ -110,17 +253,11 @@ class GpuProbe final : public Probe {
     const absl::StatusOr<double> fma = loops_.Fma(iterations_);
     const absl::StatusOr<double> stream = loops_.Stream(bytes_);
     if (!fma.ok() || !stream.ok()) return 1;
-    best_fma_ = std::min(best_fma_, *fma);
-    best_stream_ = std::min(best_stream_, *stream);
-    const double at_registration =
-        peak_gflops_ > 0 ? loops_.Flops(iterations_) / peak_gflops_ : best_fma_;
-    recent_[samples_++ % recent_.size()] = *fma;
-    const size_t known = std::min(samples_, recent_.size());
-    drift_ = *std::min_element(recent_.begin(), recent_.begin() + known) / at_registration;
-    return std::max(*fma / best_fma_, *stream / best_stream_);
+    return times_.Add(*fma, *stream,
+                      peak_gflops_ > 0 ? loops_.Flops(iterations_) / peak_gflops_ : 0);
   }
 
-  double Drift() const override { return drift_; }
+  double Drift() const override { return times_.drift(); }
 
   // Threads of a GPU do not compete with other processes for cores.
   int64_t Preemptions() const override {
@@ -137,11 +274,7 @@ class GpuProbe final : public Probe {
   const int64_t bytes_;
   const double peak_gflops_;
   const bool is_cpu_;
-  double best_fma_ = std::numeric_limits<double>::infinity();
-  double best_stream_ = std::numeric_limits<double>::infinity();
-  std::array<double, 32> recent_ = {};  // times of the multiply-adds in the last samples
-  size_t samples_ = 0;
-  double drift_ = 1;
+  ProbeTimes times_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "common/target/gpu_context.h"
 #include "worker/runner/peak.h"
-#include "worker/runner/probe.h"
+#include "worker/runner/timing.h"
 
 namespace hone::runner {
 

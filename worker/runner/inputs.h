@@ -1,16 +1,29 @@
 #ifndef HONE_WORKER_RUNNER_INPUTS_H_
 #define HONE_WORKER_RUNNER_INPUTS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/record/given_inputs.h"
-#include "worker/runner/elements.h"
 #include "worker/runner/signature.h"
 
 namespace hone::runner {
+
+// How inputs are filled.
+enum class Filling {
+  // Integer inputs that declare a bound are uniform in [0, bound) in both cases.
+  kReal,     // uniform in the range of the input (ChooseInputRanges); integer types in [-8, 7],
+             // unsigned ones in [0, 15]
+  kInteger,  // integers in [-3, 3] (unsigned: [0, 3]); sums of their products are exact in any
+             // order
+};
+
+// Fills a tensor. Element i of tensor `number` depends only on (seed, number, i) and the filling,
+// so it is the same on every machine.
+void FillTensor(const TensorSpec& spec, Filling filling, uint64_t seed, int number, void* data);
 
 // Returns the seed of a workload's inputs. It depends only on the digest, so one reference serves
 // every run.

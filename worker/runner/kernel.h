@@ -5,9 +5,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/record/artifact.h"
 #include "common/target/loaded_kernel.h"
 
 namespace hone::runner {
+
+// Reads the artifact `<folder>/<digest>`. NotFound / Internal: the file cannot be read. DataLoss:
+// the contents do not match the digest. InvalidArgument: not an artifact.
+absl::StatusOr<record::Artifact> ReadArtifact(const std::string& path);
 
 using Kernel = target::LoadedKernel;
 

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <system_error>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/target/host.h"
 
@@ -26,6 +30,18 @@ constexpr double kHottestC = 150;  // missing sensors report arbitrary values
 constexpr size_t kMostSensors = 32;
 
 int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+std::string ReadAgain(int fd) {
+  std::string text;
+  std::array<char, 16384> buffer;
+  for (off_t at = 0; fd >= 0;) {
+    const ssize_t size = pread(fd, buffer.data(), buffer.size(), at);
+    if (size <= 0) break;
+    text.append(buffer.data(), size);
+    at += size;
+  }
+  return text;
+}
 
 double Seconds(clockid_t clock) {
   timespec time = {};
@@ -49,6 +65,28 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+constexpr double kCoolerC = 3;
+constexpr absl::Duration kStep = absl::Milliseconds(500);
+constexpr char kFirmware[] = "/sys/devices/platform/soc/soc:firmware/get_throttled";
+// The firmware's flags for the current state. The higher bits are for everything since boot.
+constexpr uint32_t kUnderVoltage = 1 << 0, kCapped = 1 << 1, kThrottled = 1 << 2,
+                   kSoftLimit = 1 << 3;
+
+// Returns the lowest temperature at which the system starts to lower clocks; infinite if there is
+// none.
+double PassiveTrip(const std::string& zone) {
+  double lowest_c = std::numeric_limits<double>::infinity();
+  for (int trip = 0;; ++trip) {
+    const std::string name = absl::StrCat(zone, "/trip_point_", trip);
+    const std::string type = target::FirstLine(name + "_type");
+    if (type.empty()) return lowest_c;
+    double millidegrees = 0;
+    if (type == "passive" && absl::SimpleAtod(target::FirstLine(name + "_temp"), &millidegrees)) {
+      lowest_c = std::min(lowest_c, millidegrees / 1000);
+    }
+  }
 }
 
 }  // namespace
@@ -117,33 +155,21 @@ MachineMonitor::~MachineMonitor() {
   }
 }
 
-std::string MachineMonitor::ReadAgain(int fd) {
-  std::string text;
-  std::array<char, 16384> buffer;
-  for (off_t at = 0; fd >= 0;) {
-    const ssize_t size = pread(fd, buffer.data(), buffer.size(), at);
-    if (size <= 0) break;
-    text.append(buffer.data(), size);
-    at += size;
-  }
-  return text;
-}
-
-MachineMonitor::State MachineMonitor::Look() {
+record::MachineState MachineMonitor::Look() {
   return Look(Seconds(CLOCK_MONOTONIC), Seconds(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-MachineMonitor::State MachineMonitor::Look(double now_s, double own_cpu_s) {
-  State state;
+record::MachineState MachineMonitor::Look(double now_s, double own_cpu_s) {
+  record::MachineState state;
   double kilohertz = 0;
-  if (absl::SimpleAtod(absl::StripAsciiWhitespace(ReadAgain(frequency_)), &kilohertz)) {
+  if (absl::SimpleAtod(ReadAgain(frequency_), &kilohertz)) {
     state.frequency_mhz = kilohertz / 1000;
   } else {
     state.frequency_mhz = ParseMegahertz(ReadAgain(cpuinfo_));
   }
   for (const int fd : temperatures_) {
     double millidegrees = 0;
-    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(ReadAgain(fd)), &millidegrees)) continue;
+    if (!absl::SimpleAtod(ReadAgain(fd), &millidegrees)) continue;
     if (millidegrees / 1000 < kHottestC) {
       state.temperature_c = std::max(state.temperature_c, millidegrees / 1000);
     }
@@ -174,6 +200,72 @@ MachineMonitor::State MachineMonitor::Look(double now_s, double own_cpu_s) {
   }
   if (past_.empty() || past_.back().now_s <= now_s - kPastStepS) past_.push_back(now);
   return state;
+}
+
+ThrottleWatch::ThrottleWatch(const std::string& root) {
+  for (const std::string& entry : FilesIn(root + "/sys/class/thermal")) {
+    const std::string name = std::filesystem::path(entry).filename();
+    if (absl::StartsWith(name, "thermal_zone")) {
+      const double limit_c = PassiveTrip(entry);
+      const int fd = limit_c < kHottestC ? Open(entry + "/temp") : -1;
+      if (fd >= 0) zones_.push_back({.fd = fd, .limit_c = limit_c});
+    } else if (absl::StartsWith(name, "cooling_device")) {
+      const std::string type = target::FirstLine(entry + "/type");
+      if (type != "Processor" && !absl::StrContains(type, "cpufreq")) continue;
+      if (const int fd = Open(entry + "/cur_state"); fd >= 0) cooling_.push_back(fd);
+    }
+  }
+  firmware_ = Open(root + kFirmware);
+}
+
+ThrottleWatch::~ThrottleWatch() {
+  for (const Zone& zone : zones_) close(zone.fd);
+  for (const int fd : cooling_) close(fd);
+  if (firmware_ >= 0) close(firmware_);
+}
+
+int ThrottleWatch::sources() const {
+  return static_cast<int>(zones_.size() + cooling_.size()) + (firmware_ >= 0 ? 1 : 0);
+}
+
+std::string ThrottleWatch::Reason() {
+  std::string reason;
+  for (Zone& zone : zones_) {
+    double millidegrees = 0;
+    if (!absl::SimpleAtod(ReadAgain(zone.fd), &millidegrees)) continue;
+    const double now_c = millidegrees / 1000;
+    if (now_c >= kHottestC) continue;
+    zone.hot = now_c >= zone.limit_c - (zone.hot ? kCoolerC : 0);
+    if (zone.hot && reason.empty()) {
+      reason = absl::StrFormat("the processor is at %.0f °C, and slows down above %.0f °C", now_c,
+                               zone.limit_c);
+    }
+  }
+  uint32_t flags = 0;
+  if (absl::SimpleHexAtoi(ReadAgain(firmware_), &flags)) {
+    if ((flags & kUnderVoltage) != 0) return "the supply voltage is too low";
+    if (reason.empty() && (flags & (kCapped | kThrottled | kSoftLimit)) != 0) {
+      reason = "the firmware limits the clock";
+    }
+  }
+  for (const int fd : cooling_) {
+    int state = 0;
+    if (reason.empty() && absl::SimpleAtoi(ReadAgain(fd), &state) && state > 0) {
+      reason = "the system lowers the clock to cool the processor";
+    }
+  }
+  return reason;
+}
+
+std::string PauseWhileThrottled(ThrottleWatch& watch, absl::Duration limit,
+                                absl::FunctionRef<void(absl::Duration)> sleep) {
+  const std::string first = watch.Reason();
+  std::string now = first;
+  for (absl::Duration waited; !now.empty() && waited < limit; waited += kStep) {
+    sleep(kStep);
+    now = watch.Reason();
+  }
+  return first;
 }
 
 }  // namespace hone::runner

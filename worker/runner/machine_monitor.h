@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/record/record.h"
 
 namespace hone::runner {
 
@@ -34,18 +37,14 @@ class MachineMonitor {
   MachineMonitor(const MachineMonitor&) = delete;
   MachineMonitor& operator=(const MachineMonitor&) = delete;
 
-  struct State {
-    double frequency_mhz = 0;
-    double temperature_c = 0;  // hottest processor sensor
-    double load = 0;   // mean number of running threads of other processes, over at most a minute
-    double steal = 0;  // share of time taken by the host
-  };
-  // Returns the current state. Load and steal are measured since an earlier call, a quarter of a
+  // Returns the current state: the temperature of the hottest processor sensor, the mean number of
+  // running threads of other processes, and the share of time taken by the host. Load and steal are
+  // measured since an earlier call, a quarter of a
   // second to a minute ago. `now_s` comes from any steady clock. `own_cpu_s` is the processor time
   // used by this process so far.
-  State Look(double now_s, double own_cpu_s);
+  record::MachineState Look(double now_s, double own_cpu_s);
   // The same, using the clocks of this process.
-  State Look();
+  record::MachineState Look();
 
  private:
   struct Past {
@@ -53,7 +52,6 @@ class MachineMonitor {
     double own_cpu_s = 0;
     CpuTimes times;
   };
-  static std::string ReadAgain(int fd);
 
   int stat_ = -1;
   int cpuinfo_ = -1;
@@ -61,6 +59,42 @@ class MachineMonitor {
   std::vector<int> temperatures_;
   std::deque<Past> past_;
 };
+
+// Detects whether the processor is slowed down because it is too hot, because the system lowers its
+// clock to cool it, or because the firmware of a Raspberry Pi limits its clock or reports a low
+// supply voltage. Timings are then too long. All files are opened in the constructor, so a sandbox
+// entered later does not matter. Owned by the timing thread.
+class ThrottleWatch {
+ public:
+  // `root` replaces / in tests.
+  explicit ThrottleWatch(const std::string& root = "");
+  ~ThrottleWatch();
+  ThrottleWatch(const ThrottleWatch&) = delete;
+  ThrottleWatch& operator=(const ThrottleWatch&) = delete;
+
+  // Returns why the processor is slowed down now, such as "the processor is at 82 °C, and slows
+  // down above 80 °C"; "" if it is not, or if that is unknown. A zone that has reached its limit
+  // counts as too hot until it is 3 °C below the limit.
+  std::string Reason();
+
+  // Returns the number of sources that can report throttling; 0 if it cannot be detected here.
+  int sources() const;
+
+ private:
+  struct Zone {
+    int fd = -1;
+    double limit_c = 0;
+    bool hot = false;
+  };
+  std::vector<Zone> zones_;
+  std::vector<int> cooling_;  // open files: the states of the devices that lower clocks
+  int firmware_ = -1;         // open file: the flags of the Raspberry Pi's firmware
+};
+
+// Waits in steps until the processor is no longer slowed down, or until `limit` has passed. Returns
+// the reason at the beginning; "" if there was none.
+std::string PauseWhileThrottled(ThrottleWatch& watch, absl::Duration limit,
+                                absl::FunctionRef<void(absl::Duration)> sleep);
 
 }  // namespace hone::runner
 

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
@@ -21,16 +19,12 @@
 #include "common/target/host.h"
 #include "worker/runner/conditions.h"
 #include "worker/runner/device.h"
-#include "worker/runner/device_list.h"
-#include "worker/runner/driver_setup.h"
 #include "worker/runner/gpu_device.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/machine_monitor.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/sandbox.h"
-#include "worker/runner/scratch_folder.h"
-#include "worker/runner/throttle_watch.h"
 #include "worker/runner/timing_lock.h"
 
 namespace {
@@ -137,12 +131,9 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   hone::target::DetectHost();
   hone::target::DescribeHost();
   if (device != kCpu) {
-    std::error_code no_folder;
-    std::filesystem::path temporary = std::filesystem::temp_directory_path(no_folder);
-    if (no_folder) temporary = "/tmp";
-    const absl::StatusOr<std::string> scratch = hone::runner::MakeScratchFolder(temporary);
-    if (!scratch.ok()) return Fail(scratch.status());
-    hone::runner::PrepareForDriver(*scratch, sandbox);
+    if (absl::Status ready = hone::runner::PrepareForDriver(sandbox); !ready.ok()) {
+      return Fail(ready);
+    }
   }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (absl::Status confined = hone::runner::EnterSandbox(sandbox); !confined.ok()) {

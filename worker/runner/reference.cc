@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
-#include "worker/runner/reference_file.h"
 
 namespace hone::runner {
 

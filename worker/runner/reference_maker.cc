@@ -24,7 +24,6 @@
 #include "common/target/thread_pool.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/reference.h"
-#include "worker/runner/reference_file.h"
 #include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {

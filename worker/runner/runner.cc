@@ -16,7 +16,7 @@
 #include "common/ir/workload_parser.h"
 #include "worker/runner/check.h"
 #include "worker/runner/kernel.h"
-#include "worker/runner/reference_loops.h"
+#include "worker/runner/peak.h"
 #include "worker/runner/timing.h"
 
 namespace hone::runner {
@@ -363,13 +363,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
                   .min_blocks = request.policy.repeats,
                   .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()});
   HONE_RETURN_IF_ERROR(failure);
-  if (options_.monitor != nullptr) {
-    const MachineMonitor::State machine = options_.monitor->Look();
-    result.machine = {.frequency_mhz = machine.frequency_mhz,
-                      .temperature_c = machine.temperature_c,
-                      .load = machine.load,
-                      .steal = machine.steal};
-  }
+  if (options_.monitor != nullptr) result.machine = options_.monitor->Look();
   options_.device->Observe(result.machine);
   result.machine.remeasured = timing.remeasured;
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {

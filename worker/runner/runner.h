@@ -14,13 +14,11 @@
 #include "common/base/host_lock.h"
 #include "common/record/record.h"
 #include "worker/runner/device.h"
-#include "worker/runner/elements.h"
 #include "worker/runner/inputs.h"
 #include "worker/runner/machine_monitor.h"
-#include "worker/runner/probe.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
-#include "worker/runner/throttle_watch.h"
+#include "worker/runner/timing.h"
 #include "worker/runner/timing_lock.h"
 
 namespace hone::runner {

@@ -5,20 +5,114 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "worker/runner/file_guard.h"
 
 namespace hone::runner {
 namespace {
+
+// From the kernel's linux/landlock.h, because distributions carry different versions of this
+// header.
+struct RulesetAttributes {
+  uint64_t handled_access_fs;
+  uint64_t handled_access_net;
+  uint64_t scoped;
+};
+struct __attribute__((packed)) PathBeneath {
+  uint64_t allowed_access;
+  int32_t parent_fd;
+};
+constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
+constexpr uint32_t kVersionFlag = 1, kPathBeneathRule = 1;
+constexpr uint64_t kExecute = 1 << 0, kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadDir = 1 << 3;
+constexpr uint64_t kFirstVersion = (1 << 13) - 1;  // thirteen access rights, through MAKE_SYM
+constexpr uint64_t kRefer = 1 << 13, kTruncate = 1 << 14, kIoctlDevice = 1 << 15;
+constexpr uint64_t kOfFiles = kExecute | kWriteFile | kReadFile | kTruncate | kIoctlDevice;
+constexpr uint64_t kScopeSockets = 1 << 0, kScopeSignals = 1 << 1;
+
+uint64_t HandledAccess(long version) {
+  uint64_t access = kFirstVersion;
+  if (version >= 2) access |= kRefer;
+  if (version >= 3) access |= kTruncate;
+  if (version >= 5) access |= kIoctlDevice;
+  return access;
+}
+
+absl::Status Allow(int ruleset, const std::string& path, uint64_t access) {
+  const int fd = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  struct stat status = {};
+  fstat(fd, &status);
+  if (!S_ISDIR(status.st_mode)) access &= kOfFiles;
+  const PathBeneath rule = {.allowed_access = access, .parent_fd = fd};
+  const long added = syscall(kAddRule, ruleset, kPathBeneathRule, &rule, 0);
+  const int error = errno;
+  close(fd);
+  return added == 0 ? absl::OkStatus() : ErrnoStatus(error, absl::StrCat("allow ", path));
+}
+
+absl::Status Fill(int ruleset, uint64_t handled, const std::vector<std::string>& readable,
+                  const std::vector<std::string>& writable,
+                  const std::vector<std::string>& devices) {
+  constexpr uint64_t kRead = kReadFile | kReadDir;
+  for (const char* path :
+       {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/proc/self", "/proc/cpuinfo",
+        "/proc/meminfo", "/proc/stat", "/sys/devices", "/dev/null", "/dev/zero"}) {
+    if (access(path, F_OK) == 0) HONE_RETURN_IF_ERROR(Allow(ruleset, path, kRead | kExecute));
+  }
+  for (const std::string& path : readable) HONE_RETURN_IF_ERROR(Allow(ruleset, path, kRead));
+  for (const std::string& path : writable) {
+    HONE_RETURN_IF_ERROR(Allow(ruleset, path, handled & ~kExecute & ~kIoctlDevice));
+  }
+  for (const std::string& path : devices) {
+    HONE_RETURN_IF_ERROR(Allow(ruleset, path, handled & (kRead | kWriteFile | kIoctlDevice)));
+  }
+  if (syscall(kRestrictSelf, ruleset, 0) != 0) return ErrnoStatus(errno, "guard files");
+  return absl::OkStatus();
+}
+
+// Restricts this thread and the threads that it starts later. They can open only the system's
+// libraries, /proc/self, /sys/devices and `readable` for reading, only files in `writable` for
+// writing, and device files and folders in `devices` for any access. Where the kernel supports it,
+// they also cannot signal other processes. Does nothing before Linux 5.13, which has no Landlock
+// (kernel documentation, "Landlock: unprivileged access control"). REQUIRES no_new_privs. NotFound:
+// a path of the lists cannot be opened.
+absl::Status GuardFiles(const std::vector<std::string>& readable,
+                        const std::vector<std::string>& writable,
+                        const std::vector<std::string>& devices) {
+  const long version = FileGuardVersion();
+  if (version <= 0) return absl::OkStatus();
+  RulesetAttributes attributes = {.handled_access_fs = HandledAccess(version)};
+  size_t size = sizeof(attributes.handled_access_fs);
+  if (version >= 6) {
+    attributes.scoped = kScopeSockets | kScopeSignals;
+    size = sizeof(attributes);
+  }
+  const int ruleset = static_cast<int>(syscall(kCreateRuleset, &attributes, size, 0));
+  if (ruleset < 0) return ErrnoStatus(errno, "make a Landlock ruleset");
+  const absl::Status filled =
+      Fill(ruleset, attributes.handled_access_fs, readable, writable, devices);
+  close(ruleset);
+  return filled;
+}
 
 void (*on_forbidden)(int) = nullptr;
 
@@ -142,7 +236,65 @@ absl::Status FilterSystemCalls(const SandboxOptions& options) {
   return filter.Load();
 }
 
+// Folders with descriptions of drivers and devices.
+constexpr const char* kReadable[] = {"/etc/OpenCL",   "/etc/nvidia",   "/etc/localtime",
+                                     "/opt",          "/proc/driver",  "/proc/devices",
+                                     "/proc/modules", "/proc/version", "/proc/filesystems",
+                                     "/proc/sys/vm",  "/sys"};
+// Files of GPUs: NVIDIA's, those of the kernel's graphics drivers, AMD's, ARM's, Qualcomm's, and
+// the memory that they share.
+constexpr const char* kDevicePrefixes[] = {"nvidia", "dri", "kfd",      "mali",
+                                           "kgsl",   "ion", "dma_heap", "udmabuf"};
+
+// Waits until no process has the writing end of the pipe open, then removes the folder.
+[[noreturn]] void RemoveAtEndOf(int pipe, const std::string& folder) {
+  setsid();
+  prctl(PR_SET_NAME, "hone-scratch");
+  for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) signal(signal_number, SIG_IGN);
+  // Closes all other descriptors. Otherwise, readers of the parent's output would wait until this
+  // process ends, too.
+  if (pipe != STDIN_FILENO) dup2(pipe, STDIN_FILENO);
+  close_range(STDOUT_FILENO, ~0U, 0);
+  char byte;
+  while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  _exit(0);
+}
+
+// Returns the path. Only this process may use the folder.
+absl::StatusOr<std::string> MakeScratchFolder() {
+  std::error_code no_folder;
+  std::string parent = std::filesystem::temp_directory_path(no_folder);
+  if (no_folder) parent = "/tmp";
+  std::string folder = absl::StrCat(parent, "/hone-runner-XXXXXX");
+  if (mkdtemp(folder.data()) == nullptr) {
+    return ErrnoStatus(errno, absl::StrCat("make a scratch folder in ", parent));
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    const int error = errno;
+    rmdir(folder.c_str());
+    return ErrnoStatus(error, "make a pipe");
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[1]);
+    RemoveAtEndOf(ends[0], folder);
+  }
+  const int error = errno;
+  close(ends[0]);
+  // The writing end stays open until this process ends.
+  if (child > 0) return folder;
+  close(ends[1]);
+  rmdir(folder.c_str());
+  return ErrnoStatus(error, "start a process");
+}
+
 }  // namespace
+
+long FileGuardVersion() { return std::max(0L, syscall(kCreateRuleset, nullptr, 0, kVersionFlag)); }
 
 absl::Status EnterSandbox(const SandboxOptions& options) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return ErrnoStatus(errno, "set no_new_privs");
@@ -165,6 +317,39 @@ absl::Status EnterSandbox(const SandboxOptions& options) {
 bool HasSystemCallFilters() {
   // A system with filters reads the filter and finds a bad address.
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr, 0, 0) != 0 && errno == EFAULT;
+}
+
+absl::Status PrepareForDriver(SandboxOptions& sandbox) {
+  HONE_ASSIGN_OR_RETURN(const std::string scratch, MakeScratchFolder());
+  for (const char* const variable : {"HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR"}) {
+    setenv(variable, scratch.c_str(), 1);
+  }
+  // Each kernel is compiled only once, so a cache would only fill the folder.
+  setenv("POCL_KERNEL_CACHE", "0", 1);
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
+  // Makes PoCL pin its threads, unless the user has set this.
+  setenv("POCL_AFFINITY", "1", 0);
+  sandbox.driver = true;
+  sandbox.writable.push_back(scratch);
+  for (const char* const path : kReadable) {
+    if (access(path, F_OK) == 0) sandbox.readable.emplace_back(path);
+  }
+  // Drivers may be in the folders that the user names for libraries.
+  const char* const libraries = getenv("LD_LIBRARY_PATH");
+  for (const absl::string_view path : absl::StrSplit(libraries == nullptr ? "" : libraries, ':')) {
+    const std::string folder(path);
+    if (absl::StartsWith(folder, "/") && access(folder.c_str(), F_OK) == 0) {
+      sandbox.readable.push_back(folder);
+    }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    for (const char* const prefix : kDevicePrefixes) {
+      if (absl::StartsWith(name, prefix)) sandbox.devices.push_back(entry.path());
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::runner

@@ -44,6 +44,18 @@ absl::Status EnterSandbox(const SandboxOptions& options);
 // Whether this system can filter system calls. User-mode emulators cannot.
 bool HasSystemCallFilters();
 
+// Returns the version of this system's Landlock; 0: it has none.
+long FileGuardVersion();
+
+// Gives GPU drivers what they need: access to the device files and device descriptions of this
+// machine and to the folders of LD_LIBRARY_PATH, and an empty scratch folder of this process as the
+// only one to write to. Sets environment variables that put caches of compiled kernels into it or
+// switch them off. A small process, in its own session, removes the folder when this process ends,
+// however it ends. REQUIRES: only one thread exists, the driver is not loaded and the sandbox is
+// not entered yet. NotFound, PermissionDenied, ResourceExhausted: the folder or the process cannot
+// be made.
+absl::Status PrepareForDriver(SandboxOptions& sandbox);
+
 }  // namespace hone::runner
 
 #endif  // HONE_WORKER_RUNNER_SANDBOX_H_

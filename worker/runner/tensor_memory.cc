@@ -13,9 +13,17 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = 2 << 20;
-constexpr unsigned char kCanary = 0xa5;
 
 }  // namespace
+
+std::optional<int64_t> FindWriteOutside(const unsigned char* begin, const unsigned char* end,
+                                        int64_t bytes) {
+  for (int64_t i = 0; i < kCanaryBytes; ++i) {
+    if (*(begin - 1 - i) != kCanary) return -1 - i;
+    if (end[i] != kCanary) return bytes + i;
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(int64_t bytes,
                                                                    uint64_t page_offset) {
@@ -72,11 +80,7 @@ void TensorMemory::FillCanaries() {
 
 std::optional<int64_t> TensorMemory::WrittenOutside() {
   const auto* const data = static_cast<const unsigned char*>(data_);
-  std::optional<int64_t> found;
-  for (size_t i = 0; i < kCanaryBytes && !found; ++i) {
-    if (data[bytes_ + i] != kCanary) found = static_cast<int64_t>(bytes_ + i);
-    if (*(data - 1 - i) != kCanary) found = -1 - static_cast<int64_t>(i);
-  }
+  const std::optional<int64_t> found = FindWriteOutside(data, data + bytes_, bytes_);
   if (found) FillCanaries();
   return found;
 }

@@ -11,14 +11,21 @@
 
 namespace hone::runner {
 
+// What stands before and behind the tensors of a kernel, and shows writes outside of them.
+inline constexpr int64_t kCanaryBytes = 4096;
+inline constexpr unsigned char kCanary = 0xa5;
+// Returns the position of the nearest byte that was written outside, in bytes from the start of
+// the data: negative before it, ≥ `bytes` behind it. nullopt if the canaries, which end at `begin`
+// and begin at `end`, are intact.
+std::optional<int64_t> FindWriteOutside(const unsigned char* begin, const unsigned char* end,
+                                        int64_t bytes);
+
 // Memory for one buffer of a kernel: aligned to kBufferAlignment, on huge pages where the system
 // has them, and touched in advance. `page_offset` sets the offset within its first page, so
 // processes with different seeds have different cache conflicts. Two canaries detect writes outside
 // it. Owned by one thread.
 class TensorMemory {
  public:
-  static constexpr size_t kCanaryBytes = 4096;
-
   // `page_offset` is taken modulo 4096 and rounded down to the alignment.
   // ResourceExhausted: the system refuses that much memory.
   static absl::StatusOr<std::unique_ptr<TensorMemory>> Create(int64_t bytes, uint64_t page_offset);

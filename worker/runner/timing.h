@@ -1,13 +1,68 @@
 #ifndef HONE_WORKER_RUNNER_TIMING_H_
 #define HONE_WORKER_RUNNER_TIMING_H_
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "worker/runner/probe.h"
+#include "absl/status/statusor.h"
+#include "common/target/hone_runtime.h"
+#include "worker/runner/tensor_memory.h"
 
 namespace hone::runner {
+
+// Detects whether the machine has become slower. Runs two short reference kernels: multiply-adds in
+// registers on every thread that kernels use, and a streaming read. It is sampled between timings;
+// other processes, steal time and throttling all show as a longer time. A sample takes about 0.2
+// ms. Owned by the timing thread.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  // Returns the current time divided by the best time so far, the larger ratio of the two kernels.
+  // That of the stream is divided by its usual noise. At least 1, apart from noise.
+  virtual double Sample() = 0;
+  // Returns the time of the fastest multiply-adds among the recent samples, divided by the time
+  // they would have taken at the worker's registration. This shows slow phases that outlast a
+  // process; it ignores disturbances of single samples.
+  virtual double Drift() const = 0;
+  // Returns how many times a thread of this process has lost its core to another thread.
+  virtual int64_t Preemptions() const = 0;
+  // Returns the processor time that all threads of this process have used. Less than the clock's
+  // time in a run means that no thread had a core, for example because a thread that was woken had
+  // to wait for one. On a device that other processes cannot take, the clock's time.
+  virtual double ProcessorNs() const = 0;
+};
+
+// Returns the processor time that all threads of this process have used, for implementations.
+double ProcessorTimeNs();
+
+// The times of a probe's two kernels in nanoseconds, for implementations.
+class ProbeTimes {
+ public:
+  // `stream_noise`: how many times the best a stream usually takes.
+  explicit ProbeTimes(double stream_noise = 1) : stream_noise_(stream_noise) {}
+
+  // `registered_fma`: what the multiply-adds would have taken at the registration; 0: unknown.
+  // Returns what Probe::Sample returns.
+  double Add(double fma, double stream, double registered_fma);
+  double drift() const { return drift_; }
+
+ private:
+  const double stream_noise_;
+  double best_fma_ = std::numeric_limits<double>::infinity();
+  double best_stream_ = std::numeric_limits<double>::infinity();
+  std::array<double, 32> recent_ = {};  // times of the multiply-adds in the last samples
+  size_t samples_ = 0;
+  double drift_ = 1;
+};
+
+// Measures the best times for some milliseconds. `peak_gflops` is the rate of all cores at
+// registration; 0: unknown, the best rate in this process is used. REQUIRES: the timing lock is
+// held, `runtime` outlives the probe. ResourceExhausted: no memory for the stream.
+absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops, const HoneRuntime& runtime);
 
 struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening

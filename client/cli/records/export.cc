@@ -37,7 +37,6 @@
 #include "common/ir/workload.h"
 #include "common/record/artifact.h"
 #include "common/target/gpu_module.h"
-#include "common/target/gpu_sources.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/target.h"
 

@@ -11,7 +11,7 @@
 #include "client/network/graph/memory_plan.h"
 #include "client/network/graph/op/indices.h"
 #include "common/base/status_macros.h"
-#include "common/target/gpu_sources.h"
+#include "common/target/gpu_module.h"
 #include "common/target/kernel_memory.h"
 
 namespace hone::network {

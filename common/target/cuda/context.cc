@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/target/cuda/describe.h"
+#include "common/target/cuda/detect.h"
 #include "common/target/cuda/error.h"
 #include "common/target/cuda/program.h"
 

@@ -12,6 +12,17 @@
 
 namespace hone::cuda {
 
+// An attribute of a device, or `otherwise` if the driver does not know it.
+int AttributeOr(const Api& api, DeviceNumber device, DeviceAttribute attribute, int otherwise);
+
+// Asks a driver for the properties of one device. A device of a known model with the model's number
+// of multiprocessors has the target of the preset, so that records are shared. The target of any
+// other, such as a MIG slice, is made from the attributes that the driver reports, clamped to the
+// ranges that targets allow. FailedPrecondition: the architecture is not supported. Unavailable:
+// the driver does not answer.
+absl::StatusOr<target::Target> DescribeDevice(const Api& api, DeviceNumber device,
+                                              absl::string_view name);
+
 // A GPU of this machine, with texts in printable ASCII.
 struct DeviceFacts {
   DeviceNumber device = 0;
@@ -32,6 +43,13 @@ absl::StatusOr<std::vector<DeviceFacts>> ListDevices(const Api& api);
 // as for ListDevices, or N is too large; then the message lists the devices. FailedPrecondition:
 // the device cannot be used; the message says why.
 absl::StatusOr<DeviceFacts> FindDevice(const Api& api, absl::string_view name);
+
+// Returns the target of this machine's CUDA device "cuda" or "cuda:N". Loads the driver. Errors are
+// those of FindDevice and LoadedApi.
+absl::StatusOr<target::Target> TargetOf(absl::string_view name);
+
+// Makes TargetByName accept "cuda" and "cuda:N". Called at the start of a program.
+void AddTargets();
 
 }  // namespace hone::cuda
 

@@ -1,14 +1,43 @@
 #include "common/target/cuda/program.h"
 
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "common/target/cuda/function.h"
-#include "common/target/gpu_launch.h"
+#include "common/target/cuda/api.h"
+#include "common/target/cuda/error.h"
+#include "common/target/gpu_context.h"
 
 namespace hone::cuda {
 namespace {
+
+// A launch gets more shared memory than this only on request.
+constexpr int64_t kCommonSharedBytes = 48 << 10;
+
+// An attribute of a loaded kernel, or `otherwise` if the driver does not know it.
+int AttributeOr(const Api& api, Function function, FunctionAttribute attribute, int otherwise) {
+  int value = 0;
+  return api.FuncGetAttribute(&value, attribute, function) == 0 ? value : otherwise;
+}
+
+// Prepares a kernel for blocks with this much shared memory in total. Returns the bytes that a
+// launch must request because the code does not declare them. InvalidArgument: the device
+// has less.
+absl::StatusOr<unsigned> ReserveShared(const Api& api, Function function, int64_t shared_bytes) {
+  const int64_t declared = AttributeOr(api, function, kFunctionSharedBytes, 0);
+  const int64_t dynamic = std::max<int64_t>(shared_bytes - declared, 0);
+  if (declared + dynamic > kCommonSharedBytes) {
+    HONE_RETURN_IF_ERROR(ToStatus(
+        api.FuncSetAttribute(function, kFunctionMaxDynamicSharedBytes, static_cast<int>(dynamic)),
+        absl::StrCat("reserve ", declared + dynamic, " bytes of shared memory")));
+  }
+  return static_cast<unsigned>(dynamic);
+}
 
 // A graph has at least this many launches. The host launches such a graph in less time than the
 // device needs for this many tiny kernels, and recording it takes well under a millisecond.
@@ -39,6 +68,36 @@ Result PutLaunch(const Api& api, CudaLaunch& launch, Stream stream) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<LaunchGraph>> LaunchGraph::Record(
+    CudaContext& context, absl::FunctionRef<Result(Stream)> launch) {
+  const Api& api = context.api();
+  // The default stream cannot be recorded.
+  Stream stream = nullptr;
+  HONE_RETURN_IF_ERROR(ToStatus(api.StreamCreate(&stream, kStreamNonBlocking), "make a stream"));
+  const absl::Cleanup destroy_stream = [&] { api.StreamDestroy(stream); };
+  HONE_RETURN_IF_ERROR(
+      ToStatus(api.StreamBeginCapture(stream, kCaptureThreadLocal), "begin a graph"));
+  const Result launched = launch(stream);
+  Graph graph = nullptr;
+  const Result ended = api.StreamEndCapture(stream, &graph);
+  const absl::Cleanup destroy_graph = [&] {
+    if (graph != nullptr) api.GraphDestroy(graph);
+  };
+  HONE_RETURN_IF_ERROR(ToStatus(launched, "record a launch"));
+  HONE_RETURN_IF_ERROR(ToStatus(ended, "end a graph"));
+  GraphExec exec = nullptr;
+  HONE_RETURN_IF_ERROR(ToStatus(api.GraphInstantiate(&exec, graph, 0), "prepare a graph"));
+  return std::unique_ptr<LaunchGraph>(new LaunchGraph(context, exec));
+}
+
+LaunchGraph::~LaunchGraph() {
+  if (!context_.lost()) context_.api().GraphExecDestroy(exec_);
+}
+
+absl::Status LaunchGraph::Launch() {
+  return context_.Check(context_.api().GraphLaunch(exec_, nullptr), "launch a graph");
+}
 
 CudaMemory::~CudaMemory() {
   // A lost device refuses every call, and the process ends soon.

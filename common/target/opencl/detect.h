@@ -7,9 +7,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/target/opencl/api.h"
+#include "common/target/opencl/targets.h"
 #include "common/target/target.h"
 
 namespace hone::opencl {
+
+// Asks a driver for the properties of one device. Properties that drivers do not report (registers,
+// threads of a compute unit) come from the presets of known GPUs and are otherwise unknown. Values
+// are clamped to the ranges that targets allow. Unavailable: the driver does not
+// answer.
+absl::StatusOr<target::Target> DescribeDevice(const Api& api, cl_device_id device);
 
 // A device of this machine, with texts in printable ASCII.
 struct DeviceFacts {

@@ -5,6 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "common/target/target.h"
 
+// The part of detect.h that programs can use without OpenCL's headers.
 namespace hone::opencl {
 
 // Returns the target of this machine's OpenCL device "opencl" or "opencl:N". Loads its driver.

@@ -5,8 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "common/target/caches.h"
-#include "common/target/shuffles.h"
+#include "common/target/host.h"
 
 namespace hone::feature {
 namespace {

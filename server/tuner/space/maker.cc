@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
-#include "common/target/f64.h"
+#include "common/target/capabilities.h"
 
 namespace hone::space {
 namespace {

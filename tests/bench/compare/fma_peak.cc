@@ -2,7 +2,6 @@
 
 #include "tests/bench/compare/contender.h"
 #include "worker/runner/peak.h"
-#include "worker/runner/reference_loops.h"
 
 namespace hone::compare {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/target/arm_cpu.h"
-#include "common/target/arm_presets.h"
+#include "common/target/presets.h"
 
 namespace hone::target {
 namespace {

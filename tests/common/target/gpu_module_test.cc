@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/target/gpu_sources.h"
 
 namespace hone::target {
 namespace {

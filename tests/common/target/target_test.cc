@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/target/host.h"
-#include "common/target/nvidia_gpus.h"
+#include "common/target/presets.h"
 #include "common/target/x86_features.h"
 
 namespace hone::target {

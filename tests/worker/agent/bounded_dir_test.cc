@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdint>
 #include <filesystem>
 
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "gtest/gtest.h"
 
 namespace hone::agent {
 namespace {
@@ -89,5 +91,21 @@ TEST_F(BoundedDirTest, AFileThatIsTooLargeStaysUntilTheNextOne) {
   EXPECT_TRUE(Exists(a));
 }
 
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+TEST(DiskShareTest, CachesNeverFillASmallDisk) {
+  EXPECT_EQ(CacheBytes(4096 * kMiB, 100000 * kMiB, 0), 4096 * kMiB);
+  EXPECT_EQ(CacheBytes(4096 * kMiB, 600 * kMiB, 0), 300 * kMiB);
+  // What the caches hold already does not shrink them at the next start.
+  EXPECT_EQ(CacheBytes(4096 * kMiB, 300 * kMiB, 300 * kMiB), 300 * kMiB);
+  EXPECT_EQ(CacheBytes(4096 * kMiB, 0, 0), kMiB) << "a full disk";
+}
+
+TEST(DiskShareTest, AsksTheDiskOfAFolderThatIsStillMissing) {
+  EXPECT_GT(AvailableBytes("/tmp/not-there/nor-there"), 0);
+  EXPECT_EQ(BytesIn("/tmp/not-there"), 0);
+}
+
 }  // namespace
+
 }  // namespace hone::agent

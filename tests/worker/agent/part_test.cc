@@ -17,10 +17,9 @@
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
 #include "tests/worker/agent/scripted_child.h"
-#include "worker/agent/candidate_preparer.h"
-#include "worker/agent/candidate_runner.h"
+#include "worker/agent/candidates.h"
 #include "worker/agent/reference_kernels.h"
-#include "worker/agent/uploader.h"
+#include "worker/agent/server_link.h"
 
 namespace hone::agent {
 namespace {

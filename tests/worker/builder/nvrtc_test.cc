@@ -8,8 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/gpu_module.h"
-#include "common/target/gpu_sources.h"
-#include "common/target/nvidia_gpus.h"
+#include "common/target/presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/builder/cuda_facts.h"

@@ -20,7 +20,7 @@
 #include "tests/worker/compile/run_trace.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/c/c_names.h"
-#include "worker/compile/c/opencl_dialect.h"
+#include "worker/compile/c/dialect.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::codegen {

@@ -16,7 +16,6 @@
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
-#include "common/target/opencl/targets.h"
 #include "tests/worker/compile/c_backend.h"
 #include "tests/worker/compile/clang_check.h"
 #include "tests/worker/compile/compiled_program.h"

@@ -21,7 +21,7 @@
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/layout.h"
 #include "worker/compile/lower/lower.h"
-#include "worker/runner/elements.h"
+#include "worker/runner/inputs.h"
 
 namespace hone::codegen {
 namespace {

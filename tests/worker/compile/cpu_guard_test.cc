@@ -1,4 +1,6 @@
 // A kernel's CPU guard asks for every feature that LLVM may use on the kernel's CPU.
+#include "worker/compile/llvm/cpu_guard.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +18,6 @@
 #include "llvm/Support/TargetSelect.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
-#include "worker/compile/llvm/aarch64_cpu_guard.h"
-#include "worker/compile/llvm/x86_cpu_guard.h"
 
 namespace hone::codegen {
 namespace {

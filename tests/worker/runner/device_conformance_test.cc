@@ -17,7 +17,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
-#include "common/target/cuda/targets.h"
+#include "common/target/cuda/detect.h"
 #include "common/target/target.h"
 #include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/opencl_modules.h"

@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/target/host.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace hone::runner {
 namespace {
@@ -41,7 +46,7 @@ TEST_F(MachineMonitorTest, ReadsAvailableFiles) {
   Write("/sys/class/hwmon/hwmon1/temp1_input", "51000\n");
   Write("/sys/class/hwmon/hwmon1/temp2_input", "63500\n");
   MachineMonitor monitor(root_);
-  const MachineMonitor::State state = monitor.Look();
+  const record::MachineState state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 2400);
   EXPECT_EQ(state.temperature_c, 63.5) << "of the processor, not of the disk";
   Write(target::FrequencyFolder() + "/scaling_cur_freq", "800000\n");
@@ -89,7 +94,7 @@ TEST_F(MachineMonitorTest, IgnoresTheClockOfAVirtualMachine) {
 
 TEST_F(MachineMonitorTest, MissingInformationGivesZeros) {
   MachineMonitor monitor(root_);
-  const MachineMonitor::State state = monitor.Look();
+  const record::MachineState state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 0);
   EXPECT_EQ(state.temperature_c, 0);
   EXPECT_EQ(state.load, 0);
@@ -103,13 +108,13 @@ TEST_F(MachineMonitorTest, StealAndLoadCoverTheIntervalBetweenReadings) {
   // Two seconds on two CPUs are 400 ticks. The host took 40; 300 were used, 200 of them by this
   // process.
   WriteStat(300, 60, 40);
-  const MachineMonitor::State state = monitor.Look(102, 12);
+  const record::MachineState state = monitor.Look(102, 12);
   EXPECT_NEAR(state.steal, 0.1, 1e-9);
   EXPECT_NEAR(state.load, 0.5, 1e-9);
   // After a quiet second there is no steal, but the load of others is averaged over the last
   // minute.
   WriteStat(400, 160, 40);
-  const MachineMonitor::State later = monitor.Look(103, 13);
+  const record::MachineState later = monitor.Look(103, 13);
   EXPECT_EQ(later.steal, 0);
   EXPECT_NEAR(later.load, 1.0 / 3, 1e-9);
 }
@@ -122,5 +127,98 @@ TEST(ParseTest, NonsenseGivesZeros) {
   EXPECT_EQ(ParseMegahertz("cpu MHz : fast"), 0);
 }
 
+using ::testing::HasSubstr;
+
+class ThrottleWatchTest : public ::testing::Test {
+ protected:
+  ThrottleWatchTest() : root_(absl::StrCat(::testing::TempDir(), "/throttle-", getpid())) {
+    std::filesystem::remove_all(root_);
+  }
+  ~ThrottleWatchTest() override { std::filesystem::remove_all(root_); }
+  // Writes in place, because the watch has the file open.
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_ + path;
+    std::filesystem::create_directories(file.parent_path());
+    FILE* const out = fopen(file.c_str(), "w");
+    ASSERT_NE(out, nullptr);
+    fputs((text + "\n").c_str(), out);
+    fclose(out);
+  }
+  void WriteZone() {
+    Write("/sys/class/thermal/thermal_zone0/temp", "60000");
+    Write("/sys/class/thermal/thermal_zone0/trip_point_0_type", "critical");
+    Write("/sys/class/thermal/thermal_zone0/trip_point_0_temp", "95000");
+    Write("/sys/class/thermal/thermal_zone0/trip_point_1_type", "passive");
+    Write("/sys/class/thermal/thermal_zone0/trip_point_1_temp", "80000");
+  }
+  void Heat(const std::string& millidegrees) {
+    Write("/sys/class/thermal/thermal_zone0/temp", millidegrees);
+  }
+
+  const std::string root_;
+};
+
+TEST_F(ThrottleWatchTest, HasNoSourcesOnAMachineThatHidesThem) {
+  ThrottleWatch watch(root_);
+  EXPECT_EQ(watch.sources(), 0);
+  EXPECT_EQ(watch.Reason(), "");
+}
+
+TEST_F(ThrottleWatchTest, AHotZoneCountsUntilItIsCooler) {
+  WriteZone();
+  ThrottleWatch watch(root_);
+  EXPECT_EQ(watch.sources(), 1);
+  EXPECT_EQ(watch.Reason(), "");
+  Heat("81500");
+  EXPECT_EQ(watch.Reason(), "the processor is at 82 °C, and slows down above 80 °C");
+  Heat("78000");  // below the limit, but it would be above it again at once
+  EXPECT_THAT(watch.Reason(), HasSubstr("78 °C"));
+  Heat("76900");
+  EXPECT_EQ(watch.Reason(), "");
+  Heat("78000");
+  EXPECT_EQ(watch.Reason(), "");
+  Heat("200000");  // a missing sensor
+  EXPECT_EQ(watch.Reason(), "");
+}
+
+TEST_F(ThrottleWatchTest, SeesLowerClocksAndAWeakSupply) {
+  Write("/sys/class/thermal/cooling_device0/type", "pwm-fan");
+  Write("/sys/class/thermal/cooling_device0/cur_state", "3");
+  Write("/sys/class/thermal/cooling_device1/type", "cpufreq-cpu0");
+  Write("/sys/class/thermal/cooling_device1/cur_state", "0");
+  const std::string firmware = "/sys/devices/platform/soc/soc:firmware/get_throttled";
+  Write(firmware, "0");
+  ThrottleWatch watch(root_);
+  EXPECT_EQ(watch.sources(), 2);
+  EXPECT_EQ(watch.Reason(), "") << "a fan slows nothing down";
+  Write("/sys/class/thermal/cooling_device1/cur_state", "2");
+  EXPECT_THAT(watch.Reason(), HasSubstr("lowers the clock"));
+  Write("/sys/class/thermal/cooling_device1/cur_state", "0");
+  Write(firmware, "50000");  // since boot, not now
+  EXPECT_EQ(watch.Reason(), "");
+  Write(firmware, "50005");
+  EXPECT_EQ(watch.Reason(), "the supply voltage is too low");
+}
+
+TEST_F(ThrottleWatchTest, PausesUntilItIsCoolOrTheLimitHasPassed) {
+  WriteZone();
+  ThrottleWatch watch(root_);
+  absl::Duration slept;
+  const auto sleep = [&](absl::Duration step) {
+    slept += step;
+    if (slept >= absl::Seconds(4)) Heat("70000");
+  };
+  EXPECT_EQ(PauseWhileThrottled(watch, absl::Seconds(30), sleep), "");
+  EXPECT_EQ(slept, absl::ZeroDuration());
+  Heat("85000");
+  EXPECT_THAT(PauseWhileThrottled(watch, absl::Seconds(30), sleep), HasSubstr("85 °C"));
+  EXPECT_EQ(slept, absl::Seconds(4));
+  slept = absl::ZeroDuration();
+  Heat("85000");
+  PauseWhileThrottled(watch, absl::Seconds(2), sleep);
+  EXPECT_EQ(slept, absl::Seconds(2));
+}
+
 }  // namespace
+
 }  // namespace hone::runner

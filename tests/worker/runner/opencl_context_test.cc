@@ -11,8 +11,7 @@
 #include "common/target/opencl/context.h"
 #include "common/target/opencl/detect.h"
 #include "tests/worker/runner/opencl_modules.h"
-#include "worker/runner/gpu_buffer.h"
-#include "worker/runner/gpu_kernel.h"
+#include "worker/runner/gpu_device.h"
 #include "worker/runner/gpu_probe.h"
 
 namespace hone::runner {

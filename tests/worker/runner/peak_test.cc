@@ -5,8 +5,7 @@
 
 #include "common/target/thread_pool.h"
 #include "worker/runner/limits.h"
-#include "worker/runner/probe.h"
-#include "worker/runner/reference_loops.h"
+#include "worker/runner/timing.h"
 
 namespace hone::runner {
 namespace {

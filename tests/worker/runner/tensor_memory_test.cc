@@ -41,8 +41,8 @@ TEST(TensorMemoryTest, DetectsAndRepairsOutOfBoundsWrites) {
   EXPECT_FALSE(memory->WrittenOutside());
   data[-4] = 0;
   EXPECT_EQ(memory->WrittenOutside(), -4);
-  data[1000 + TensorMemory::kCanaryBytes - 1] = 0;
-  EXPECT_EQ(memory->WrittenOutside(), static_cast<int64_t>(1000 + TensorMemory::kCanaryBytes - 1));
+  data[1000 + kCanaryBytes - 1] = 0;
+  EXPECT_EQ(memory->WrittenOutside(), 1000 + kCanaryBytes - 1);
 }
 
 TEST(TensorMemoryTest, TheCanaryFollowsTheSize) {

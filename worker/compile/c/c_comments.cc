@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "worker/compile/c/c_buffer.h"
+#include "worker/compile/c/c_memory.h"
 
 namespace hone::codegen {
 

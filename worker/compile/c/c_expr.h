@@ -11,13 +11,34 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "worker/compile/c/c_index.h"
-#include "worker/compile/c/c_limits.h"
 #include "worker/compile/c/c_prelude.h"
-#include "worker/compile/c/c_text.h"
 #include "worker/compile/c/dialect.h"
 #include "worker/compile/lower/lowered.h"
 
 namespace hone::codegen {
+
+// The ranges of the integer values in a program, which tell where C's operators do not overflow.
+class WholeLimits {
+ public:
+  // Doubles represent i32 exactly. Near the ends of i64, a value counts as overflowing.
+  struct Limits {
+    double min, max;
+  };
+
+  // The program must outlive this object.
+  explicit WholeLimits(const lower::LoweredProgram& program) : p_(program) {}
+
+  Limits Of(ir::ExprId id);
+  static Limits Of(ir::DType dtype);
+  // Returns whether the dtype holds all numbers within the limits.
+  static bool Fits(Limits limits, ir::DType dtype);
+
+ private:
+  Limits New(const ir::Expr& expr);
+
+  const lower::LoweredProgram& p_;
+  std::map<ir::ExprId, Limits> limits_;
+};
 
 // Prints the values that stores compute. In expressions, f16, bf16 and the 8-bit floats are float,
 // which is rounded where the interpreter rounds: in stores and casts.

@@ -8,12 +8,11 @@
 #include "absl/strings/str_join.h"
 
 namespace hone::codegen {
+namespace {
 
 using ir::AtomId;
 using ir::Index;
 using ir::IndexTerm;
-
-namespace {
 
 constexpr double kLargestInt = std::numeric_limits<int32_t>::max();
 

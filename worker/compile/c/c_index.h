@@ -3,16 +3,41 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/ir/index.h"
 #include "common/ir/workload.h"
 #include "worker/compile/c/c_prelude.h"
-#include "worker/compile/c/c_text.h"
 
 namespace hone::codegen {
+
+// How tightly the outermost operator of a text binds, loosest first. `!` counts as a comparison,
+// because compilers warn of `!a == b`.
+enum class CBinding : uint8_t {
+  kConditional,
+  kOr,
+  kAnd,
+  kComparison,
+  kSum,
+  kProduct,
+  kUnary,
+  kPrimary
+};
+
+// The text of an expression.
+struct CText {
+  std::string text;
+  CBinding binding = CBinding::kPrimary;
+
+  // Returns the text as an operand, in parentheses if it binds less tightly than `least`.
+  std::string Within(CBinding least) const {
+    return binding < least ? absl::StrCat("(", text, ")") : text;
+  }
+};
 
 // Prints index arithmetic, in int if no part of it can overflow, else in long.
 class CIndexPrinter {

@@ -4,18 +4,16 @@
 
 #include "absl/strings/strip.h"
 #include "common/target/kernel_abi.h"
-#include "worker/compile/c/c_buffer.h"
 
 namespace hone::codegen {
+namespace {
 
+using Kind = lower::Storage::Kind;
+using Space = CDialect::Space;
 using ir::BufferId;
 using lower::LoweredKernel;
 using lower::LoweredProgram;
 using lower::Storage;
-using Kind = lower::Storage::Kind;
-using Space = CDialect::Space;
-
-namespace {
 
 constexpr char kPacked[] = "packed", kWorkspace[] = "workspace";
 

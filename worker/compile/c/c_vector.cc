@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_join.h"
 #include "common/target/kernel_abi.h"
-#include "worker/compile/lower/intrinsics.h"
 #include "worker/compile/lower/layout.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::codegen {
 

@@ -1,5 +1,3 @@
-#include "worker/compile/c/cuda_dialect.h"
-
 #include <string>
 #include <utility>
 
@@ -8,9 +6,15 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "worker/compile/c/c_printer.h"
 
 namespace hone::codegen {
 namespace {
+
+// A kernel that uses more shared memory than this declares none. It expects all of its shared
+// memory to be passed at the launch.
+constexpr int64_t kCudaStaticSharedBytes = 48 << 10;
 
 constexpr char kPairs[] =
     "// Elements i and i + 1 of a vector in a register.\n"
@@ -293,6 +297,9 @@ std::pair<absl::string_view, absl::string_view> SplitLanes(absl::string_view nam
   return {name.substr(0, name.size() - digits), name.substr(name.size() - digits)};
 }
 
+// CUDA C++17 as NVRTC compiles it without include files. What is not plain C++ is in functions of
+// the prelude, which start with "hone_"; those that contain PTX exist only `#ifdef __CUDACC__`.
+// Other compilers need functions of the same names: tests/fakes/cuda/emulation.h has them for CPUs.
 class CudaC final : public CDialect {
  public:
   std::string Prelude(bool /*has_f64*/) const override {
@@ -426,11 +433,46 @@ class CudaC final : public CDialect {
   }
 };
 
+// The largest grid and block of every NVIDIA GPU.
+constexpr std::array<int64_t, 3> kMaxGrid = {(int64_t{1} << 31) - 1, 65535, 65535};
+constexpr std::array<int64_t, 3> kMaxBlock = {1024, 1024, 64};
+
+absl::Status CheckExtents(const target::GpuLaunch& launch) {
+  constexpr char kAxes[] = "xyz";
+  for (size_t d = 0; d < 3; ++d) {
+    const auto check = [&](absl::string_view what, int64_t used, int64_t allowed) {
+      if (used <= allowed) return absl::OkStatus();
+      return absl::InvalidArgumentError(absl::StrCat("kernel ", launch.kernel, " uses ", used, " ",
+                                                     what, " in ", std::string(1, kAxes[d]),
+                                                     ", CUDA allows ", allowed));
+    };
+    HONE_RETURN_IF_ERROR(check("blocks", launch.grid[d], kMaxGrid[d]));
+    HONE_RETURN_IF_ERROR(check("threads", launch.block[d], kMaxBlock[d]));
+  }
+  return absl::OkStatus();
+}
+
+class Cuda final : public Backend {
+ public:
+  absl::string_view name() const override { return "cuda"; }
+  bool Serves(const target::Target& target) const override {
+    return target.kind == target::Kind::kCuda;
+  }
+  absl::StatusOr<Code> Generate(const lower::LoweredProgram& program, const target::Target& target,
+                                const CodeOptions& /*options*/) const override {
+    HONE_ASSIGN_OR_RETURN(Code code, PrintGpuSource(program, target, CudaC(), kCudaSource));
+    for (const target::GpuLaunch& launch : code.module->launches) {
+      HONE_RETURN_IF_ERROR(CheckExtents(launch));
+    }
+    return code;
+  }
+};
+
 }  // namespace
 
-const CDialect& CudaDialect() {
-  static const auto* const dialect = new CudaC;
-  return *dialect;
+const Backend* CudaBackend() {
+  static const auto* const backend = new Cuda;
+  return backend;
 }
 
 }  // namespace hone::codegen

@@ -112,6 +112,10 @@ class CDialect {
   virtual bool OneThread() const { return false; }
 };
 
+// OpenCL C 1.2. Extensions: cl_khr_fp64 in programs with f64, and those of the functions that a
+// program uses. `computes_f16`: the device has cl_khr_fp16 and rounds its results correctly.
+const CDialect& OpenClDialect(bool computes_f16 = false);
+
 }  // namespace hone::codegen
 
 #endif  // HONE_WORKER_COMPILE_C_DIALECT_H_

@@ -1,9 +1,8 @@
-#include "worker/compile/c/opencl_dialect.h"
-
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "worker/compile/c/c_printer.h"
 
 namespace hone::codegen {
 namespace {
@@ -189,6 +188,18 @@ class OpenClC final : public CDialect {
   const bool computes_f16_;
 };
 
+class OpenCl final : public Backend {
+ public:
+  absl::string_view name() const override { return "opencl"; }
+  bool Serves(const target::Target& target) const override {
+    return target.kind == target::Kind::kOpenCl;
+  }
+  absl::StatusOr<Code> Generate(const lower::LoweredProgram& program, const target::Target& target,
+                                const CodeOptions& /*options*/) const override {
+    return PrintGpuSource(program, target, OpenClDialect(target.HasFeature("fp16")), kOpenClSource);
+  }
+};
+
 }  // namespace
 
 absl::string_view CDialect::TypeName(ir::DType dtype) const {
@@ -222,6 +233,11 @@ const CDialect& OpenClDialect(bool computes_f16) {
   static const auto* const in_float = new OpenClC(false);
   static const auto* const in_half = new OpenClC(true);
   return computes_f16 ? *in_half : *in_float;
+}
+
+const Backend* OpenClBackend() {
+  static const auto* const backend = new OpenCl;
+  return backend;
 }
 
 }  // namespace hone::codegen

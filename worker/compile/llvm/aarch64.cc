@@ -9,7 +9,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
-#include "worker/compile/llvm/aarch64_cpu_guard.h"
+#include "worker/compile/llvm/cpu_guard.h"
 #include "worker/compile/llvm/machine.h"
 #include "worker/compile/llvm/unrolled_loop.h"
 

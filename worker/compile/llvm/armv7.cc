@@ -9,7 +9,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Transforms/Utils/IntegerDivision.h"
-#include "worker/compile/llvm/hwcap_guard.h"
+#include "worker/compile/llvm/cpu_guard.h"
 #include "worker/compile/llvm/machine.h"
 
 namespace hone::codegen {

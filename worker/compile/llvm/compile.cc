@@ -21,11 +21,12 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include "worker/compile/backend.h"
 #include "worker/compile/llvm/entry_points.h"
 #include "worker/compile/llvm/function_emitter.h"
 #include "worker/compile/llvm/machine.h"
 #include "worker/compile/llvm/vector_parts.h"
-#include "worker/compile/lower/intrinsics.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::codegen {
 namespace {
@@ -139,6 +140,20 @@ int64_t CountInstructions(const llvm::Module& module, int vector_bits) {
   return count;
 }
 
+class Llvm final : public Backend {
+ public:
+  absl::string_view name() const override { return "llvm"; }
+  bool Serves(const target::Target& target) const override {
+    return target.kind == target::Kind::kCpu;
+  }
+  absl::StatusOr<Code> Generate(const lower::LoweredProgram& program, const target::Target& target,
+                                const CodeOptions& options) const override {
+    HONE_ASSIGN_OR_RETURN(CompiledObject compiled,
+                          Compile(program, target, {.keep_assembly = options.keep_source}));
+    return Code{kElfObject, std::move(compiled.object), std::move(compiled.assembly)};
+  }
+};
+
 }  // namespace
 
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
@@ -209,6 +224,11 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   HONE_ASSIGN_OR_RETURN(
       result.object, Generate(module, passes, *target_machine, llvm::CodeGenFileType::ObjectFile));
   return result;
+}
+
+const Backend* LlvmBackend() {
+  static const auto* const backend = new Llvm;
+  return backend;
 }
 
 }  // namespace hone::codegen

@@ -1,5 +1,11 @@
 #include "worker/compile/llvm/conversion.h"
 
+#include <bit>
+#include <cmath>
+
+#include "llvm/Analysis/VectorUtils.h"
+#include "llvm/IR/IntrinsicInst.h"
+
 namespace hone::codegen {
 
 using ir::DType;
@@ -263,6 +269,115 @@ Value* Conversion::ShiftRight(Value* a, Value* count, DType dtype) {
   Value* inside = b_.CreateICmpULT(count, Int(a, width));
   Value* shifted = b_.CreateLShr(a, b_.CreateSelect(inside, count, Int(a, 0)));
   return b_.CreateSelect(inside, shifted, Int(a, 0));
+}
+
+using ir::DType;
+using llvm::Value;
+
+// The upper byte of an f16 has the layout of f8e5m2.
+Value* Conversion::FloatFromE5M2(Value* bits) {
+  Value* half = b_.CreateZExt(bits, Like(bits, b_.getInt16Ty()));
+  return FloatFromF16(b_.CreateShl(half, Int(half, 8)));
+}
+
+Value* Conversion::FloatFromE4M3(Value* bits) {
+  // As an f16 with one more bit in the exponent, the number is too small by a factor of 2^8. The
+  // first bit of the exponent is a copy of the sign, and is cleared.
+  Value* wide = b_.CreateSExt(bits, Like(bits, b_.getInt16Ty()));
+  Value* half = b_.CreateAnd(b_.CreateShl(wide, Int(wide, 7)), Int(wide, 0xbfff));
+  Value* magnitude = b_.CreateAnd(half, Int(wide, 0x3f80));
+  Value* nan = b_.CreateICmpEQ(magnitude, Int(wide, 0x3f80));
+  half = b_.CreateSelect(nan, Int(wide, 0x7e00), half);
+  Value* number = FloatFromF16(half);
+  return b_.CreateFMul(number, Float(number, 0x1p8));
+}
+
+Value* Conversion::Float8FromFloat(Value* value, DType dtype) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  const bool e4m3 = dtype == DType::kF8E4M3;
+  const int fraction = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, shift = 23 - fraction;
+  const auto bits_of = [](double number) {
+    return std::bit_cast<uint32_t>(static_cast<float>(number));
+  };
+  Value* bits = b_.CreateBitCast(value, Like(value, b_.getInt32Ty()));
+  Value* magnitude = b_.CreateAnd(bits, Int(bits, 0x7fffffff));
+  // Numbers beyond the range become the largest number.
+  const uint32_t largest = bits_of(ir::RoundTo(dtype, 1e30));
+  Value* inside = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, magnitude, Int(bits, largest));
+  // Rounds the last bits to nearest even and lowers the exponent's bias.
+  const uint32_t half_ulp = 1u << (shift - 1), rebias = static_cast<uint32_t>(127 - bias) << 23;
+  Value* odd = b_.CreateAnd(b_.CreateLShr(inside, Int(bits, shift)), Int(bits, 1));
+  Value* biased = b_.CreateAdd(b_.CreateAdd(inside, odd), Int(bits, half_ulp - 1 - rebias));
+  Value* normal = b_.CreateLShr(biased, Int(bits, shift));
+  // The last bit of the summand is the smallest denormal, so the sum is rounded to its multiples.
+  const double summand = std::ldexp(1.0, 23 + 1 - bias - fraction);
+  Value* absolute = b_.CreateBitCast(inside, value->getType());
+  Value* sum = b_.CreateBitCast(b_.CreateFAdd(absolute, Float(value, summand)), bits->getType());
+  Value* denormal = b_.CreateSub(sum, Int(bits, bits_of(summand)));
+  const uint32_t least_normal = bits_of(std::ldexp(1.0, 1 - bias));
+  Value* is_denormal = b_.CreateICmpULT(inside, Int(bits, least_normal));
+  Value* result = b_.CreateSelect(is_denormal, denormal, normal);
+  if (!e4m3) {
+    Value* infinite = b_.CreateICmpEQ(magnitude, Int(bits, kInfinity));
+    result = b_.CreateSelect(infinite, Int(bits, 0x7c), result);
+  }
+  Value* nan = b_.CreateICmpUGT(magnitude, Int(bits, kInfinity));
+  result = b_.CreateSelect(nan, Int(bits, e4m3 ? 0x7f : 0x7e), result);
+  Value* sign = b_.CreateAnd(b_.CreateLShr(bits, Int(bits, 24)), Int(bits, 0x80));
+  return b_.CreateTrunc(b_.CreateOr(result, sign), Like(value, b_.getInt8Ty()));
+}
+
+using llvm::Value;
+
+// Returns the f16 that was converted to this float; nullptr if there is none.
+Value* Conversion::AsHalf(Value* value) {
+  if (const auto* extension = llvm::dyn_cast<llvm::FPExtInst>(value)) {
+    return extension->getSrcTy()->getScalarType()->isHalfTy() ? extension->getOperand(0) : nullptr;
+  }
+  Value* element = value->getType()->isVectorTy() ? llvm::getSplatValue(value) : value;
+  if (element == nullptr) return nullptr;
+  Value* half = nullptr;
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantFP>(element)) {
+    llvm::APFloat number = constant->getValueAPF();
+    bool loses = false;
+    number.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    if (!loses) half = llvm::ConstantFP::get(b_.getHalfTy(), number);
+  } else if (element != value) {
+    half = AsHalf(element);
+  }
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return half == nullptr || vector == nullptr
+             ? half
+             : b_.CreateVectorSplat(vector->getNumElements(), half);
+}
+
+// If an operation on f16 is computed in f32 and then rounded to f16, the result is that of the
+// operation in f16, although it is rounded twice: sums, differences, products, quotients and roots
+// of numbers of p digits may first be rounded to 2p + 2 digits (Figueroa, When is double rounding
+// innocuous?, 1995), and f32 has 24 = 2 * 11 + 2. The same holds for denormal results: sums and
+// products are then exact in f32, and a quotient differs from the middle of two f16, which has at
+// most 12 digits, by at least 2^-23 of it. It does not hold for a fused multiply-add.
+Value* Conversion::HalfArithmetic(Value* value) {
+  if (!machine_.ComputesF16()) return nullptr;
+  if (const auto* root = llvm::dyn_cast<llvm::IntrinsicInst>(value)) {
+    Value* a =
+        root->getIntrinsicID() == llvm::Intrinsic::sqrt ? AsHalf(root->getArgOperand(0)) : nullptr;
+    return a == nullptr ? nullptr : b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+  }
+  const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr) return nullptr;
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FSub:
+    case llvm::Instruction::FMul:
+    case llvm::Instruction::FDiv:
+      break;
+    default:
+      return nullptr;
+  }
+  Value* x = AsHalf(operation->getOperand(0));
+  Value* y = AsHalf(operation->getOperand(1));
+  return x == nullptr || y == nullptr ? nullptr : b_.CreateBinOp(operation->getOpcode(), x, y);
 }
 
 }  // namespace hone::codegen

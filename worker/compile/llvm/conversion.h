@@ -46,10 +46,9 @@ class Conversion {
   llvm::Value* FloatFromBF16(llvm::Value* bits);
   llvm::Value* BF16FromFloat(llvm::Value* value);
   // Returns the f16 that `value`, an operation in f32, is rounded to, computed in f16; nullptr if
-  // the CPU does not compute in f16 or the result could differ (f16_arithmetic.cc).
+  // the CPU does not compute in f16 or the result could differ.
   llvm::Value* HalfArithmetic(llvm::Value* value);
   llvm::Value* AsHalf(llvm::Value* value);
-  // float8.cc
   llvm::Value* FloatFromE4M3(llvm::Value* bits);
   llvm::Value* FloatFromE5M2(llvm::Value* bits);
   llvm::Value* Float8FromFloat(llvm::Value* value, ir::DType dtype);

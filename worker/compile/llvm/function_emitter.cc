@@ -12,14 +12,18 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "worker/compile/llvm/compile.h"
-#include "worker/compile/llvm/lane_reduction.h"
-#include "worker/compile/llvm/tensor.h"
+#include "worker/compile/llvm/store_forms.h"
 #include "worker/compile/llvm/unrolled_loop.h"
 
 namespace hone::codegen {
 namespace {
 
+using VariableKind = IndexEmitter::Variable::Kind;
+using ir::AtomId;
+using ir::Index;
 using llvm::Value;
+using lower::Stmt;
+using lower::StmtId;
 
 // Emits a parallel loop at the builder's position: the caller's runtime (HoneRuntime of
 // common/target/kernel_abi.h) runs body(context, begin, end, thread) over parts of [0, extent), on
@@ -81,13 +85,6 @@ int64_t LanesEnoughFor(const llvm::Constant& mask, int64_t lanes) {
 }
 
 }  // namespace
-
-using ir::AtomId;
-using ir::Index;
-using llvm::Value;
-using lower::Stmt;
-using lower::StmtId;
-using VariableKind = IndexEmitter::Variable::Kind;
 
 FunctionEmitter::FunctionEmitter(ModuleState& state)
     : f_(state),

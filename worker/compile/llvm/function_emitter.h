@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "worker/compile/llvm/cache_hints.h"
 #include "worker/compile/llvm/expr_emitter.h"
 #include "worker/compile/llvm/function_context.h"
 #include "worker/compile/llvm/index_emitter.h"

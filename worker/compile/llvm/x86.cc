@@ -2,9 +2,9 @@
 
 #include "absl/strings/match.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "worker/compile/llvm/cpu_guard.h"
 #include "worker/compile/llvm/machine.h"
 #include "worker/compile/llvm/vector_parts.h"
-#include "worker/compile/llvm/x86_cpu_guard.h"
 
 namespace hone::codegen {
 namespace {

@@ -4,7 +4,6 @@
 #include "common/ir/cases.h"
 #include "worker/compile/lower/domain_cases.h"
 #include "worker/compile/lower/passes.h"
-#include "worker/compile/lower/static_parts.h"
 
 namespace hone::lower {
 

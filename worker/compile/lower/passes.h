@@ -18,8 +18,8 @@ struct Pass {
   absl::string_view name;
   absl::Status (*run)(LoweredProgram& program);
 };
-// The passes for a kind of target, in order.
-absl::Span<const Pass> PassesFor(target::Kind kind);
+// All of them, in order.
+absl::Span<const Pass> Passes();
 
 // Runs the passes before BuildTree: RemoveDeadBlocks, CompactBuffers and, for GPUs, MapThreads
 // (gpu/gpu_passes.h). Errors are those of MapThreads.

@@ -5,10 +5,9 @@
 #include <map>
 #include <string>
 
-#include "common/target/cuda/describe.h"
 #include "common/target/cuda/error.h"
 #include "common/target/cuda/nvml.h"
-#include "common/target/nvidia_gpus.h"
+#include "common/target/presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

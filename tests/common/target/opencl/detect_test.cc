@@ -8,10 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/device_name.h"
-#include "common/target/opencl/describe.h"
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
-#include "common/target/opencl/targets.h"
 #include "tests/common/target/opencl/fake_driver.h"
 
 namespace hone::opencl {

@@ -99,7 +99,7 @@ std::string FaultyPass(const schedule::RandomTrace& random) {
   if (const std::string difference = difference_now(); !difference.empty()) {
     return absl::StrCat("BuildTree: ", difference, "\n", lowered.ToText());
   }
-  for (const Pass& pass : PassesFor(SmallTarget().kind)) {
+  for (const Pass& pass : Passes()) {
     const absl::Status status = pass.run(lowered);
     const std::string difference = status.ok() ? difference_now() : std::string(status.message());
     if (!difference.empty()) {
