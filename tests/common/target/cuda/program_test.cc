@@ -1,6 +1,4 @@
 // How launches reach the driver: one by one, or as a graph that is recorded once.
-#include "common/target/cuda/program.h"
-
 #include <map>
 #include <memory>
 #include <string>
