@@ -7,7 +7,14 @@
 #include "absl/strings/str_join.h"
 #include "common/ir/intrinsic.h"
 #include "common/schedule/primitive.h"
+#include "common/schedule/primitive/algorithm.h"
+#include "common/schedule/primitive/annotate.h"
 #include "common/schedule/primitive/apply.h"
+#include "common/schedule/primitive/data.h"
+#include "common/schedule/primitive/loops.h"
+#include "common/schedule/primitive/padding.h"
+#include "common/schedule/primitive/placement.h"
+#include "common/schedule/primitive/tensorize.h"
 
 namespace hone::schedule {
 namespace {
@@ -55,10 +62,10 @@ Primitive Sampling(absl::string_view name, int version, absl::string_view result
 
 std::vector<Primitive> MakePrimitives() {
   return {
-      Transform("add_unit_loop", 1, "l", ApplyAddUnitLoop,
+      Transform("add_unit_loop", 1, "l", Apply<AddUnitLoop>,
                 "puts a loop of one iteration around a loop or block", {kNode}),
       Transform(
-          "annotate", 1, "", ApplyAnnotate, "adds a hint to a loop or block",
+          "annotate", 1, "", Apply<Annotate>, "adds a hint to a loop or block",
           {kNode,
            StringOf("key",
                     "omp_schedule (parallel loop), prefetch (serial loop) or nontemporal (block)"),
@@ -66,53 +73,53 @@ std::vector<Primitive> MakePrimitives() {
                     "omp_schedule: iterations that a thread fetches at a time, 0 for equal shares; "
                     "prefetch: iterations ahead; nontemporal: 1")}),
       Transform(
-          "async_copy", 1, "", ApplyAsyncCopy,
+          "async_copy", 1, "", Apply<AsyncCopy>,
           "marks a copy as one that may run beside the computation; CUDA from sm_80 on does this "
           "for every pipelined copy",
           {kBlock}),
       Transform(
-          "bind", 1, "", ApplyBind,
+          "bind", 1, "", Apply<Bind>,
           "runs the iterations on a GPU axis; threads combine their results of a reduction",
           {kLoop, StringOf("axis", "blockIdx.x, .y or .z, threadIdx.x, .y or .z, or vthread")}),
       Transform("block", 1, "b", ApplyBlock, "finds a block by name",
                 {StringOf("name", "the tensor that the block computes")}),
-      Transform("blockize", 1, "", ApplyBlockize, "treats the nest under a loop as one unit",
+      Transform("blockize", 1, "", Apply<Blockize>, "treats the nest under a loop as one unit",
                 {kLoop}),
-      Transform("cache_read", 1, "b", ApplyCacheRead,
+      Transform("cache_read", 1, "b", Apply<CacheRead>,
                 "reads through a copy; returns the block that copies",
                 {kBlock, StringOf("buffer", "a buffer that the block reads"), kScope}),
-      Transform("cache_write", 2, "b", ApplyCacheWrite,
+      Transform("cache_write", 2, "b", Apply<CacheWrite>,
                 "writes through a new buffer; returns the block that copies", {kBlock, kScope}),
       Transform("compute_at", 1, "", ApplyComputeAt,
                 "computes a block inside a loop: each iteration computes the part that it needs",
                 {kBlock, kLoop}),
-      Transform("compute_inline", 2, "", ApplyComputeInline,
+      Transform("compute_inline", 2, "", Apply<ComputeInline>,
                 "replaces reads with the block's expression", {kBlock}),
-      Transform("decompose_padding", 1, "b", ApplyDecomposePadding,
+      Transform("decompose_padding", 1, "b", Apply<DecomposePadding>,
                 "stores the zeros of a pad_einsum block before a loop, then copies the data",
                 {kBlock, kLoop}),
-      Transform("decompose_reduction", 1, "b", ApplyDecomposeReduction,
+      Transform("decompose_reduction", 1, "b", Apply<DecomposeReduction>,
                 "stores the neutral element before a loop", {kBlock, kLoop}),
-      Transform("double_buffer", 1, "", ApplyDoubleBuffer,
+      Transform("double_buffer", 1, "", Apply<DoubleBuffer>,
                 "alternates the block's output between two buffers (GPUs)", {kBlock}),
-      Transform("fuse", 1, "l", ApplyFuse, "joins nested loops", {kLoops}),
-      Transform("loop_kind", 1, "", ApplyLoopKind,
+      Transform("fuse", 1, "l", Apply<Fuse>, "joins nested loops", {kLoops}),
+      Transform("loop_kind", 1, "", Apply<SetLoopKind>,
                 "keeps a loop serial, unrolls it or vectorizes it, chosen by number",
                 {kLoop, NumberOf("kind", "0 serial, 1 unrolled, 2 vectorized")}),
       Transform(
-          "loop_partition", 1, "l*", ApplyLoopPartition, "cuts a loop into consecutive ranges",
+          "loop_partition", 1, "l*", Apply<LoopPartition>, "cuts a loop into consecutive ranges",
           {kLoop,
            NumberOf("begin", "first iterations of the second and later ranges", Count::kMany)}),
       Transform("loops", 1, "l*", ApplyLoops, "the loops around a block, outermost first",
                 {kBlock,
                  NumberOf("innermost", "only this many of the innermost loops", Count::kOptional)}),
       Transform(
-          "pad_einsum", 1, "b*", ApplyPadEinsum,
+          "pad_einsum", 1, "b*", Apply<PadEinsum>,
           "rounds the block's iteration variables up to multiples; returns the blocks that copy",
           {kBlock,
            NumberOf("factor", "one per iteration variable of the block; 1 leaves it unchanged",
                     Count::kMany)}),
-      Transform("parallel", 1, "", ApplyParallel, "runs the iterations on threads", {kLoop}),
+      Transform("parallel", 1, "", Apply<Parallel>, "runs the iterations on threads", {kLoop}),
       Transform("register_tile", 1, "lll", ApplyRegisterTile,
                 "keeps rows x vectors accumulators in registers; returns the outer row, vector and "
                 "reduction loops",
@@ -123,25 +130,26 @@ std::vector<Primitive> MakePrimitives() {
                  NumberOf("vectors", "vectors along the vector loop"),
                  NumberOf("lanes", "elements of a vector"),
                  NumberOf("k_unroll", "unrolled steps of the reduction")}),
-      Transform("reorder", 1, "", ApplyReorder, "puts loops of a nest into the given order",
+      Transform("reorder", 1, "", Apply<Reorder>, "puts loops of a nest into the given order",
                 {kLoops}),
       Transform("reorder_by", 1, "", ApplyReorderBy,
                 "puts loops into one of several orders, chosen by number",
                 {NumberOf("choice", "which of the orders, from 0"),
                  StringOf("orders", "orders of the loops, such as \"0 1 | 1 0\""),
                  {Kind::kLoop, "loop", "the loops that the orders number from 0", Count::kMany}}),
-      Transform("reorder_space", 1, "l", ApplyReorderSpace,
+      Transform("reorder_space", 1, "l", Apply<ReorderSpace>,
                 "fuses two nested loops in an order with better locality",
                 {LoopOf("outer", ""), LoopOf("inner", "the loop directly inside it"),
                  StringOf("order", "grouped (by bands) or morton (powers of two)"),
                  NumberOf("group", "outer iterations of a band; morton ignores it")}),
-      Transform("reverse_compute_at", 1, "", ApplyReverseComputeAt,
+      Transform("reverse_compute_at", 1, "", Apply<ReverseComputeAt>,
                 "computes a block inside the loop of its producer: each iteration uses the part "
                 "that it produced",
                 {kBlock, kLoop}),
-      Transform("reverse_compute_inline", 2, "", ApplyReverseComputeInline,
+      Transform("reverse_compute_inline", 2, "", Apply<ReverseComputeInline>,
                 "merges the block into its producer, as its last operation", {kBlock}),
-      Transform("rewrite", 2, "", ApplyRewrite, "replaces a stage with another algorithm",
+      Transform("rewrite", 2, "", Apply<RewriteAlgorithm>,
+                "replaces a stage with another algorithm",
                 {StringOf("algorithm", "bf16, im2col, online_softmax, split_k or winograd"),
                  StringOf("stage", "the tensor that the stage computes"),
                  NumberOf("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6",
@@ -168,12 +176,12 @@ std::vector<Primitive> MakePrimitives() {
           {{Kind::kNamedList, "candidates", "pairs of rows and vectors, one after the other"}}),
       Sampling("sample_tile", 1, "i*", ApplySampleTile, "draws sizes that cover a loop's extent",
                {kLoop, kParts, kMaxInner}),
-      Transform("set_scope", 1, "", ApplySetScope,
+      Transform("set_scope", 1, "", Apply<SetScope>,
                 "places the buffer that the block writes in another scope", {kBlock, kScope}),
-      Transform("software_pipeline", 1, "", ApplySoftwarePipeline, "overlaps iterations (GPUs)",
+      Transform("software_pipeline", 1, "", Apply<SoftwarePipeline>, "overlaps iterations (GPUs)",
                 {kLoop, NumberOf("stages", "2 to 8")}),
       Transform(
-          "split", 1, "l*", ApplySplit, "cuts a loop into nested loops",
+          "split", 1, "l*", Apply<Split>, "cuts a loop into nested loops",
           {kLoop,
            NumberOf("factor",
                     "extents of the new loops, outermost first; if the first is 0, it is inferred",
@@ -183,18 +191,18 @@ std::vector<Primitive> MakePrimitives() {
                 "congruent to offset modulo factor",
                 {kBlock, NumberOf("axis", "a dimension, counted from 0; not the last"),
                  NumberOf("factor", "1 to 2^20"), NumberOf("offset", "less than factor")}),
-      Transform("tensorize", 1, "", ApplyTensorize,
+      Transform("tensorize", 1, "", Apply<Tensorize>,
                 "computes the nest under a loop with an instruction",
                 {kLoop, StringOf("instruction", InstructionNames())}),
-      Transform("thread_count", 1, "", ApplyThreadCount,
+      Transform("thread_count", 1, "", Apply<ThreadCount>,
                 "sets the number of threads of a parallel loop",
                 {LoopOf("loop", "a parallel loop"), NumberOf("threads", "1 to 1024; 1: no fork")}),
-      Transform("transform_layout", 1, "", ApplyTransformLayout,
+      Transform("transform_layout", 1, "", Apply<TransformLayout>,
                 "stores the buffer that the block writes in another order",
                 {kBlock, StringOf("map", "such as \"i, j -> j / $0, i, j % $0\""),
                  NumberOf("number", "the values of $0, $1, …", Count::kMany)}),
-      Transform("unroll", 1, "", ApplyUnroll, "repeats the body", {kLoop}),
-      Transform("vectorize", 1, "", ApplyVectorize, "turns the iterations into vector lanes",
+      Transform("unroll", 1, "", Apply<Unroll>, "repeats the body", {kLoop}),
+      Transform("vectorize", 1, "", Apply<Vectorize>, "turns the iterations into vector lanes",
                 {kLoop}),
   };
 }

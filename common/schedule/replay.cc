@@ -13,7 +13,6 @@
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/trace.h"
 
 namespace hone::schedule {
@@ -41,7 +40,7 @@ std::deque<Snapshot>& Kept() {
 // traces, because their first instructions are fast.
 absl::Span<const Instruction> SharedStart(const Trace& trace) {
   const std::vector<Instruction>& all = trace.instructions;
-  if (all.empty() || all[0].primitive->apply != ApplyRewrite) return {};
+  if (all.empty() || all[0].primitive->name != "rewrite") return {};
   const auto sampling = absl::c_find_if(
       all, [](const Instruction& instruction) { return instruction.primitive->samples; });
   return absl::MakeConstSpan(all).first(sampling - all.begin());
@@ -111,9 +110,12 @@ absl::StatusOr<ir::NodeId> Call::Loop(int operand) const {
   return node;
 }
 
-absl::StatusOr<ir::NodeId> Call::Node(int operand) const {
+absl::StatusOr<ir::NodeId> Call::NodeOf(int operand) const {
+  const Argument* argument = instruction_->primitive->ArgumentOf(operand);
+  const bool any = argument != nullptr && argument->kind == Argument::Kind::kBlockOrLoop;
   const bool block =
-      operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kBlock;
+      any ? operand < operands() && instruction_->operands[operand].kind == Operand::Kind::kBlock
+          : argument != nullptr && argument->kind == Argument::Kind::kBlock;
   return block ? Block(operand) : Loop(operand);
 }
 

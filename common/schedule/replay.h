@@ -111,8 +111,8 @@ class Call {
   // longer exists.
   absl::StatusOr<ir::NodeId> Block(int operand) const;
   absl::StatusOr<ir::NodeId> Loop(int operand) const;
-  // A block or a loop.
-  absl::StatusOr<ir::NodeId> Node(int operand) const;
+  // A block or a loop, as the registry says of the operand.
+  absl::StatusOr<ir::NodeId> NodeOf(int operand) const;
   // Whether the operand is a sampled loop and the decision was to leave the block where it is.
   bool Stays(int operand) const;
   absl::StatusOr<ir::Extent> Int(int operand) const;

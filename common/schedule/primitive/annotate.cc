@@ -4,10 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -86,13 +83,6 @@ absl::Status Annotate(ir::Program& program, NodeId node, absl::string_view key, 
       absl::StrCat("annotate: unknown key '", key.substr(0, 64), "'; known: ", names));
 }
 
-absl::Status ApplyAnnotate(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId node, call.Node(0));
-  HONE_ASSIGN_OR_RETURN(const std::string key, call.Text(1));
-  HONE_ASSIGN_OR_RETURN(const ir::Extent value, call.Int(2));
-  return Annotate(call.program(), node, key, value.value);
-}
-
 absl::Status SoftwarePipeline(ir::Program& program, NodeId loop, int64_t stages) {
   constexpr ir::Annotation::Key kKey = ir::Annotation::Key::kSoftwarePipeline;
   if (program.node(loop).loop != ir::LoopKind::kSerial)
@@ -108,12 +98,6 @@ absl::Status SoftwarePipeline(ir::Program& program, NodeId loop, int64_t stages)
                    "software_pipeline: no nest in the loop reads what an earlier one computes");
   ir::Set(program.node(loop).annotations, kKey, stages);
   return absl::OkStatus();
-}
-
-absl::Status ApplySoftwarePipeline(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const ir::Extent stages, call.Int(1));
-  return SoftwarePipeline(call.program(), loop, stages.value);
 }
 
 absl::Status DoubleBuffer(ir::Program& program, NodeId block) {
@@ -139,11 +123,6 @@ absl::Status DoubleBuffer(ir::Program& program, NodeId block) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyDoubleBuffer(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  return DoubleBuffer(call.program(), block);
-}
-
 absl::Status AsyncCopy(ir::Program& program, NodeId block) {
   const ir::Block& content = program.BlockOf(block);
   const bool copies =
@@ -157,11 +136,6 @@ absl::Status AsyncCopy(ir::Program& program, NodeId block) {
   }
   ir::Set(program.node(block).annotations, ir::Annotation::Key::kAsyncCopy, 1);
   return absl::OkStatus();
-}
-
-absl::Status ApplyAsyncCopy(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  return AsyncCopy(call.program(), block);
 }
 
 }  // namespace hone::schedule

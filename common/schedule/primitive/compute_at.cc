@@ -257,10 +257,4 @@ absl::Status ReverseComputeAt(ir::Program& program, NodeId block, NodeId loop) {
   });
 }
 
-absl::Status ApplyReverseComputeAt(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
-  return ReverseComputeAt(call.program(), block, loop);
-}
-
 }  // namespace hone::schedule

@@ -2,10 +2,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -116,15 +113,6 @@ absl::StatusOr<NodeId> CacheRead(ir::Program& program, NodeId block, absl::strin
   return AddCopyNest(program, buffer, copy, place.parent, place.position);
 }
 
-absl::Status ApplyCacheRead(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const std::string buffer, call.Text(1));
-  HONE_ASSIGN_OR_RETURN(const std::string scope_name, call.Text(2));
-  HONE_ASSIGN_OR_RETURN(const ir::Scope scope, ScopeFromName(scope_name));
-  HONE_ASSIGN_OR_RETURN(const NodeId copy, CacheRead(call.program(), block, buffer, scope));
-  return call.Return({copy});
-}
-
 absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope scope) {
   if (program.BlockOf(block).outputs.size() != 1)
     return Illegal(program, block, "cache_write: the block writes several buffers");
@@ -156,14 +144,6 @@ absl::StatusOr<NodeId> CacheWrite(ir::Program& program, NodeId block, ir::Scope 
   program.BlockOf(block).outputs[0] = cache;
   return AddCopyNest(program, cache, buffer, program.node(nest).parent,
                      program.PositionInParent(nest) + 1);
-}
-
-absl::Status ApplyCacheWrite(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const std::string scope_name, call.Text(1));
-  HONE_ASSIGN_OR_RETURN(const ir::Scope scope, ScopeFromName(scope_name));
-  HONE_ASSIGN_OR_RETURN(const NodeId copy, CacheWrite(call.program(), block, scope));
-  return call.Return({copy});
 }
 
 }  // namespace hone::schedule

@@ -1,14 +1,11 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/ir/cases.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/placement.h"
 #include "common/schedule/primitive/tensorize.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -146,11 +143,6 @@ absl::Status ComputeInline(ir::Program& program, NodeId block) {
                               [&](ir::Program& p) { Inline(p, block, content, readers); });
 }
 
-absl::Status ApplyComputeInline(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  return ComputeInline(call.program(), block);
-}
-
 absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
   const ir::Block consumer = program.BlockOf(block);
   if (consumer.reducer != ir::Reducer::kNone)
@@ -283,11 +275,6 @@ absl::Status ReverseComputeInline(ir::Program& program, NodeId block) {
     p.Detach(block);
     p.Remove(block);
   });
-}
-
-absl::Status ApplyReverseComputeInline(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  return ReverseComputeInline(call.program(), block);
 }
 
 }  // namespace hone::schedule

@@ -1,10 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/loops.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -96,11 +94,6 @@ absl::Status Parallel(ir::Program& program, NodeId loop) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyParallel(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  return Parallel(call.program(), loop);
-}
-
 absl::Status ThreadCount(ir::Program& program, NodeId loop, ir::Extent threads) {
   constexpr ir::Annotation::Key kKey = ir::Annotation::Key::kThreads;
   if (program.node(loop).loop != ir::LoopKind::kParallel)
@@ -113,12 +106,6 @@ absl::Status ThreadCount(ir::Program& program, NodeId loop, ir::Extent threads) 
   }
   ir::Set(program.node(loop).annotations, kKey, threads.value);
   return absl::OkStatus();
-}
-
-absl::Status ApplyThreadCount(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const ir::Extent threads, call.Int(1));
-  return ThreadCount(call.program(), loop, threads);
 }
 
 absl::Status Bind(ir::Program& program, NodeId loop, absl::string_view name) {
@@ -145,12 +132,6 @@ absl::Status Bind(ir::Program& program, NodeId loop, absl::string_view name) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyBind(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const std::string axis, call.Text(1));
-  return Bind(call.program(), loop, axis);
-}
-
 absl::Status Vectorize(ir::Program& program, NodeId loop) {
   constexpr int64_t kMaxLanes = 64;
   const ir::Node& node = program.node(loop);
@@ -171,11 +152,6 @@ absl::Status Vectorize(ir::Program& program, NodeId loop) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyVectorize(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  return Vectorize(call.program(), loop);
-}
-
 absl::Status Unroll(ir::Program& program, NodeId loop) {
   constexpr int64_t kMaxUnroll = 1024;
   const ir::Node& node = program.node(loop);
@@ -190,23 +166,12 @@ absl::Status Unroll(ir::Program& program, NodeId loop) {
   return absl::OkStatus();
 }
 
-absl::Status ApplyUnroll(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  return Unroll(call.program(), loop);
-}
-
 absl::Status SetLoopKind(ir::Program& program, ir::NodeId loop, int64_t kind) {
   if (kind == kKeepSerial) return absl::OkStatus();
   if (kind == kUnroll) return Unroll(program, loop);
   if (kind == kVectorize) return Vectorize(program, loop);
   return absl::InvalidArgumentError(
       absl::StrCat("loop_kind: ", kind, " is not 0 (serial), 1 (unrolled) or 2 (vectorized)"));
-}
-
-absl::Status ApplyLoopKind(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const ir::NodeId loop, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const ir::Extent kind, call.Int(1));
-  return SetLoopKind(call.program(), loop, kind.value);
 }
 
 }  // namespace hone::schedule

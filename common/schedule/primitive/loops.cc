@@ -10,10 +10,8 @@
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/concurrency.h"
 #include "common/schedule/primitive/tensorize.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -107,18 +105,6 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
   return loops;
 }
 
-absl::Status ApplySplit(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  std::vector<Extent> factors;
-  factors.reserve(call.operands());
-  for (int i = 1; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(factors.emplace_back(), call.Int(i));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> loops,
-                        Split(call.program(), loop, std::move(factors)));
-  return call.Return(loops);
-}
-
 absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops) {
   if (loops.empty()) return absl::InvalidArgumentError("fuse: needs a loop");
   std::string name;
@@ -171,15 +157,6 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
     program.Remove(loop);
   }
   return fused;
-}
-
-absl::Status ApplyFuse(Call& call) {
-  std::vector<NodeId> loops;
-  for (int i = 0; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(loops.emplace_back(), call.Loop(i));
-  }
-  HONE_ASSIGN_OR_RETURN(const NodeId fused, Fuse(call.program(), loops));
-  return call.Return({fused});
 }
 
 absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId loop,
@@ -249,16 +226,6 @@ absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId l
   return parts;
 }
 
-absl::Status ApplyLoopPartition(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  std::vector<Extent> at;
-  for (int i = 1; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(at.emplace_back(), call.Int(i));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> parts, LoopPartition(call.program(), loop, at));
-  return call.Return(parts);
-}
-
 absl::StatusOr<NodeId> AddUnitLoop(ir::Program& program, NodeId node) {
   const NodeId parent = program.node(node).parent;
   if (InTensorNest(program, parent))
@@ -273,12 +240,6 @@ absl::StatusOr<NodeId> AddUnitLoop(ir::Program& program, NodeId node) {
   program.node(node).parent = ir::kNoNode;
   program.Append(unit, node);
   return unit;
-}
-
-absl::Status ApplyAddUnitLoop(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId node, call.Node(0));
-  HONE_ASSIGN_OR_RETURN(const NodeId unit, AddUnitLoop(call.program(), node));
-  return call.Return({unit});
 }
 
 }  // namespace hone::schedule

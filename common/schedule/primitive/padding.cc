@@ -4,10 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/data.h"
 #include "common/schedule/primitive/placement.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -268,16 +266,6 @@ absl::StatusOr<std::vector<NodeId>> PadEinsum(ir::Program& program, NodeId block
   return padder.Apply();
 }
 
-absl::Status ApplyPadEinsum(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  std::vector<Extent> factors;
-  for (int i = 1; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(factors.emplace_back(), call.Int(i));
-  }
-  HONE_ASSIGN_OR_RETURN(const std::vector<NodeId> made, PadEinsum(call.program(), block, factors));
-  return call.Return(made);
-}
-
 absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, NodeId loop) {
   const ir::Block& content = program.BlockOf(block);
   const bool pads =
@@ -288,13 +276,6 @@ absl::StatusOr<NodeId> DecomposePadding(ir::Program& program, NodeId block, Node
   // Where the guards hold, 0 + x is x.
   program.BlockOf(block).reducer = ir::Reducer::kNone;
   return zeros;
-}
-
-absl::Status ApplyDecomposePadding(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
-  HONE_ASSIGN_OR_RETURN(const NodeId zeros, DecomposePadding(call.program(), block, loop));
-  return call.Return({zeros});
 }
 
 }  // namespace hone::schedule

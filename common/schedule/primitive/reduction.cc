@@ -135,13 +135,6 @@ absl::StatusOr<NodeId> DecomposeReduction(ir::Program& program, NodeId block, No
   return node;
 }
 
-absl::Status ApplyDecomposeReduction(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(1));
-  HONE_ASSIGN_OR_RETURN(const NodeId init, DecomposeReduction(call.program(), block, loop));
-  return call.Return({init});
-}
-
 absl::StatusOr<NodeId> Rfactor(ir::Program& program, NodeId block, NodeId loop, int64_t axis) {
   HONE_RETURN_IF_ERROR(CheckPartialReduction(program, block, loop, "rfactor"));
   if (program.node(loop).loop != ir::LoopKind::kSerial)

@@ -154,14 +154,6 @@ absl::Status Reorder(ir::Program& program, absl::Span<const NodeId> loops) {
   });
 }
 
-absl::Status ApplyReorder(Call& call) {
-  std::vector<NodeId> loops;
-  for (int i = 0; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(loops.emplace_back(), call.Loop(i));
-  }
-  return Reorder(call.program(), loops);
-}
-
 absl::Status ReorderBy(ir::Program& program, absl::Span<const NodeId> loops,
                        absl::string_view orders, int64_t choice) {
   const std::vector<absl::string_view> all = absl::StrSplit(orders, '|');
@@ -234,16 +226,6 @@ absl::StatusOr<NodeId> ReorderSpace(ir::Program& original, NodeId outer, NodeId 
   HONE_ASSIGN_OR_RETURN(const NodeId fused, Fuse(program, loops));
   original = std::move(program);
   return fused;
-}
-
-absl::Status ApplyReorderSpace(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId outer, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const NodeId inner, call.Loop(1));
-  HONE_ASSIGN_OR_RETURN(const std::string order, call.Text(2));
-  HONE_ASSIGN_OR_RETURN(const Extent group, call.Int(3));
-  HONE_ASSIGN_OR_RETURN(const NodeId fused,
-                        ReorderSpace(call.program(), outer, inner, order, group));
-  return call.Return({fused});
 }
 
 }  // namespace hone::schedule

@@ -1,12 +1,9 @@
 #include "common/schedule/rewrite/rewrite.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/schedule/primitive.h"
 #include "common/schedule/primitive/algorithm.h"
-#include "common/schedule/primitive/apply.h"
 #include "common/schedule/primitive/data.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 
@@ -79,17 +76,6 @@ absl::Status RewriteAlgorithm(ir::Program& program, absl::string_view name, absl
   fresh.extents = std::move(program.extents);  // earlier samplings refer to them
   program = std::move(fresh);
   return absl::OkStatus();
-}
-
-absl::Status ApplyRewrite(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(0));
-  HONE_ASSIGN_OR_RETURN(const std::string stage, call.Text(1));
-  std::vector<int64_t> numbers;
-  for (int i = 2; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const ir::Extent number, call.Int(i));
-    numbers.push_back(number.value);
-  }
-  return RewriteAlgorithm(call.program(), name, stage, numbers);
 }
 
 }  // namespace hone::schedule

@@ -98,13 +98,6 @@ absl::Status SetScope(ir::Program& program, NodeId block, ir::Scope scope) {
   return absl::OkStatus();
 }
 
-absl::Status ApplySetScope(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(1));
-  HONE_ASSIGN_OR_RETURN(const ir::Scope scope, ScopeFromName(name));
-  return SetScope(call.program(), block, scope);
-}
-
 absl::Status AlignStorage(ir::Program& program, NodeId block, ir::StorageAlign align) {
   constexpr int64_t kMaxFactor = 1 << 20;
   if (program.BlockOf(block).outputs.size() != 1)
@@ -228,17 +221,6 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
   program.buffers[buffer].padded |= ir::ElementsOf(shape) != ir::ElementsOf(old.shape);
   program.buffers[buffer].shape = std::move(shape);
   return absl::OkStatus();
-}
-
-absl::Status ApplyTransformLayout(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId block, call.Block(0));
-  HONE_ASSIGN_OR_RETURN(const std::string map, call.Text(1));
-  std::vector<int64_t> numbers;
-  for (int i = 2; i < call.operands(); ++i) {
-    HONE_ASSIGN_OR_RETURN(const ir::Extent number, call.Int(i));
-    numbers.push_back(number.value);
-  }
-  return TransformLayout(call.program(), block, map, numbers);
 }
 
 }  // namespace hone::schedule

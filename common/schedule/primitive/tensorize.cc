@@ -9,8 +9,6 @@
 #include "common/base/status_macros.h"
 #include "common/ir/intrinsic.h"
 #include "common/schedule/primitive.h"
-#include "common/schedule/primitive/apply.h"
-#include "common/schedule/replay.h"
 
 namespace hone::schedule {
 namespace {
@@ -205,12 +203,6 @@ absl::Status Tensorize(ir::Program& original, NodeId loop, absl::string_view nam
   return absl::OkStatus();
 }
 
-absl::Status ApplyTensorize(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  HONE_ASSIGN_OR_RETURN(const std::string name, call.Text(1));
-  return Tensorize(call.program(), loop, name);
-}
-
 absl::Status Blockize(ir::Program& program, NodeId loop) {
   const NodeId parent = program.node(loop).parent;
   if (InTensorNest(program, parent))
@@ -228,11 +220,6 @@ absl::Status Blockize(ir::Program& program, NodeId loop) {
   }
   for (NodeId at : chain) program.node(at).loop = LoopKind::kTensor;
   return absl::OkStatus();
-}
-
-absl::Status ApplyBlockize(Call& call) {
-  HONE_ASSIGN_OR_RETURN(const NodeId loop, call.Loop(0));
-  return Blockize(call.program(), loop);
 }
 
 }  // namespace hone::schedule

@@ -9,6 +9,15 @@
 namespace hone::schedule {
 namespace {
 
+using ir::AtomId;
+using ir::Axis;
+using ir::BufferId;
+using ir::DType;
+using ir::ExprId;
+using ir::Index;
+using ir::Op;
+using ir::Reducer;
+
 // A stage in the form Y[n, h, w, co] = Σ X[n, h + r + top, w + s + left, ci]·W[r, s, ci, co], with
 // zeros outside X.
 struct Conv2dForm {
@@ -33,10 +42,6 @@ absl::StatusOr<Axis> Window(const Index& index, const Axis& spatial,
   }
   return NotConv2d("the input's row and column are not an output's plus a kernel's");
 }
-
-using ir::AtomId;
-using ir::Axis;
-using ir::Index;
 
 // FailedPrecondition: the stage does not have this form; the message states the difference.
 absl::StatusOr<Conv2dForm> MatchConv2d(const ir::Workload& workload, const ir::Stage& stage) {
@@ -326,14 +331,6 @@ bool HasEmptyWindow(int64_t before, int64_t outputs, int64_t size) {
 }
 
 }  // namespace
-
-using ir::Axis;
-using ir::BufferId;
-using ir::DType;
-using ir::ExprId;
-using ir::Index;
-using ir::Op;
-using ir::Reducer;
 
 absl::StatusOr<ir::Workload> Winograd(const ir::Workload& workload, int stage,
                                       absl::Span<const int64_t> numbers) {
