@@ -182,7 +182,8 @@ static void PlaceBuffers(CpuInstance* instance, const void* const* inputs, void*
     } else {
       continue;
     }
-    instance->places[t] = begin + tensor->offset;
+    /* The buffer of an empty tensor may be null. */
+    instance->places[t] = begin == NULL ? NULL : begin + tensor->offset;
   }
 }
 
@@ -190,8 +191,8 @@ static hone_network_status RunStep(CpuInstance* instance, const HonePlanStep* st
   const hone_network* const network = instance->instance.network;
   const uint32_t* const tensors = network->plan.buffers + step->first_buffer;
   if (step->kernel == HONE_PLAN_COPY) {
-    memcpy(instance->places[tensors[1]], instance->places[tensors[0]],
-           network->plan.tensors[tensors[0]].bytes);
+    const uint64_t bytes = network->plan.tensors[tensors[0]].bytes;
+    if (bytes > 0) memcpy(instance->places[tensors[1]], instance->places[tensors[0]], bytes);
     return HONE_NETWORK_OK;
   }
   for (uint32_t c = 0; c < step->checks; ++c) {

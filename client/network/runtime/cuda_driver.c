@@ -1,6 +1,7 @@
 /* Networks on CUDA's driver API. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/network/runtime/gpu_driver.h"
 #include "common/target/cuda/driver_functions.h"
@@ -62,7 +63,34 @@ static hone_network_status LoadFunctions(HoneGpu* gpu) {
   return Check(gpu, gpu->Init(0), "start the driver of CUDA");
 }
 
-static hone_network_status Open(int32_t device, HoneGpu** gpu, uint64_t* part_bytes) {
+static hone_network_status ReadLimits(const HoneGpu* gpu, int device, HoneGpuLimits* limits) {
+  const struct {
+    int attribute;
+    uint64_t* limit;
+  } all[] = {
+      {kMaxThreadsPerBlock, &limits->threads},
+      {kMaxBlockDimX, &limits->block[0]},
+      {kMaxBlockDimX + 1, &limits->block[1]},
+      {kMaxBlockDimX + 2, &limits->block[2]},
+      {kMaxGridDimX, &limits->grid[0]},
+      {kMaxGridDimX + 1, &limits->grid[1]},
+      {kMaxGridDimX + 2, &limits->grid[2]},
+      {kMaxSharedMemoryPerBlockOptin, &limits->shared_bytes},
+  };
+  limits->part_bytes = kPartBytes;
+  memset(limits->device, 0, sizeof limits->device);
+  hone_network_status status = Check(
+      gpu, gpu->DeviceGetName(limits->device, sizeof limits->device - 1, device), "name the GPU");
+  for (size_t l = 0; l < sizeof all / sizeof *all && status == HONE_NETWORK_OK; ++l) {
+    int value = 0;
+    status = Check(gpu, gpu->DeviceGetAttribute(&value, all[l].attribute, device),
+                   "ask for the limits of the GPU");
+    *all[l].limit = value > 0 ? (uint64_t)value : 0;
+  }
+  return status;
+}
+
+static hone_network_status Open(int32_t device, HoneGpu** gpu, HoneGpuLimits* limits) {
   HoneGpu* const opened = calloc(1, sizeof *opened);
   if (opened == NULL) return hone_fail_memory();
   int count = 0, found = 0;
@@ -75,11 +103,11 @@ static hone_network_status Open(int32_t device, HoneGpu** gpu, uint64_t* part_by
   }
   if (status == HONE_NETWORK_OK)
     status = Check(opened, opened->DeviceGet(&found, device), "find the GPU");
+  if (status == HONE_NETWORK_OK) status = ReadLimits(opened, found, limits);
   if (status == HONE_NETWORK_OK) {
     status = Check(opened, opened->CtxCreate(&opened->context, 0, found), "use the GPU");
     if (status == HONE_NETWORK_OK) opened->CtxPopCurrent(&opened->context);
   }
-  *part_bytes = kPartBytes;
   *gpu = status == HONE_NETWORK_OK ? opened : NULL;
   if (*gpu == NULL) free(opened);
   return status;
@@ -136,10 +164,11 @@ static void Unload(HoneGpu* gpu, HoneGpuModule* module) {
   if (module != NULL) gpu->ModuleUnload((Module)module);
 }
 
-/* Sets the shared memory that launches must ask for: what the code does not declare itself. */
+/* Sets the shared memory that launches must ask for: what the code does not declare itself. The
+ * function keeps the most that one of its launches needs. */
 static hone_network_status Reserve(HoneGpu* gpu, HoneGpuLaunch* launch) {
   const HonePlanLaunch* const planned = launch->planned;
-  int declared = 0, most = 0;
+  int declared = 0, most = 0, reserved = 0;
   hone_network_status status = Check(
       gpu, gpu->FuncGetAttribute(&declared, kFunctionSharedBytes, launch->function), launch->name);
   if (status == HONE_NETWORK_OK)
@@ -156,6 +185,10 @@ static hone_network_status Reserve(HoneGpu* gpu, HoneGpuLaunch* launch) {
   if (planned->shared_bytes > (uint64_t)declared)
     launch->dynamic_bytes = (unsigned)(planned->shared_bytes - (uint64_t)declared);
   if (planned->shared_bytes <= kCommonSharedBytes) return HONE_NETWORK_OK;
+  status =
+      Check(gpu, gpu->FuncGetAttribute(&reserved, kFunctionMaxDynamicSharedBytes, launch->function),
+            launch->name);
+  if (status != HONE_NETWORK_OK || launch->dynamic_bytes <= (unsigned)reserved) return status;
   return Check(gpu,
                gpu->FuncSetAttribute(launch->function, kFunctionMaxDynamicSharedBytes,
                                      (int)launch->dynamic_bytes),

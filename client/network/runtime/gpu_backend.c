@@ -8,7 +8,7 @@
 typedef struct GpuNetwork {
   hone_network network;
   HoneGpu* gpu;
-  uint64_t part_bytes;
+  HoneGpuLimits limits;
   HoneGpuModule** modules; /* of each kernel */
   HoneGpuMemory* pieces;   /* of the weights */
 } GpuNetwork;
@@ -106,11 +106,11 @@ static hone_network_status PlaceTensor(const GpuNetwork* network, Work* work, ui
     work->tensors[number] = buffer;
     return HONE_NETWORK_OK;
   }
-  if (offset % network->part_bytes != 0) {
+  if (offset % network->limits.part_bytes != 0) {
     return hone_fail(HONE_NETWORK_DEVICE,
                      "the device accepts parts of buffers at multiples of %llu bytes, and the "
                      "network has a tensor at %llu",
-                     (unsigned long long)network->part_bytes, (unsigned long long)offset);
+                     (unsigned long long)network->limits.part_bytes, (unsigned long long)offset);
   }
   const hone_network_status status =
       DriverOf(network)->part(network->gpu, buffer, offset, tensor->bytes, &work->tensors[number]);
@@ -257,6 +257,36 @@ static int32_t WantedDevice(void) {
   return number;
 }
 
+/* Compares a launch with the limits of the device, which may be another one than that for which the
+ * kernel was compiled. */
+static hone_network_status CheckLaunch(const GpuNetwork* network, const HonePlanLaunch* launch) {
+  const HoneGpuLimits* const limits = &network->limits;
+  const uint32_t* const block = launch->block;
+  const struct {
+    uint64_t wanted, allowed;
+    const char* what;
+  } checks[] = {
+      {(uint64_t)block[0] * block[1] * block[2], limits->threads, "threads in a block"},
+      {block[0], limits->block[0], "threads of a block in dimension x"},
+      {block[1], limits->block[1], "threads of a block in dimension y"},
+      {block[2], limits->block[2], "threads of a block in dimension z"},
+      {launch->grid[0], limits->grid[0], "blocks in dimension x"},
+      {launch->grid[1], limits->grid[1], "blocks in dimension y"},
+      {launch->grid[2], limits->grid[2], "blocks in dimension z"},
+      {launch->shared_bytes, limits->shared_bytes, "bytes of shared memory in a block"},
+  };
+  for (size_t c = 0; c < sizeof checks / sizeof *checks; ++c) {
+    if (checks[c].wanted <= checks[c].allowed) continue;
+    return hone_fail(HONE_NETWORK_DEVICE,
+                     "kernel '%s' needs %llu %s, but the device '%s' allows at most %llu; tune and "
+                     "export the network for this device",
+                     hone_text(&network->network, launch->name),
+                     (unsigned long long)checks[c].wanted, checks[c].what, limits->device,
+                     (unsigned long long)checks[c].allowed);
+  }
+  return HONE_NETWORK_OK;
+}
+
 static hone_network_status Open(hone_network* base, int32_t device) {
   GpuNetwork* const network = (GpuNetwork*)base;
   const HoneGpuDriver* const driver = DriverOf(network);
@@ -266,7 +296,9 @@ static hone_network_status Open(hone_network* base, int32_t device) {
   network->modules = calloc(header->kernels + 1, sizeof *network->modules);
   network->pieces = calloc(header->pieces + 1, sizeof *network->pieces);
   if (network->modules == NULL || network->pieces == NULL) return hone_fail_memory();
-  status = driver->open(device < 0 ? WantedDevice() : device, &network->gpu, &network->part_bytes);
+  status = driver->open(device < 0 ? WantedDevice() : device, &network->gpu, &network->limits);
+  for (uint32_t l = 0; l < header->launches && status == HONE_NETWORK_OK; ++l)
+    status = CheckLaunch(network, &base->plan.launches[l]);
   if (status != HONE_NETWORK_OK) return status;
   driver->enter(network->gpu);
   for (uint32_t k = 0; k < header->kernels && status == HONE_NETWORK_OK; ++k)
@@ -341,7 +373,7 @@ static hone_network_status CheckInputs(const hone_network* network, const void* 
     for (uint32_t c = 0; c < step->checks && status == HONE_NETWORK_OK; ++c) {
       const HonePlanCheck* const check = &plan->checks[step->first_check + c];
       const HonePlanTensor* const tensor = &plan->tensors[check->tensor];
-      if (tensor->place != HONE_PLACE_INPUT) continue;
+      if (tensor->place != HONE_PLACE_INPUT || tensor->bytes == 0) continue;
       status = hone_check_indices(network, step, check,
                                   (const char*)inputs[tensor->number] + tensor->offset);
     }

@@ -18,10 +18,19 @@ typedef struct HoneGpuModule HoneGpuModule;
 typedef struct HoneGpuQueue HoneGpuQueue;   /* commands that run one after the other */
 typedef struct HoneGpuLaunch HoneGpuLaunch; /* a launch with its parameters */
 
+typedef struct HoneGpuLimits {
+  char device[129];      /* its name, in printable ASCII */
+  uint64_t part_bytes;   /* parts of buffers begin at multiples of it */
+  uint64_t threads;      /* of a block, in all */
+  uint64_t block[3];     /* threads of a block in each dimension */
+  uint64_t grid[3];      /* blocks of a launch in each dimension */
+  uint64_t shared_bytes; /* of a block */
+} HoneGpuLimits;
+
 typedef struct HoneGpuDriver {
-  /* Opens a device. `part_bytes`: parts of buffers begin at multiples of it. Functions
-   * that free something accept null, but not for the device. */
-  hone_network_status (*open)(int32_t device, HoneGpu** gpu, uint64_t* part_bytes);
+  /* Opens a device, and tells its limits. Functions that free something accept null, but not for
+   * the device. */
+  hone_network_status (*open)(int32_t device, HoneGpu** gpu, HoneGpuLimits* limits);
   void (*close)(HoneGpu* gpu);
   /* Around all other functions: the calling thread uses the device. */
   void (*enter)(HoneGpu* gpu);

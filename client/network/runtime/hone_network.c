@@ -161,18 +161,22 @@ int64_t hone_network_instance_bytes(const hone_network_instance* instance) {
 }
 
 static int Overlap(const void* a, uint64_t a_bytes, const void* b, uint64_t b_bytes) {
-  return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+  return a_bytes > 0 && b_bytes > 0 && (uintptr_t)a < (uintptr_t)b + b_bytes &&
+         (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
+/* Buffers of empty tensors may be null. */
 static hone_network_status CheckBuffers(const hone_network* network, const void* const* inputs,
                                         void* const* outputs) {
   const HonePlanHeader* const header = network->plan.header;
   for (uint32_t i = 0; i < header->inputs; ++i) {
-    if (inputs[i] == NULL) return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "input %u is null", i);
+    if (inputs[i] == NULL && hone_input(network, i)->bytes > 0)
+      return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "input %u is null", i);
   }
   for (uint32_t o = 0; o < header->outputs; ++o) {
-    if (outputs[o] == NULL) return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u is null", o);
     const uint64_t bytes = hone_output(network, o)->bytes;
+    if (outputs[o] == NULL && bytes > 0)
+      return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u is null", o);
     for (uint32_t i = 0; i < header->inputs; ++i) {
       if (Overlap(outputs[o], bytes, inputs[i], hone_input(network, i)->bytes)) {
         return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u overlaps input %u", o, i);

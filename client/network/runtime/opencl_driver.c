@@ -8,7 +8,12 @@
 #include "client/network/runtime/gpu_driver.h"
 #include "common/target/opencl/functions.h"
 
-enum { kMost = 256, kName = 128 }; /* devices in all; bytes of a name */
+enum {
+  kMost = 256,          /* drivers; devices of a driver */
+  kMostText = 1 << 20,  /* bytes that a driver may tell */
+  kName = 128,          /* bytes of a name that are kept */
+  kMostDimensions = 64, /* of a block */
+};
 
 struct HoneGpu {
 #define MEMBER(name) __typeof__(&cl##name) name;
@@ -69,11 +74,13 @@ static hone_network_status LoadFunctions(HoneGpu* gpu) {
   return HONE_NETWORK_OK;
 }
 
-/* A device with what it is ordered by: GPUs first, CPUs last, then by names. */
+/* The devices are numbered as common/target/opencl/detect.cc numbers them: GPUs first, CPUs last,
+ * then by the names of the driver and of the device. Those that lack a text or a compiler are left
+ * out. */
 typedef struct Found {
   cl_device_id device;
   int rank;
-  char names[2][kName]; /* of the driver and of the device */
+  char names[2][kName + 1]; /* of the driver and of the device */
 } Found;
 
 static int IsBefore(const Found* a, const Found* b) {
@@ -82,10 +89,59 @@ static int IsBefore(const Found* a, const Found* b) {
   return order != 0 ? order < 0 : strcmp(a->names[1], b->names[1]) < 0;
 }
 
-static cl_bool Has(const HoneGpu* gpu, cl_device_id device, cl_device_info what) {
-  cl_bool value = CL_TRUE;
-  gpu->GetDeviceInfo(device, what, sizeof value, &value, NULL);
-  return value;
+/* A property of a device or, if this is null, of a driver. */
+static cl_int Ask(const HoneGpu* gpu, cl_platform_id platform, cl_device_id device, cl_uint what,
+                  size_t size, void* to, size_t* bytes) {
+  return device == NULL ? gpu->GetPlatformInfo(platform, what, size, to, bytes)
+                        : gpu->GetDeviceInfo(device, what, size, to, bytes);
+}
+
+/* Reads a text in printable ASCII, without spaces around it. Returns 0 if the driver has none. */
+static int ReadText(const HoneGpu* gpu, cl_platform_id platform, cl_device_id device, cl_uint what,
+                    char text[kName + 1]) {
+  size_t bytes = 0;
+  if (Ask(gpu, platform, device, what, 0, NULL, &bytes) != CL_SUCCESS || bytes > kMostText)
+    return 0;
+  char* const all = calloc(bytes + 1, 1);
+  const int is_read =
+      all != NULL && Ask(gpu, platform, device, what, bytes, all, NULL) == CL_SUCCESS;
+  if (is_read) {
+    size_t end = strlen(all), begin = 0;
+    if (end > kName) end = kName;
+    for (size_t c = 0; c < end; ++c) {
+      if (all[c] < ' ' || all[c] > '~') all[c] = '?';
+    }
+    while (end > 0 && all[end - 1] == ' ') --end;
+    while (begin < end && all[begin] == ' ') ++begin;
+    memcpy(text, all + begin, end - begin);
+    text[end - begin] = '\0';
+  }
+  free(all);
+  return is_read;
+}
+
+/* A number of a device; `otherwise` if its driver does not know it. */
+static uint64_t Number(const HoneGpu* gpu, cl_device_id device, cl_device_info what, size_t size,
+                       uint64_t otherwise) {
+  uint64_t value = 0; /* little-endian: its first bytes */
+  size_t bytes = 0;
+  return gpu->GetDeviceInfo(device, what, size, &value, &bytes) == CL_SUCCESS && bytes == size
+             ? value
+             : otherwise;
+}
+
+/* Fills in what a device is ordered by. Returns 0 if it cannot be used. */
+static int Describe(const HoneGpu* gpu, Found* found) {
+  static const cl_device_info texts[] = {CL_DEVICE_VENDOR, CL_DRIVER_VERSION, CL_DEVICE_EXTENSIONS,
+                                         CL_DEVICE_NAME}; /* the last one is kept */
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; ++t) {
+    if (!ReadText(gpu, NULL, found->device, texts[t], found->names[1])) return 0;
+  }
+  const uint64_t type =
+      Number(gpu, found->device, CL_DEVICE_TYPE, sizeof(cl_device_type), /*otherwise=*/0);
+  found->rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 0 : (type & CL_DEVICE_TYPE_CPU) != 0 ? 2 : 1;
+  return Number(gpu, found->device, CL_DEVICE_AVAILABLE, sizeof(cl_bool), CL_TRUE) &&
+         Number(gpu, found->device, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_bool), CL_TRUE);
 }
 
 /* Adds the devices of a driver that can be used, in order. Returns the number of all. */
@@ -95,17 +151,11 @@ static uint32_t AddDevices(const HoneGpu* gpu, cl_platform_id platform, Found* f
   cl_uint most = 0;
   if (gpu->GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, kMost, devices, &most) != CL_SUCCESS)
     return count;
-  for (cl_uint d = 0; d < most && d < kMost && count < kMost; ++d) {
-    Found next = {.device = devices[d]};
-    cl_device_type type = 0;
-    gpu->GetDeviceInfo(devices[d], CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    gpu->GetPlatformInfo(platform, CL_PLATFORM_NAME, kName - 1, next.names[0], NULL);
-    gpu->GetDeviceInfo(devices[d], CL_DEVICE_NAME, kName - 1, next.names[1], NULL);
-    if (!Has(gpu, devices[d], CL_DEVICE_AVAILABLE) ||
-        !Has(gpu, devices[d], CL_DEVICE_COMPILER_AVAILABLE)) {
-      continue;
-    }
-    next.rank = (type & CL_DEVICE_TYPE_GPU) != 0 ? 0 : (type & CL_DEVICE_TYPE_CPU) != 0 ? 2 : 1;
+  Found next = {.names = {"driver"}};
+  ReadText(gpu, platform, NULL, CL_PLATFORM_NAME, next.names[0]);
+  for (cl_uint d = 0; d < most && d < kMost; ++d) {
+    next.device = devices[d];
+    if (!Describe(gpu, &next)) continue;
     uint32_t at = count++;
     for (; at > 0 && IsBefore(&next, &found[at - 1]); --at) found[at] = found[at - 1];
     found[at] = next;
@@ -113,23 +163,46 @@ static uint32_t AddDevices(const HoneGpu* gpu, cl_platform_id platform, Found* f
   return count;
 }
 
-static hone_network_status FindDevice(HoneGpu* gpu, int32_t device) {
+static hone_network_status FindDevice(HoneGpu* gpu, int32_t device, HoneGpuLimits* limits) {
   cl_platform_id platforms[kMost];
   cl_uint platform_count = 0;
   if (gpu->GetPlatformIDs(kMost, platforms, &platform_count) != CL_SUCCESS) platform_count = 0;
-  Found* const found = calloc(kMost, sizeof *found);
+  if (platform_count > kMost) platform_count = kMost;
+  Found* const found = calloc((size_t)platform_count * kMost + 1, sizeof *found);
   if (found == NULL) return hone_fail_memory();
   uint32_t count = 0;
-  for (cl_uint p = 0; p < platform_count && p < kMost; ++p)
-    count = AddDevices(gpu, platforms[p], found, count);
-  const int is_found = (uint32_t)device < count;
-  if (is_found) gpu->device = found[device].device;
+  for (cl_uint p = 0; p < platform_count; ++p) count = AddDevices(gpu, platforms[p], found, count);
+  hone_network_status status = HONE_NETWORK_OK;
+  if ((uint32_t)device < count) {
+    gpu->device = found[device].device;
+    memcpy(limits->device, found[device].names[1], sizeof limits->device);
+  } else {
+    status = hone_fail(HONE_NETWORK_DEVICE,
+                       count == 0
+                           ? "there is no OpenCL device %d: no driver has one; install a driver"
+                           : "there is no OpenCL device %d; this machine has %u",
+                       (int)device, (unsigned)count);
+  }
   free(found);
-  if (is_found) return HONE_NETWORK_OK;
-  return hone_fail(HONE_NETWORK_DEVICE,
-                   count == 0 ? "there is no OpenCL device %d: no driver has one; install a driver"
-                              : "there is no OpenCL device %d; this machine has %u",
-                   (int)device, (unsigned)count);
+  return status;
+}
+
+/* A launch may have any number of blocks. */
+static void ReadLimits(const HoneGpu* gpu, HoneGpuLimits* limits) {
+  const uint64_t bits =
+      Number(gpu, gpu->device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(cl_uint), /*otherwise=*/0);
+  limits->part_bytes = bits > 8 ? bits / 8 : 1;
+  limits->threads = Number(gpu, gpu->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t), 1);
+  limits->shared_bytes = Number(gpu, gpu->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong), 0);
+  size_t sizes[kMostDimensions] = {1, 1, 1};
+  if (gpu->GetDeviceInfo(gpu->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL) !=
+      CL_SUCCESS) {
+    sizes[0] = sizes[1] = sizes[2] = 1;
+  }
+  for (int d = 0; d < 3; ++d) {
+    limits->block[d] = sizes[d];
+    limits->grid[d] = UINT32_MAX;
+  }
 }
 
 static void Close(HoneGpu* gpu) {
@@ -137,19 +210,17 @@ static void Close(HoneGpu* gpu) {
   free(gpu);
 }
 
-static hone_network_status Open(int32_t device, HoneGpu** gpu, uint64_t* part_bytes) {
+static hone_network_status Open(int32_t device, HoneGpu** gpu, HoneGpuLimits* limits) {
   HoneGpu* const opened = calloc(1, sizeof *opened);
   if (opened == NULL) return hone_fail_memory();
   hone_network_status status = LoadFunctions(opened);
-  if (status == HONE_NETWORK_OK) status = FindDevice(opened, device);
-  cl_uint bits = 0;
+  if (status == HONE_NETWORK_OK) status = FindDevice(opened, device, limits);
   if (status == HONE_NETWORK_OK) {
     cl_int code = CL_SUCCESS;
     opened->context = opened->CreateContext(NULL, 1, &opened->device, NULL, NULL, &code);
     status = Check(code, "use the device");
-    opened->GetDeviceInfo(opened->device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL);
+    ReadLimits(opened, limits);
   }
-  *part_bytes = bits > 8 ? bits / 8 : 1;
   *gpu = status == HONE_NETWORK_OK ? opened : NULL;
   if (*gpu == NULL) Close(opened);
   return status;

@@ -17,6 +17,8 @@
 #define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
 #define HONE_PLAN_CODE_ALIGNMENT 8
 #define HONE_PLAN_MAX_RANK 8
+#define HONE_PLAN_MAX_THREADS (1 << 16)      /* of a block */
+#define HONE_PLAN_MAX_SHARED_BYTES (1 << 30) /* of a block */
 #define HONE_PLAN_COPY \
   UINT32_MAX /* the kernel of a step that copies its first tensor to its second */
 #define HONE_PLAN_MAX_BYTES (UINT64_C(1) << 46) /* of the arena, the weights and each tensor */

@@ -89,6 +89,23 @@ static const char* CheckKernel(const HonePlan* plan, const HonePlanKernel* kerne
   return NULL;
 }
 
+/* Some drivers count the threads of a dimension with 32 bits. */
+static const char* CheckLaunch(const HonePlan* plan, const HonePlanLaunch* launch) {
+  if (launch->name >= plan->header->text_bytes) return "names no text";
+  if (launch->shared_bytes > HONE_PLAN_MAX_SHARED_BYTES)
+    return "has a launch with too much shared memory";
+  uint64_t threads = 1;
+  for (int d = 0; d < 3; ++d) {
+    const uint64_t grid = launch->grid[d], block = launch->block[d];
+    if (grid == 0 || block == 0) return "has a launch without threads";
+    if (block > HONE_PLAN_MAX_THREADS || (threads *= block) > HONE_PLAN_MAX_THREADS ||
+        grid * block > UINT32_MAX) {
+      return "has a launch of too many threads";
+    }
+  }
+  return NULL;
+}
+
 /* Checks that pieces lie behind each other, each in the file or, if packed, behind it. */
 static const char* CheckPieces(const HonePlan* plan) {
   const uint64_t file = plan->header->weights_bytes;
@@ -124,7 +141,28 @@ static const char* CheckChecks(const HonePlan* plan, const HonePlanStep* step) {
   return NULL;
 }
 
-static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
+/* Whether the device has these weights while steps run, or, if `packs`, while it packs. */
+static int AreKept(const HonePlan* plan, uint64_t offset, uint64_t bytes, int packs) {
+  if (!InWeights(plan, offset, bytes)) return 0;
+  return packs || !plan->header->is_gpu || bytes == 0 ||
+         !hone_plan_piece(plan, offset, bytes)->only_for_packing;
+}
+
+/* Checks that the buffer of a step is there: only packing reads constants that are only packed, and
+ * it has no other buffers. */
+static const char* CheckBuffer(const HonePlan* plan, uint32_t number, int packs) {
+  if (number >= plan->header->tensors) return "has a step with an unknown tensor";
+  const HonePlanTensor* const tensor = &plan->tensors[number];
+  if (tensor->place == HONE_PLACE_WEIGHTS) {
+    return AreKept(plan, tensor->offset, tensor->bytes, packs)
+               ? NULL
+               : "has a step that reads a constant which is there only for packing";
+  }
+  return packs && tensor->place != HONE_PLACE_ABSENT ? "packs what is not constant" : NULL;
+}
+
+/* `packs`: it is a step that packs constants on a GPU. */
+static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step, int packs) {
   const HonePlanHeader* const header = plan->header;
   if (step->name >= header->text_bytes) return "names no text";
   const char* const wrong = CheckChecks(plan, step);
@@ -135,7 +173,8 @@ static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
   }
   const uint32_t* const buffers = plan->buffers + step->first_buffer;
   for (uint32_t b = 0; b < step->buffers; ++b) {
-    if (buffers[b] >= header->tensors) return "has a step with an unknown tensor";
+    const char* const missing = CheckBuffer(plan, buffers[b], packs);
+    if (missing != NULL) return missing;
   }
   if (step->kernel == HONE_PLAN_COPY) {
     if (step->buffers != 2) return "has a copy that is not of one tensor to another";
@@ -151,7 +190,8 @@ static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step) {
   const HonePlanKernel* const kernel = &plan->kernels[step->kernel];
   if (step->buffers != kernel->buffers)
     return "has a step with another number of buffers than its kernel";
-  if (kernel->packed_bytes > 0 && !InWeights(plan, step->packed_offset, kernel->packed_bytes)) {
+  if (kernel->packed_bytes > 0 &&
+      !AreKept(plan, step->packed_offset, kernel->packed_bytes, packs)) {
     return "has packed constants outside the weights";
   }
   return NULL;
@@ -220,11 +260,10 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
     wrong = CheckTensor(plan, &plan->tensors[t]);
   for (uint32_t k = 0; k < header->kernels && wrong == NULL; ++k)
     wrong = CheckKernel(plan, &plan->kernels[k]);
-  for (uint32_t l = 0; l < header->launches && wrong == NULL; ++l) {
-    if (plan->launches[l].name >= header->text_bytes) wrong = "names no text";
-  }
+  for (uint32_t l = 0; l < header->launches && wrong == NULL; ++l)
+    wrong = CheckLaunch(plan, &plan->launches[l]);
   for (uint64_t s = 0; s < (uint64_t)header->steps + header->packing && wrong == NULL; ++s)
-    wrong = CheckStep(plan, &plan->steps[s]);
+    wrong = CheckStep(plan, &plan->steps[s], s >= header->steps);
   if (wrong == NULL) wrong = CheckEnds(plan, plan->inputs, header->inputs, HONE_PLACE_INPUT);
   if (wrong == NULL) wrong = CheckEnds(plan, plan->outputs, header->outputs, HONE_PLACE_OUTPUT);
   if (wrong == NULL) wrong = CheckShared(plan);

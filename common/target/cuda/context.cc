@@ -36,7 +36,8 @@ int AttributeOr(const Api& api, Function function, FunctionAttribute attribute, 
 absl::StatusOr<unsigned> ReserveShared(const Api& api, Function function, int64_t shared_bytes) {
   const int64_t declared = AttributeOr(api, function, kFunctionSharedBytes, 0);
   const int64_t dynamic = std::max<int64_t>(shared_bytes - declared, 0);
-  if (declared + dynamic > kCommonSharedBytes) {
+  const int64_t reserved = AttributeOr(api, function, kFunctionMaxDynamicSharedBytes, 0);
+  if (declared + dynamic > kCommonSharedBytes && dynamic > reserved) {
     HONE_RETURN_IF_ERROR(ToStatus(
         api.FuncSetAttribute(function, kFunctionMaxDynamicSharedBytes, static_cast<int>(dynamic)),
         absl::StrCat("reserve ", declared + dynamic, " bytes of shared memory")));

@@ -145,20 +145,62 @@ TEST(PlanTest, RefusesTruncatedPlans) {
   EXPECT_NE(Bytes(bytes + "x").Read(&plan), nullptr);
 }
 
-// Whatever is accepted, stays inside its bytes (a sanitizer sees reads outside).
+// Checks that what the runtime does with a plan stays inside its bytes and its memory.
+void ExpectUsable(const HonePlan& plan, size_t bytes) {
+  for (uint32_t t = 0; t < plan.header->tensors; ++t) {
+    EXPECT_LT(std::strlen(plan.texts + plan.tensors[t].name), bytes);
+  }
+  for (uint32_t l = 0; l < plan.header->launches; ++l) {
+    const HonePlanLaunch& launch = plan.launches[l];
+    for (int d = 0; d < 3; ++d) {
+      const uint64_t threads = uint64_t{launch.grid[d]} * launch.block[d];
+      EXPECT_TRUE(threads > 0 && threads <= UINT32_MAX) << threads;
+    }
+    EXPECT_LE(uint64_t{launch.block[0]} * launch.block[1] * launch.block[2], 1u << 16);
+    EXPECT_LE(launch.shared_bytes, 1u << 30);
+  }
+  for (uint32_t s = 0; s < plan.header->steps + plan.header->packing; ++s) {
+    const bool packs = s >= plan.header->steps;
+    for (uint32_t b = 0; b < plan.steps[s].buffers && plan.header->is_gpu; ++b) {
+      const HonePlanTensor& tensor = plan.tensors[plan.buffers[plan.steps[s].first_buffer + b]];
+      const bool in_weights = tensor.place == HONE_PLACE_WEIGHTS;
+      EXPECT_TRUE(!packs || in_weights || tensor.place == HONE_PLACE_ABSENT);
+      if (packs || !in_weights || tensor.bytes == 0) continue;
+      EXPECT_FALSE(hone_plan_piece(&plan, tensor.offset, tensor.bytes)->only_for_packing);
+    }
+  }
+}
+
+// Whatever is accepted, can be used (a sanitizer sees reads outside).
 TEST(PlanTest, SurvivesDamage) {
   const std::string of_cpu = SmallPlan().Encode(), of_gpu = PlanForGpu(/*pack=*/true).Encode();
+  HonePlan whole;
+  const Bytes gpu_bytes(of_gpu);
+  ASSERT_EQ(gpu_bytes.Read(&whole), nullptr);
+  const auto begin_of = [&](const void* table) {
+    return static_cast<size_t>(static_cast<const char*>(table) -
+                               reinterpret_cast<const char*>(whole.header));
+  };
+  // The tables before the code, from the tensors on; and the launches and pieces alone.
+  const size_t tensors = begin_of(whole.tensors), launches = begin_of(whole.launches),
+               pieces_end = begin_of(whole.checks), code = begin_of(whole.code);
   std::mt19937 random(1);
-  for (int round = 0; round < 40000; ++round) {
-    std::string damaged = round % 2 == 0 ? of_cpu : of_gpu;
-    for (int i = 0; i < 3; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+  int accepted = 0;
+  for (int round = 0; round < 80000; ++round) {
+    std::string damaged = round % 4 == 0 ? of_cpu : of_gpu;
+    const size_t begin = round % 4 == 2 ? tensors : round % 4 == 3 ? launches : 0;
+    const size_t end = round % 4 == 2 ? code : round % 4 == 3 ? pieces_end : damaged.size();
+    for (int i = 0; i < 3; ++i) {
+      damaged[begin + random() % (end - begin)] =
+          static_cast<char>(random() % 3 == 0 ? 1 : random());
+    }
     HonePlan plan;
     const Bytes copy(damaged);
     if (copy.Read(&plan) != nullptr) continue;
-    for (uint32_t t = 0; t < plan.header->tensors; ++t) {
-      EXPECT_LT(std::strlen(plan.texts + plan.tensors[t].name), damaged.size());
-    }
+    ++accepted;
+    ExpectUsable(plan, damaged.size());
   }
+  EXPECT_GT(accepted, 1000);
 }
 
 // The place of each tensor, by its name.
@@ -256,6 +298,28 @@ TEST(PlanTest, RefusesPlansThatWouldLeaveTheMemoryOfAGpu) {
   EXPECT_EQ(change([](Plan& p) { p.pieces[2].bytes += 1 << 20; }),
             "has a piece outside the weights");
   EXPECT_EQ(change([](Plan& p) { p.pieces[0].bytes /= 2; }), "has a tensor outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.steps[0].tensors[1] = p.packing[0].tensors[1]; }),
+            "has a step that reads a constant which is there only for packing");
+  EXPECT_EQ(change([](Plan& p) { p.pieces.back().only_for_packing = true; }),
+            "has packed constants outside the weights");
+  EXPECT_EQ(change([](Plan& p) { p.packing[0].tensors[0] = p.inputs[0]; }),
+            "packs what is not constant");
+  const auto launch = [&](auto&& edit) {
+    return change([&](Plan& p) {
+      auto module = std::make_shared<target::GpuModule>(*p.kernels[0].module);
+      edit(module->launches[0]);
+      p.kernels[0].module = std::move(module);
+    });
+  };
+  using Launch = target::GpuLaunch;
+  EXPECT_EQ(launch([](Launch& l) { l.grid = {65535, 1, 1}, l.block = {256, 16, 16}; }), "nothing");
+  EXPECT_EQ(launch([](Launch& l) { l.grid[2] = 0; }), "has a launch without threads");
+  EXPECT_EQ(launch([](Launch& l) { l.block[0] = 0; }), "has a launch without threads");
+  EXPECT_EQ(launch([](Launch& l) { l.block = {256, 256, 2}; }), "has a launch of too many threads");
+  EXPECT_EQ(launch([](Launch& l) { l.grid = {1 << 16, 1, 1}, l.block = {1 << 16, 1, 1}; }),
+            "has a launch of too many threads");
+  EXPECT_EQ(launch([](Launch& l) { l.shared_bytes = (1 << 30) + 1; }),
+            "has a launch with too much shared memory");
   std::string bytes = right.Encode();
   HonePlanHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/plan/make_plan.h"
 #include "client/network/plan/runner.h"
-#include "client/network/plan/weights_file.h"
-#include "client/network/runtime/gpu_driver.h"
 #include "common/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -212,7 +208,12 @@ TEST_P(RunnerConformanceTest, TensorsMayBeEmpty) {
   graph.inputs.push_back(input);
   const graph::ValueId constant = graph.AddConstant("nothing", empty, graph::ConstantData(""));
   graph.outputs.insert(graph.outputs.begin(), {input, constant});
-  ExpectRight(CompileFor(graph));
+  const TestNetwork network = CompileFor(graph);
+  ExpectRight(network);
+  const Made runner = GetParam().make(network);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const std::vector<std::string> inputs = MakeInputs(network.graph);
+  EXPECT_EQ(*(*runner)->Run({inputs[0], absl::string_view()}), Expected(network.graph, inputs));
 }
 
 TEST_P(RunnerConformanceTest, InputsMayBeMissing) {
@@ -361,37 +362,6 @@ TEST(RunnerTest, KernelsOfSeveralDevicesAreRefused) {
   const absl::Status status = MakeFromKernels(network).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("all must be for one device"));
-}
-
-// The driver of CUDA, but with larger parts.
-hone_network_status OpenWithLargeParts(int32_t device, HoneGpu** gpu, uint64_t* part_bytes) {
-  const hone_network_status status = hone_cuda_driver.open(device, gpu, part_bytes);
-  *part_bytes = 4096;
-  return status;
-}
-
-TEST(RunnerTest, DevicesThatNeedLargerPartsAreRefused) {
-  const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
-  ASSERT_TRUE(cuda.ok()) << cuda.status();
-  const TestNetwork network = Compile(Residual(), {.fuse = false, .target = *cuda});
-  auto planned = MakePlan(network.graph, network.partition, network.kernels);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  const std::string weights = testing::TempDir() + "large_parts.weights";
-  ASSERT_TRUE(WriteWeights(network.graph, network.kernels, weights, *planned).ok());
-  const std::string plan = planned->plan.Encode();
-  HoneGpuDriver driver = hone_cuda_driver;
-  driver.open = OpenWithLargeParts;
-  HoneBackend backend = hone_cuda_backend;
-  backend.driver = &driver;
-  const hone_network_program program = {plan.data(), plan.size(), nullptr, 0, &backend};
-  hone_network* opened = nullptr;
-  hone_network_instance* instance = nullptr;
-  ASSERT_EQ(hone_network_open_program(&program, weights.c_str(), 0, &opened), HONE_NETWORK_OK)
-      << hone_network_error();
-  EXPECT_EQ(hone_network_new_instance(opened, nullptr, &instance), HONE_NETWORK_DEVICE);
-  EXPECT_THAT(hone_network_error(), HasSubstr("at multiples of 4096 bytes"));
-  hone_network_close(opened);
-  std::filesystem::remove(weights);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/cuda/context.h"
+#include "common/target/cuda/function.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,6 +21,7 @@ struct Driver {
   std::map<std::string, int> counts;
   Result refuse_capture = 0, refuse_launch = 0;
   uint64_t memory = 0;
+  int reserved = 0;  // shared memory of the function
 
   void Add(const std::string& call) {
     if (calls.empty() || calls.back() != call) calls.push_back(call);
@@ -67,7 +69,13 @@ Api Table() {
     return 0;
   };
   api.FuncGetAttribute = [](int* value, int attribute, Function) {
-    *value = attribute == kFunctionMaxThreadsPerBlock ? 1024 : 0;
+    *value = attribute == kFunctionMaxThreadsPerBlock      ? 1024
+             : attribute == kFunctionMaxDynamicSharedBytes ? driver.reserved
+                                                           : 0;
+    return 0;
+  };
+  api.FuncSetAttribute = [](Function, int, int value) {
+    driver.reserved = value;
     return 0;
   };
   api.MemAlloc = [](DevicePointer* pointer, size_t) {
@@ -162,6 +170,14 @@ class CudaProgramTest : public testing::Test {
   std::unique_ptr<target::GpuProgram> program_;
   std::vector<size_t> order_;
 };
+
+TEST_F(CudaProgramTest, AFunctionKeepsTheMostSharedMemoryOfItsLaunches) {
+  for (const int64_t bytes : {100'000, 60'000, 120'000, 50'000}) {
+    EXPECT_EQ(*ReserveShared(api_, nullptr, bytes), bytes);
+    EXPECT_GE(driver.reserved, bytes);
+  }
+  EXPECT_EQ(driver.reserved, 120'000);
+}
 
 TEST_F(CudaProgramTest, FewLaunchesAreLaunchedByTheHost) {
   Make(1);

@@ -148,8 +148,10 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   *function = reinterpret_cast<Function>(found);
   return code;
 }
-Result cuFuncGetAttribute(int* value, int attribute, Function) {
-  *value = attribute == kFunctionMaxThreadsPerBlock ? 1024 : 0;
+Result cuFuncGetAttribute(int* value, int attribute, Function function) {
+  *value = attribute == kFunctionMaxThreadsPerBlock      ? 1024
+           : attribute == kFunctionMaxDynamicSharedBytes ? Of(function)->max_dynamic_bytes
+                                                         : 0;
   return 0;
 }
 Result cuFuncSetAttribute(Function function, int attribute, int value) {
