@@ -10,7 +10,7 @@
 #include "client/network/graph/pass/passes.h"
 #include "client/network/onnx/import.h"
 #include "client/network/plan/network_kernel.h"
-#include "client/network/plan/partition_options.h"
+#include "client/network/plan/plan.h"
 #include "client/network/plan/runner.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"

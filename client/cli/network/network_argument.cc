@@ -18,7 +18,7 @@
 #include "client/cli/target_argument.h"
 #include "client/network/graph/pass/passes.h"
 #include "client/network/onnx/import.h"
-#include "client/network/plan/partition_options.h"
+#include "client/network/plan/plan.h"
 #include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
 #include "common/ir/workload.h"

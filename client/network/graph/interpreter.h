@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/network/graph/graph.h"
+#include "client/network/graph/operator_def.h"
 #include "common/ir/interpreter.h"
 
 namespace hone::graph {
@@ -24,6 +25,12 @@ bool CanFold(const Graph& graph, const Node& node);
 
 // Computes the wanted outputs of one node. REQUIRES: CanFold().
 absl::StatusOr<std::vector<ConstantData>> Fold(const Graph& graph, const Node& node);
+
+// Estimates the work of computing a node with the interpreter: the elements of its constants and
+// wanted results, and the points of its stages. Results are wanted if they are not kNoValue in the
+// outputs of the node, which need not be values of the graph yet. `types`: the types of all
+// results. REQUIRES: CanFold(), and no more outputs than types.
+double FoldCost(const Graph& graph, const Node& node, const Types& types);
 
 }  // namespace hone::graph
 

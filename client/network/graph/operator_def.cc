@@ -14,7 +14,32 @@ using Registry = std::map<absl::string_view, const OperatorDef*>;
 const Registry& AllOperators() {
   static const Registry* const registry = [] {
     auto* const all = new Registry;
-    for (const absl::Span<const OperatorDef> family : Families()) {
+    for (const absl::Span<const OperatorDef> family : {
+             ActivationOperators(),
+             BinaryOperators(),
+             ConcatOperators(),
+             ConstantOperators(),
+             ConvolutionOperators(),
+             EinsumOperators(),
+             GatherScatterOperators(),
+             GemmOperators(),
+             MatMulOperators(),
+             NormalizationOperators(),
+             PadOperators(),
+             PoolingOperators(),
+             QuantizedOperators(),
+             RecurrentOperators(),
+             ReductionOperators(),
+             RepeatOperators(),
+             ReshapeTransposeOperators(),
+             ResizeOperators(),
+             SliceOperators(),
+             SoftmaxOperators(),
+             TopKOperators(),
+             TriangleOperators(),
+             UnaryOperators(),
+             VariadicOperators(),
+         }) {
       for (const OperatorDef& def : family) all->emplace(def.name, &def);
     }
     return all;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/network/onnx/external_data.h"
-#include "client/network/onnx/tensor.h"
+#include "client/network/onnx/tensor_file.h"
+#include "client/network/onnx/tensor_proto.h"
 #include "onnx/onnx_pb.h"
 
 namespace hone::onnx {

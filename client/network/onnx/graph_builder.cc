@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/graph/fold_cost.h"
 #include "client/network/graph/group.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/network/graph/graph.h"
-#include "client/network/onnx/tensor.h"
+#include "client/network/onnx/tensor_file.h"
 #include "common/base/digest.h"
 
 namespace hone::onnx {

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/opset.h"
-#include "client/network/onnx/tensor.h"
+#include "client/network/onnx/tensor_file.h"
 
 namespace hone::onnx {
 

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "client/network/onnx/external_data.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/status_macros.h"
 

@@ -5,9 +5,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/network/onnx/tensor.h"
+#include "client/network/graph/graph.h"
 
 namespace hone::onnx {
+
+// A tensor with its elements.
+struct Tensor {
+  graph::TensorType type;
+  graph::ConstantData data;  // has the size of the type
+};
 
 // A tensor from a separate file (.pb), as in ONNX's test data.
 struct NamedTensor {

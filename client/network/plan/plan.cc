@@ -1,12 +1,23 @@
 #include "client/network/plan/plan.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "client/network/graph/memory_plan.h"
+#include "client/network/graph/op/gather_scatter.h"
+#include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
+#include "common/target/gpu_module.h"
+#include "common/target/kernel_memory.h"
 
 namespace hone::network {
 namespace {
@@ -166,5 +177,275 @@ class Encoder {
 }  // namespace
 
 std::string Plan::Encode() const { return Encoder(*this).Run(); }
+
+namespace {
+
+// OpenCL drivers only accept parts of buffers that begin at multiples of a number of bytes, which
+// depends on the driver. This is the largest one of common GPUs.
+constexpr int64_t kOpenClAlignment = 512;
+
+}  // namespace
+
+graph::PartitionOptions PartitionOptionsFor(target::Kind kind) {
+  graph::PartitionOptions options;
+  if (kind == target::Kind::kOpenCl) options.alignment = kOpenClAlignment;
+  return options;
+}
+
+namespace {
+
+using graph::ValueId;
+
+// The position of a value in a list; -1 if it is not there.
+int IndexOf(const std::vector<ValueId>& list, ValueId id) {
+  const auto found = absl::c_find(list, id);
+  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
+}
+
+class Planner {
+ public:
+  Planner(const graph::Graph& graph, const graph::Partition& partition,
+          absl::Span<const NetworkKernel> kernels)
+      : graph_(graph),
+        partition_(partition),
+        kernels_(kernels),
+        memory_(graph::PlanMemory(graph, partition)) {}
+
+  absl::StatusOr<PlannedNetwork> Run() {
+    if (kernels_.size() != partition_.tasks.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the network has ", partition_.tasks.size(),
+                                                     " tasks, but ", kernels_.size(), " kernels"));
+    }
+    plan().is_gpu = !kernels_.empty() && kernels_[0].module != nullptr;
+    for (size_t t = 0; t < kernels_.size(); ++t) HONE_RETURN_IF_ERROR(AddKernel(t));
+    FindPlainConstants();
+    plan().arena_bytes = memory_.arena_bytes;
+    for (const ValueId id : graph_.inputs) plan().inputs.push_back(TensorOf(id));
+    for (const graph::Step& step : partition_.steps) {
+      if (step.kind == graph::Step::Kind::kKernel) HONE_RETURN_IF_ERROR(AddStep(step));
+    }
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) AddOutput(static_cast<int>(o));
+    plan().weights_bytes = weights_bytes_;
+    if (plan().is_gpu) PlacePacked();
+    return std::move(planned_);
+  }
+
+ private:
+  Plan& plan() { return planned_.plan; }
+
+  absl::Status AddKernel(size_t task) {
+    const ir::Workload& workload = partition_.tasks[task].workload;
+    if (kernels_[task].reads.size() != workload.Inputs().size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the kernel of ", workload.name, " has ", kernels_[task].reads.size(),
+                       " inputs instead of ", workload.Inputs().size()));
+    }
+    plan().kernels.push_back(
+        {.name = workload.name,
+         .buffers = static_cast<int>(workload.Inputs().size() + workload.Outputs().size()),
+         .packed_bytes = kernels_[task].packed_bytes,
+         .module = kernels_[task].module});
+    if (plan().is_gpu && kernels_[task].module->kind == target::Kind::kCuda) {
+      const absl::StatusOr<target::GpuSources> sources =
+          target::GpuSources::Decode(kernels_[task].object);
+      if (sources.ok()) plan().kernels.back().portable = sources->assembly;
+    }
+    return absl::OkStatus();
+  }
+
+  void FindPlainConstants() {
+    const auto add = [&](ValueId id) {
+      const ValueId outside = memory_.places[id].outside;
+      if (outside != graph::kNoValue && graph_.IsConstant(outside)) plain_.insert(outside);
+    };
+    for (const graph::Step& step : partition_.steps) {
+      if (step.kind != graph::Step::Kind::kKernel) continue;
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        if (kernels_[step.task].reads[i] || !graph_.IsConstant(step.inputs[i])) {
+          add(step.inputs[i]);
+        }
+      }
+    }
+    for (const ValueId id : graph_.outputs) add(id);
+  }
+
+  // The tensor of a value, where the memory plan has it.
+  int TensorOf(ValueId id) {
+    const auto [entry, is_new] = tensors_.emplace(id, static_cast<int>(plan().tensors.size()));
+    if (!is_new) return entry->second;
+    const graph::Place& place = memory_.places[id];
+    PlanTensor tensor{
+        .name = graph_.value(id).name, .type = graph_.value(id).type, .offset = place.offset};
+    if (place.kind == graph::Place::Kind::kOutside) PlaceOutside(place, tensor);
+    return AddTensor(std::move(tensor));
+  }
+
+  void PlaceOutside(const graph::Place& place, PlanTensor& tensor) {
+    if (graph_.IsConstant(place.outside)) {
+      const bool absent = !plain_.contains(place.outside);
+      tensor.place = absent ? PlaceKind::kAbsent : PlaceKind::kWeights;
+      tensor.offset = absent ? 0 : place.offset + WeightsOf(place.outside);
+    } else if (const int input = IndexOf(graph_.inputs, place.outside); input >= 0) {
+      tensor.place = PlaceKind::kInput;
+      tensor.number = input;
+    } else {
+      tensor.place = PlaceKind::kOutput;
+      tensor.number = IndexOf(graph_.outputs, place.outside);
+    }
+  }
+
+  // The offset of a constant in the weights file.
+  int64_t WeightsOf(ValueId constant) {
+    const auto [entry, is_new] = constants_.emplace(constant, weights_bytes_);
+    if (is_new) {
+      const int64_t bytes = graph_.value(constant).type.bytes();
+      planned_.pieces.push_back({.offset = weights_bytes_, .constant = constant});
+      if (plan().is_gpu && bytes > 0) {
+        plan().pieces.push_back({weights_bytes_, bytes, !plain_.contains(constant)});
+      }
+      weights_bytes_ += target::AlignedBytes(bytes);
+    }
+    return entry->second;
+  }
+
+  // The offset of a step's packed constants in the weights file. Steps share them if their kernel
+  // and their constants are the same.
+  int64_t PackedOf(const graph::Step& step) {
+    std::pair<int, std::vector<ValueId>> key(step.task, step.inputs);
+    for (ValueId& id : key.second) {
+      if (!graph_.IsConstant(id)) id = graph::kNoValue;
+    }
+    const int64_t bytes = target::AlignedBytes(plan().kernels[step.task].packed_bytes);
+    int64_t& end = plan().is_gpu ? packed_bytes_ : weights_bytes_;
+    const auto [entry, is_new] = packed_.emplace(key, end);
+    if (is_new) {
+      end += bytes;
+      if (plan().is_gpu) {
+        AddPacking(step.task, key.second, entry->second);
+      } else {
+        planned_.pieces.push_back(
+            {.offset = entry->second, .task = step.task, .inputs = std::move(key.second)});
+      }
+    }
+    return entry->second;
+  }
+
+  // Adds the step of a GPU that packs constants. It reads neither other inputs nor outputs.
+  void AddPacking(int task, const std::vector<ValueId>& constants, int64_t offset) {
+    PlanStep packing{.name = plan().kernels[task].name, .kernel = task, .packed_offset = offset};
+    for (const ValueId id : constants) {
+      packing.tensors.push_back(id == graph::kNoValue ? AbsentTensor() : WholeTensor(id));
+    }
+    packing.tensors.resize(plan().kernels[task].buffers, AbsentTensor());
+    plan().packing.push_back(std::move(packing));
+  }
+
+  int AbsentTensor() {
+    if (absent_ < 0) {
+      absent_ = AddTensor({.type = {ir::DType::kF32, {0}}, .place = PlaceKind::kAbsent});
+    }
+    return absent_;
+  }
+
+  // A constant that is packed.
+  int WholeTensor(ValueId constant) {
+    return AddTensor({.name = graph_.value(constant).name,
+                      .type = graph_.value(constant).type,
+                      .place = PlaceKind::kWeights,
+                      .offset = WeightsOf(constant)});
+  }
+
+  int AddTensor(PlanTensor tensor) {
+    plan().tensors.push_back(std::move(tensor));
+    return static_cast<int>(plan().tensors.size()) - 1;
+  }
+
+  // Places the packed constants of a GPU behind the end of the file.
+  void PlacePacked() {
+    const auto move = [&](PlanStep& step) {
+      if (step.kernel != PlanStep::kCopy && plan().kernels[step.kernel].packed_bytes > 0) {
+        step.packed_offset += weights_bytes_;
+      }
+    };
+    absl::c_for_each(plan().steps, move);
+    absl::c_for_each(plan().packing, move);
+    for (const PlanStep& step : plan().packing) {
+      plan().pieces.push_back({step.packed_offset, plan().kernels[step.kernel].packed_bytes});
+    }
+  }
+
+  absl::Status AddStep(const graph::Step& step) {
+    const ir::Workload& workload = partition_.tasks[step.task].workload;
+    const std::vector<ir::BufferId> inputs = workload.Inputs();
+    const std::string name = absl::StrJoin(step.nodes, "+", [&](std::string* out, int node) {
+      absl::StrAppend(out, graph_.nodes[node].name);
+    });
+    PlanStep planned{.name = name, .kernel = step.task};
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs}) {
+      for (const ValueId id : *values) planned.tensors.push_back(TensorOf(id));
+    }
+    if (static_cast<int>(planned.tensors.size()) != plan().kernels[step.task].buffers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("step '", name, "' and its workload have different numbers of tensors"));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "step '", name, "': input ", i, " must be constant, but the network computes it"));
+      }
+    }
+    if (plan().kernels[step.task].packed_bytes > 0) planned.packed_offset = PackedOf(step);
+    AddChecks(step, planned);
+    plan().steps.push_back(std::move(planned));
+    return absl::OkStatus();
+  }
+
+  // Adds the checks of indices that the step reads. Those that its own kernel computes are clamped.
+  void AddChecks(const graph::Step& step, PlanStep& planned) {
+    for (const int node : step.nodes) {
+      for (const graph::IndexRange& range : graph::IndexRanges(graph_, graph_.nodes[node])) {
+        if (IndexOf(step.inputs, range.indices) < 0) continue;
+        planned.checks.push_back(
+            {TensorOf(range.indices), range.extent, range.column, range.columns});
+      }
+    }
+  }
+
+  void AddOutput(int number) {
+    const ValueId id = graph_.outputs[number];
+    const int tensor = TensorOf(id);
+    const PlanTensor& made = plan().tensors[tensor];
+    if (made.place == PlaceKind::kOutput && made.number == number && made.offset == 0) {
+      plan().outputs.push_back(tensor);
+      return;
+    }
+    PlanTensor own{.name = made.name, .type = made.type, .place = PlaceKind::kOutput};
+    own.number = number;
+    plan().outputs.push_back(AddTensor(std::move(own)));
+    plan().steps.push_back(
+        {.name = plan().tensors[tensor].name, .tensors = {tensor, plan().outputs.back()}});
+  }
+
+  const graph::Graph& graph_;
+  const graph::Partition& partition_;
+  const absl::Span<const NetworkKernel> kernels_;
+  const graph::MemoryPlan memory_;
+  PlannedNetwork planned_;
+  std::set<ValueId> plain_;               // constants that a step or an output reads unpacked
+  std::map<ValueId, int> tensors_;        // in the plan
+  std::map<ValueId, int64_t> constants_;  // offsets in the weights file
+  std::map<std::pair<int, std::vector<ValueId>>, int64_t> packed_;
+  int64_t weights_bytes_ = sizeof(HoneWeightsHeader);
+  int64_t packed_bytes_ = 0;  // of a GPU
+  int absent_ = -1;           // a tensor that no kernel reads
+};
+
+}  // namespace
+
+absl::StatusOr<PlannedNetwork> MakePlan(const graph::Graph& graph,
+                                        const graph::Partition& partition,
+                                        absl::Span<const NetworkKernel> kernels) {
+  return Planner(graph, partition, kernels).Run();
+}
 
 }  // namespace hone::network

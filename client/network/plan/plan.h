@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/network/graph/graph.h"
+#include "client/network/graph/partition.h"
+#include "client/network/plan/network_kernel.h"
 #include "client/network/runtime/plan_format.h"
 #include "common/base/digest.h"
 #include "common/target/gpu_module.h"
+#include "common/target/target.h"
 
 namespace hone::network {
 
@@ -80,6 +85,34 @@ struct Plan {
   // The bytes of runtime/plan_format.h.
   std::string Encode() const;
 };
+
+// How networks are divided for a kind of device. The tasks of a network depend on it, so it must
+// not depend on anything else.
+graph::PartitionOptions PartitionOptionsFor(target::Kind kind);
+
+// A part of the weights file: an unpacked constant, or the packed constants of a step. A GPU packs
+// constants itself, so its file has only the former.
+struct WeightsPiece {
+  int64_t offset = 0;
+  graph::ValueId constant = graph::kNoValue;
+  int task = -1;                       // if packed: the task whose kernel packs it
+  std::vector<graph::ValueId> inputs;  // if packed: the inputs of the step
+};
+
+struct PlannedNetwork {
+  Plan plan;  // without the digest of the weights
+  std::vector<WeightsPiece> pieces;
+};
+
+// Plans the memory and the steps of a network. `kernels` has one for each task. Aliases become no
+// steps of the plan, but an output of the network that is a view of another tensor is copied. The
+// unpacked form of a constant is left out of the weights if kernels read only the packed form; on a
+// GPU, it is removed from the device after packing.
+//
+// InvalidArgument: the number of kernels is wrong, or a kernel belongs to another workload.
+absl::StatusOr<PlannedNetwork> MakePlan(const graph::Graph& graph,
+                                        const graph::Partition& partition,
+                                        absl::Span<const NetworkKernel> kernels);
 
 }  // namespace hone::network
 

@@ -8,7 +8,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "client/network/plan/make_plan.h"
+#include "client/network/plan/plan.h"
 #include "client/network/plan/weights_file.h"
 #include "client/network/runtime/hone_program.h"
 #include "common/base/file.h"

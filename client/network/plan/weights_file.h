@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "client/network/graph/graph.h"
-#include "client/network/plan/make_plan.h"
 #include "client/network/plan/network_kernel.h"
+#include "client/network/plan/plan.h"
 
 namespace hone::network {
 

@@ -1,4 +1,4 @@
-/* What a network is opened from: its plan and its kernels. client/network/export/program_object.cc
+/* What a network is opened from: its plan and its kernels. client/network/export/export.cc
  * writes it into the shared object of an exported network; client/network/plan/runner.cc makes it
  * for kernels that it has loaded. */
 #ifndef HONE_CLIENT_NETWORK_RUNTIME_HONE_PROGRAM_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/plan/partition_options.h"
+#include "client/network/plan/plan.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/region.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "client/network/graph/op/broadcast.h"
+#include "client/network/graph/op/axes.h"
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"

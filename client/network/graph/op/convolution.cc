@@ -1,11 +1,16 @@
 #include "client/network/graph/op/convolution.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "common/base/status_macros.h"
+#include "common/ir/workload.h"
 
 namespace hone::graph {
 namespace {
@@ -127,11 +132,167 @@ absl::Status DefineConv(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
+// One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r·d − p = o.
+//
+// The output is divided into phases, o = s·q + a, because only every s-th tap reads an input;
+// common/operator/image_operators.cc explains this. If the stride is 1, there is one phase, and
+// the taps may be dilated.
+struct Phases {
+  int64_t extent, kernel, stride, dilation, begin, outputs;
+
+  int64_t rounds() const { return (outputs + stride - 1) / stride; }
+  int64_t taps() const { return (kernel + stride - 1) / stride; }
+  std::string Input(const std::string& q, const std::string& a, const std::string& t) const {
+    if (stride == 1) return Affine({{1, q}, {-dilation, t}}, begin);
+    return absl::StrCat(q, " + (", Offset(a, begin), ") / ", stride, " - ", t);
+  }
+  std::string Tap(const std::string& a, const std::string& t) const {
+    return stride == 1 ? t
+                       : absl::StrCat("(", Offset(a, begin), ") % ", stride, " + ", stride, "*", t);
+  }
+  void Guard(const std::string& q, const std::string& a, const std::string& t,
+             std::vector<std::string>& guards) const {
+    guards.push_back(absl::StrCat("0 <= ", Input(q, a, t), " < ", extent));
+    // The last step over taps, and over outputs, may be partial.
+    if (kernel % stride != 0) {
+      guards.push_back(absl::StrCat("0 <= ", Tap(a, t), " < ", kernel));
+    }
+    if (outputs % stride != 0) {
+      guards.push_back(absl::StrCat("0 <= ", Affine({{stride, q}, {1, a}}, 0), " < ", outputs));
+    }
+  }
+};
+
+struct Transposed {
+  int64_t groups, group_inputs, group_outputs;
+  std::vector<Phases> phases;
+  std::vector<int64_t> shape;
+
+  static absl::StatusOr<Transposed> Of(const NodeView& node);
+};
+
+absl::StatusOr<std::vector<Phases>> PhasesOf(const NodeView& node) {
+  const std::vector<int64_t>&image = node.Shape(0), &kernel = node.Shape(1);
+  const size_t n = image.size() - 2;
+  HONE_ASSIGN_OR_RETURN(const auto strides, PerDimension(node, "strides", n, 1, 1));
+  HONE_ASSIGN_OR_RETURN(const auto dilations, PerDimension(node, "dilations", n, 1, 1));
+  HONE_ASSIGN_OR_RETURN(auto pads, PerDimension(node, "pads", 2 * n, 0, 0));
+  HONE_ASSIGN_OR_RETURN(const auto more, PerDimension(node, "output_padding", n, 0, 0));
+  HONE_ASSIGN_OR_RETURN(const std::string auto_pad, node.String("auto_pad", "NOTSET"));
+  const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
+  if (auto_pad == "VALID") pads.assign(2 * n, 0);
+  std::vector<int64_t> given;
+  if (node.HasAttribute("output_shape")) {
+    HONE_ASSIGN_OR_RETURN(given, PerDimension(node, "output_shape", n, 0, 1));
+  }
+  std::vector<Phases> all;
+  for (size_t d = 0; d < n; ++d) {
+    Phases p{image[d + 2], kernel[d + 2], strides[d], dilations[d], pads[d], 0};
+    if (p.stride > 1 && p.dilation > 1) {
+      return node.UnimplementedError("strides together with dilations are not supported");
+    }
+    const int64_t all_outputs =
+        (p.extent - 1) * p.stride + more[d] + (p.kernel - 1) * p.dilation + 1;
+    p.outputs = all_outputs - pads[d] - pads[n + d];
+    if (!given.empty() || same) {
+      p.outputs = given.empty() ? p.extent * p.stride : given[d];
+      const int64_t padding = std::max<int64_t>(0, all_outputs - p.outputs);
+      p.begin = auto_pad == "SAME_UPPER" ? padding / 2 : padding - padding / 2;
+    }
+    if (p.outputs < 1) return node.InvalidError("the padding leaves nothing of the output");
+    all.push_back(p);
+  }
+  return all;
+}
+
+absl::StatusOr<Transposed> Transposed::Of(const NodeView& node) {
+  const std::vector<int64_t>&image = node.Shape(0), &kernel = node.Shape(1);
+  HONE_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
+  const bool ranks = image.size() >= 3 && image.size() == kernel.size();
+  // Any number divides the channels of an empty image.
+  const bool divides =
+      ranks && groups >= 1 && groups <= std::max<int64_t>(image[1], 1) && image[1] % groups == 0;
+  if (!divides || image[1] != kernel[0]) {
+    return node.InvalidError(absl::StrCat("kernels of type ", node.Type(1).ToText(), " in ", groups,
+                                          " groups do not fit images of type ",
+                                          node.Type(0).ToText()));
+  }
+  const std::vector<int64_t> extents(kernel.begin() + 2, kernel.end());
+  HONE_ASSIGN_OR_RETURN(const auto given, node.IntList("kernel_shape", extents));
+  if (given != extents) return node.InvalidError("kernel_shape differs from the kernels' shape");
+  Transposed t{groups, image[1] / groups, kernel[1], {}, {image[0], kernel[1] * groups}};
+  HONE_ASSIGN_OR_RETURN(t.phases, PhasesOf(node));
+  for (const Phases& p : t.phases) t.shape.push_back(p.outputs);
+  return t;
+}
+
+absl::StatusOr<Types> InferConvTranspose(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
+  HONE_ASSIGN_OR_RETURN(Transposed t, Transposed::Of(node));
+  // Each strided dimension becomes two dimensions of the stage that computes the phases.
+  const auto strided =
+      std::count_if(t.phases.begin(), t.phases.end(), [](const Phases& p) { return p.stride > 1; });
+  if (static_cast<int64_t>(t.shape.size()) + strided > ir::kMaxRank) {
+    return node.UnimplementedError("strides in more than 3 dimensions are not supported");
+  }
+  if (node.Has(2) && node.Shape(2) != std::vector<int64_t>{t.shape[1]}) {
+    return node.InvalidError(
+        absl::StrCat("the bias is ", node.Type(2).ToText(), " for ", t.shape[1], " channels"));
+  }
+  return Types{{node.Type(0).dtype, std::move(t.shape)}};
+}
+
+absl::Status DefineConvTranspose(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Transposed t, Transposed::Of(node));
+  std::vector<std::string> axes = {"n", "c"}, reduced = {"k"}, guards;
+  std::vector<int64_t> shape = {t.shape[0], t.shape[1]}, extents = {t.group_inputs};
+  const std::string channel =
+      t.groups == 1 ? "k" : absl::StrCat("k + c / ", t.group_outputs, " * ", t.group_inputs);
+  std::vector<std::string> x = {"n", channel},
+                           w = {channel,
+                                t.groups == 1 ? "c" : absl::StrCat("c % ", t.group_outputs)},
+                           y_axes = {"n", "c"}, from = {"n", "c"};
+  for (size_t d = 0; d < t.phases.size(); ++d) {
+    const Phases& p = t.phases[d];
+    const std::string q = absl::StrCat("q", d), a = absl::StrCat("a", d), r = absl::StrCat("r", d),
+                      y = absl::StrCat("p", d);
+    axes.push_back(q);
+    shape.push_back(p.rounds());
+    y_axes.push_back(y);
+    from.push_back(p.stride == 1 ? y : absl::StrCat(y, " / ", p.stride));
+    if (p.stride > 1) {
+      axes.push_back(a);
+      shape.push_back(p.stride);
+      from.push_back(absl::StrCat(y, " % ", p.stride));
+    }
+    reduced.push_back(r);
+    extents.push_back(p.taps());
+    x.push_back(p.Input(q, a, r));
+    w.push_back(p.Tap(a, r));
+    p.Guard(q, a, r, guards);
+  }
+  // Sums of short floats are rounded once, after the bias is added.
+  const ir::DType dtype = node.Type(0).dtype;
+  const ir::DType wide = node.Has(2) ? ir::AccumulatorOf(dtype) : dtype;
+  const auto widened = [&](int input, const std::vector<std::string>& indices) {
+    return Convert(dtype, wide, writer.In(input, indices));
+  };
+  const std::string sum = writer.Stage("phases", axes, shape,
+                                       absl::StrCat(Reduction("sum", reduced, extents, guards),
+                                                    widened(0, x), " * ", widened(1, w)));
+  const std::string bias = node.Has(2) ? absl::StrCat(" + ", widened(2, {"c"})) : "";
+  writer.Output(0, y_axes, Convert(wide, dtype, absl::StrCat(Element(sum, from), bias)));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Span<const OperatorDef> ConvolutionOperators() {
   static constexpr OperatorDef kOperators[] = {
       {"Conv", 2, 3, InferConv, DefineConv, "float types; 1 to 6 dimensions"},
+      {"ConvTranspose", 2, 3, InferConvTranspose, DefineConvTranspose,
+       "float types; strides only without dilations"},
   };
   return kOperators;
 }

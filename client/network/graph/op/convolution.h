@@ -12,7 +12,7 @@
 
 namespace hone::graph {
 
-// A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …]. With channels last (layout.h),
+// A convolution Y[n, co, …] = Σ X[n, ci, …] · W[co, ci/groups, …]. With channels last (window.h),
 // Y[n, …, co] = Σ X[n, …, ci] · W[…, ci/groups, co]. The positions of X and W among the inputs
 // differ between operators.
 struct Convolution {

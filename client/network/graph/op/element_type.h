@@ -9,6 +9,11 @@
 
 namespace hone::graph {
 
+// Whether the elements are floats of 8 bits.
+inline bool IsShortFloat(ir::DType dtype) {
+  return dtype == ir::DType::kF8E4M3 || dtype == ir::DType::kF8E5M2;
+}
+
 // Returns the type with this number in ONNX's TensorProto.DataType. Unimplemented, naming the node:
 // Hone does not have the type.
 absl::StatusOr<ir::DType> ElementType(const NodeView& node, int64_t onnx_type);

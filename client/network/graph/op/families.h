@@ -1,8 +1,6 @@
 #ifndef HONE_CLIENT_NETWORK_GRAPH_OP_FAMILIES_H_
 #define HONE_CLIENT_NETWORK_GRAPH_OP_FAMILIES_H_
 
-#include <vector>
-
 #include "absl/types/span.h"
 #include "client/network/graph/operator_def.h"
 
@@ -11,74 +9,28 @@ namespace hone::graph {
 
 absl::Span<const OperatorDef> ActivationOperators();
 absl::Span<const OperatorDef> BinaryOperators();
-absl::Span<const OperatorDef> CastOperators();
 absl::Span<const OperatorDef> ConcatOperators();
 absl::Span<const OperatorDef> ConstantOperators();
 absl::Span<const OperatorDef> ConvolutionOperators();
-absl::Span<const OperatorDef> ConvolutionTransposeOperators();
 absl::Span<const OperatorDef> EinsumOperators();
-absl::Span<const OperatorDef> GatherOperators();
+absl::Span<const OperatorDef> GatherScatterOperators();
 absl::Span<const OperatorDef> GemmOperators();
 absl::Span<const OperatorDef> MatMulOperators();
-absl::Span<const OperatorDef> NormOperators();
 absl::Span<const OperatorDef> NormalizationOperators();
 absl::Span<const OperatorDef> PadOperators();
 absl::Span<const OperatorDef> PoolingOperators();
-absl::Span<const OperatorDef> QuantizeOperators();
-absl::Span<const OperatorDef> QuantizedConvolutionOperators();
-absl::Span<const OperatorDef> QuantizedMatMulOperators();
+absl::Span<const OperatorDef> QuantizedOperators();
 absl::Span<const OperatorDef> RecurrentOperators();
 absl::Span<const OperatorDef> ReductionOperators();
 absl::Span<const OperatorDef> RepeatOperators();
-absl::Span<const OperatorDef> ReshapeOperators();
+absl::Span<const OperatorDef> ReshapeTransposeOperators();
 absl::Span<const OperatorDef> ResizeOperators();
-absl::Span<const OperatorDef> ScatterOperators();
 absl::Span<const OperatorDef> SliceOperators();
 absl::Span<const OperatorDef> SoftmaxOperators();
 absl::Span<const OperatorDef> TopKOperators();
-absl::Span<const OperatorDef> TransposeOperators();
 absl::Span<const OperatorDef> TriangleOperators();
-absl::Span<const OperatorDef> TrigonometryOperators();
 absl::Span<const OperatorDef> UnaryOperators();
 absl::Span<const OperatorDef> VariadicOperators();
-
-// All families.
-inline std::vector<absl::Span<const OperatorDef>> Families() {
-  return {
-      ActivationOperators(),
-      BinaryOperators(),
-      CastOperators(),
-      ConcatOperators(),
-      ConstantOperators(),
-      ConvolutionOperators(),
-      ConvolutionTransposeOperators(),
-      EinsumOperators(),
-      GatherOperators(),
-      GemmOperators(),
-      MatMulOperators(),
-      NormOperators(),
-      NormalizationOperators(),
-      PadOperators(),
-      PoolingOperators(),
-      QuantizeOperators(),
-      QuantizedConvolutionOperators(),
-      QuantizedMatMulOperators(),
-      RecurrentOperators(),
-      ReductionOperators(),
-      RepeatOperators(),
-      ReshapeOperators(),
-      ResizeOperators(),
-      ScatterOperators(),
-      SliceOperators(),
-      SoftmaxOperators(),
-      TopKOperators(),
-      TransposeOperators(),
-      TriangleOperators(),
-      TrigonometryOperators(),
-      UnaryOperators(),
-      VariadicOperators(),
-  };
-}
 
 }  // namespace hone::graph
 

@@ -1,7 +1,10 @@
 #include "client/network/graph/op/matmul.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
-#include "client/network/graph/op/broadcast.h"
+#include "client/network/graph/op/axes.h"
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
@@ -114,6 +117,89 @@ absl::Status DefineMatMul(const NodeView& node, StageWriter& writer) {
 
 absl::Span<const OperatorDef> MatMulOperators() {
   static constexpr OperatorDef kOperators[] = {{"MatMul", 2, 2, InferMatMul, DefineMatMul}};
+  return kOperators;
+}
+
+namespace {
+
+// Y = alpha * A' * B' + beta * C, where A' and B' may be transposed.
+struct Gemm {
+  bool transpose_a, transpose_b;
+  double alpha, beta;
+  int64_t rows, columns, inner;
+
+  static absl::StatusOr<Gemm> Of(const NodeView& node) {
+    Gemm g;
+    HONE_ASSIGN_OR_RETURN(const int64_t transpose_a, node.Int("transA", 0));
+    HONE_ASSIGN_OR_RETURN(const int64_t transpose_b, node.Int("transB", 0));
+    HONE_ASSIGN_OR_RETURN(g.alpha, node.Float("alpha", 1));
+    HONE_ASSIGN_OR_RETURN(g.beta, node.Float("beta", 1));
+    g.transpose_a = transpose_a != 0;
+    g.transpose_b = transpose_b != 0;
+    const std::vector<int64_t>&a = node.Shape(0), &b = node.Shape(1);
+    if (a.size() != 2 || b.size() != 2 || a[g.transpose_a ? 0 : 1] != b[g.transpose_b ? 1 : 0]) {
+      return node.InvalidError(
+          absl::StrCat("cannot multiply ", node.Type(0).ToText(), " by ", node.Type(1).ToText()));
+    }
+    g.rows = a[g.transpose_a ? 1 : 0];
+    g.inner = a[g.transpose_a ? 0 : 1];
+    g.columns = b[g.transpose_b ? 0 : 1];
+    return g;
+  }
+};
+
+absl::StatusOr<Types> InferGemm(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedNumber(node, 0));
+  HONE_RETURN_IF_ERROR(NeedOneType(node, 0, node.inputs() - 1));
+  HONE_ASSIGN_OR_RETURN(const Gemm g, Gemm::Of(node));
+  if (!ir::IsFloat(node.Type(0).dtype) && (g.alpha != 1 || g.beta != 1)) {
+    return node.UnimplementedError("alpha and beta of integers are not supported");
+  }
+  const std::vector<int64_t> shape = {g.rows, g.columns};
+  if (node.Has(2)) {
+    HONE_ASSIGN_OR_RETURN(const auto joined, Broadcast(node, shape, node.Shape(2)));
+    if (joined != shape) return node.InvalidError("C is larger than the product");
+  }
+  return Types{{node.Type(0).dtype, shape}};
+}
+
+std::string Scaled(ir::DType dtype, double factor, const std::string& value) {
+  return factor == 1 ? value : absl::StrCat(Literal(dtype, factor), " * ", value);
+}
+
+absl::Status DefineGemm(const NodeView& node, StageWriter& writer) {
+  HONE_ASSIGN_OR_RETURN(const Gemm g, Gemm::Of(node));
+  const std::vector<std::string> axes = {"i", "j"};
+  const auto element = [&](int input, std::string first, std::string second, bool transposed) {
+    if (transposed) std::swap(first, second);
+    return writer.In(input, {first, second});
+  };
+  const bool adds = node.Has(2) && g.beta != 0, is_plain = g.alpha == 1 && !adds;
+  const ir::DType dtype = node.Type(0).dtype;
+  // Only the result is rounded to a short float. Before alpha, the product may be too large for it.
+  const ir::DType wide = is_plain ? dtype : ir::AccumulatorOf(dtype);
+  const std::string product = absl::StrCat(
+      Reduction("sum", {"k"}, {g.inner}), Convert(dtype, wide, element(0, "i", "k", g.transpose_a)),
+      " * ", Convert(dtype, wide, element(1, "k", "j", g.transpose_b)));
+  if (is_plain) {
+    writer.Output(0, axes, product);
+    return absl::OkStatus();
+  }
+  const std::string sum = writer.Stage("product", axes, {g.rows, g.columns}, product);
+  std::string value = Scaled(wide, g.alpha, Element(sum, axes));
+  if (adds) {
+    const std::string c = BroadcastElement(writer, 2, node.Shape(2), axes);
+    absl::StrAppend(&value, " + ", Scaled(wide, g.beta, Convert(dtype, wide, c)));
+  }
+  writer.Output(0, axes, Convert(wide, dtype, value));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Span<const OperatorDef> GemmOperators() {
+  static constexpr OperatorDef kOperators[] = {
+      {"Gemm", 2, 3, InferGemm, DefineGemm, "alpha and beta only of floats"}};
   return kOperators;
 }
 

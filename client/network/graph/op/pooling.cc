@@ -6,7 +6,6 @@
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
-#include "client/network/graph/op/layout.h"
 #include "client/network/graph/op/window.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"

@@ -3,10 +3,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "client/network/graph/op/concat.h"
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
-#include "client/network/graph/op/joined.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
 

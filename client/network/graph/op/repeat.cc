@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/graph/op/broadcast.h"
+#include "client/network/graph/op/axes.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
 #include "common/base/status_macros.h"

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/op/formula.h"
-#include "client/network/graph/op/layout.h"
 #include "common/base/status_macros.h"
 
 namespace hone::graph {

@@ -24,14 +24,6 @@ void FuseOperands(Fusion& fusion);
 // Merges each remaining node with the elementwise nodes and transpositions after it.
 void FuseChains(Fusion& fusion);
 
-// Whether the node converts its first input to a type with more bytes.
-bool Widens(const Fusion& fusion, int node);
-// Whether the node is a product of matrices.
-bool IsProduct(const Fusion& fusion, int node);
-// Whether the node reads an operand equally fast in any order of the operand's dimensions. This
-// holds for products of matrices, and for an image with few channels that a convolution reads.
-bool ReadsAnyOrder(const Fusion& fusion, int node, ValueId operand);
-
 }  // namespace hone::graph
 
 #endif  // HONE_CLIENT_NETWORK_GRAPH_PARTITION_RULES_H_

@@ -2,9 +2,8 @@
 
 #include "client/network/graph/group.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/pass/channels_last.h"
-#include "client/network/graph/pass/layout_role.h"
 #include "client/network/graph/pass/min_cut.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/status_macros.h"

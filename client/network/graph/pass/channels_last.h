@@ -5,9 +5,25 @@
 
 #include "absl/status/status.h"
 #include "client/network/graph/graph.h"
-#include "client/network/graph/pass/layout_role.h"
 
 namespace hone::graph {
+
+// What a node does with the dimensions of images, [n, c, …].
+enum class LayoutRole {
+  kFixed,        // needs channels first
+  kWindow,       // has the attribute channels_last
+  kElementwise,  // may have any order of dimensions
+  kAlongAxis,    // Concat and Split, with the attribute axis
+  kReduction,    // with constant axes; its result has the same rank
+  kPad,          // by constant numbers for all dimensions
+};
+
+// The roles of all nodes. Nodes with a result that is not needed are kFixed.
+std::vector<LayoutRole> LayoutRoles(const Graph& graph);
+
+// Whether an input is an image in the layout of its node. Other inputs are single elements,
+// weights, axes and the like. REQUIRES: the node is not kFixed.
+bool IsImage(const Graph& graph, const Node& node, LayoutRole role, size_t input);
 
 // Gives the marked nodes channels last, and adds transpositions between them and the others. A
 // tensor is transposed at most once; constants are stored in the new order. REQUIRES: no marked

@@ -10,10 +10,6 @@
 namespace hone::graph {
 namespace {
 
-bool IsOutput(const Graph& graph, ValueId id) {
-  return std::count(graph.outputs.begin(), graph.outputs.end(), id) > 0;
-}
-
 ValueId Add(Graph& graph, const std::string& name, const TensorType& type,
             const std::vector<ir::Scalar>& elements) {
   return AddConstant(graph, name, type, ConstantData(Encode(type, elements)));
@@ -52,6 +48,10 @@ std::string PermutedBytes(const TensorType& type, absl::string_view bytes,
 
 }  // namespace
 
+bool IsOutput(const Graph& graph, ValueId id) {
+  return std::count(graph.outputs.begin(), graph.outputs.end(), id) > 0;
+}
+
 ValueId AddConstant(Graph& graph, const std::string& name, const TensorType& type,
                     ConstantData data) {
   return graph.AddConstant(FreshName(graph, name), type, std::move(data));
@@ -75,9 +75,9 @@ bool ReplaceBy(Graph& graph, int node, ValueId value) {
 
 void MarkRemoved(Node& node) { node = Node(); }
 
-bool IsRemoved(const Node& node) { return node.op.empty(); }
-
-bool EraseRemoved(Graph& graph) { return std::erase_if(graph.nodes, IsRemoved) > 0; }
+bool EraseRemoved(Graph& graph) {
+  return std::erase_if(graph.nodes, [](const Node& node) { return node.op.empty(); }) > 0;
+}
 
 std::string FreshName(const Graph& graph, const std::string& name) {
   const auto is_taken = [&](const std::string& candidate) {

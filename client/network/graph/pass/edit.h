@@ -18,7 +18,6 @@ namespace hone::graph {
 bool ReplaceBy(Graph& graph, int node, ValueId value);
 // Marks a node whose results are no longer needed.
 void MarkRemoved(Node& node);
-bool IsRemoved(const Node& node);
 // Erases the marked nodes. Returns whether there were any.
 bool EraseRemoved(Graph& graph);
 
@@ -40,6 +39,8 @@ ValueId AddPermuted(Graph& graph, ValueId constant, const std::vector<int64_t>& 
 // The elements of a constant, as numbers. REQUIRES: the value is a constant.
 std::vector<double> Reals(const Graph& graph, ValueId id);
 
+// Whether a value is an output of the graph.
+bool IsOutput(const Graph& graph, ValueId id);
 // Returns the node that computes a value, if the value has exactly one reader and is not an output
 // of the graph; otherwise -1.
 int PrivateProducer(const Graph& graph, ValueId id);

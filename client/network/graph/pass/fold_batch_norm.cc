@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/ir/dtype.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "client/network/graph/node_view.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/operator_def.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"

@@ -8,15 +8,68 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
 #include "client/network/graph/op/convolution.h"
 #include "client/network/graph/op/quantized.h"
+#include "client/network/graph/operator_def.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/status_macros.h"
 
 namespace hone::graph {
+namespace {
+
+// Whether the zero point of a node is absent or a constant, so that a new one can be computed.
+bool HasKnownZeroPoint(const Graph& graph, const Node& node) {
+  const NodeView view(graph, node);
+  return !view.Has(2) || view.IsConstant(2);
+}
+
+// Whether the result of a QuantizeLinear is i8 and only DequantizeLinear nodes read it.
+bool CanBeUnsigned(const Graph& graph, const Node& quantize, const std::vector<int>& readers) {
+  const ValueId bytes = quantize.outputs[0];
+  if (graph.value(bytes).type.dtype != ir::DType::kI8 || !HasKnownZeroPoint(graph, quantize)) {
+    return false;
+  }
+  if (std::count(graph.outputs.begin(), graph.outputs.end(), bytes) > 0) return false;
+  return std::all_of(readers.begin(), readers.end(), [&](int reader) {
+    const Node& node = graph.nodes[reader];
+    return node.op == "DequantizeLinear" && node.inputs[0] == bytes &&
+           HasKnownZeroPoint(graph, node);
+  });
+}
+
+// Adds 128 to the zero point, which becomes u8.
+void ShiftZeroPoint(Graph& graph, Node& node) {
+  TensorType type = graph.value(node.inputs[1]).type;
+  std::vector<double> elements(type.elements(), 0);
+  if (NodeView(graph, node).Has(2)) elements = Reals(graph, node.inputs[2]);
+  for (double& element : elements) element += 128;
+  type.dtype = ir::DType::kU8;
+  node.inputs.resize(3);
+  node.inputs[2] = AddConstant(graph, absl::StrCat(node.name, ".zero_point"), type, elements);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> UseUnsignedBytes(Graph& graph) {
+  bool changed = false;
+  const std::vector<std::vector<int>> consumers = graph.Consumers();
+  for (Node& node : graph.nodes) {
+    if (node.op != "QuantizeLinear") continue;
+    const ValueId bytes = node.outputs[0];
+    if (!CanBeUnsigned(graph, node, consumers[bytes])) continue;
+    ShiftZeroPoint(graph, node);
+    node.attributes.erase("output_dtype");
+    graph.values[bytes].type.dtype = ir::DType::kU8;
+    for (const int reader : consumers[bytes]) ShiftZeroPoint(graph, graph.nodes[reader]);
+    changed = true;
+  }
+  return changed;
+}
+
 namespace {
 
 // A convolution of bytes whose image is padded by another node.
@@ -442,6 +495,66 @@ absl::StatusOr<bool> UseIntegerProducts(Graph& graph) {
     std::rotate(graph.nodes.begin() + static_cast<ptrdiff_t>(n), graph.nodes.begin() + first,
                 graph.nodes.end());
     changed = true;
+  }
+  EraseRemoved(graph);
+  return changed;
+}
+
+namespace {
+
+// Operators that only move or select elements of their first input, so that they work on bytes as
+// well as on floats. MaxPool is one of them, because its padding does not change the maximum.
+constexpr absl::string_view kMoves[] = {"Flatten", "MaxPool",   "Reshape",  "Slice",
+                                        "Squeeze", "Transpose", "Unsqueeze"};
+
+bool Moves(const Node& node) {
+  return std::count(std::begin(kMoves), std::end(kMoves), node.op) > 0 && node.outputs.size() == 1;
+}
+
+// Whether both nodes have the same constant scale and zero point, with one element each, and
+// convert from and to the same type of bytes. An absent zero point is 0.
+bool HaveSameParameters(const Graph& graph, const Node& dequantize, const Node& quantize) {
+  const NodeView from(graph, dequantize), to(graph, quantize);
+  const ir::DType dtype = from.Type(0).dtype;
+  if (!IsByte(dtype) || graph.value(quantize.outputs[0]).type.dtype != dtype) return false;
+  if (from.Type(1).elements() != 1 || to.Type(1).elements() != 1) return false;
+  if (!from.IsConstant(1) || !to.IsConstant(1)) return false;
+  const double scale = Reals(graph, dequantize.inputs[1])[0];
+  return scale > 0 && scale == Reals(graph, quantize.inputs[1])[0] && HaveSameZeroPoint(from, to);
+}
+
+// Removes the node `quantize`, a QuantizeLinear, if it reads a DequantizeLinear with the same
+// parameters, directly or through one of the operators in kMoves. Such an operator then works on
+// the bytes. Returns whether the graph was changed.
+bool Skip(Graph& graph, const std::vector<int>& producers, int quantize) {
+  const ValueId real = graph.nodes[quantize].inputs[0];
+  const int producer = producers[real];
+  if (producer < 0) return false;
+  const bool moves = Moves(graph.nodes[producer]);
+  if (moves && PrivateProducer(graph, real) < 0) return false;
+  const int dequantize = moves ? producers[graph.nodes[producer].inputs[0]] : producer;
+  if (dequantize < 0 || graph.nodes[dequantize].op != "DequantizeLinear") return false;
+  if (!HaveSameParameters(graph, graph.nodes[dequantize], graph.nodes[quantize])) return false;
+  const ValueId bytes = graph.nodes[dequantize].inputs[0];
+  if (!moves) return ReplaceBy(graph, quantize, bytes);
+  Node moved = graph.nodes[producer];
+  moved.inputs[0] = bytes;
+  moved.outputs = graph.nodes[quantize].outputs;
+  const auto types = InferTypes(NodeView(graph, moved));
+  if (!types.ok() || (*types)[0] != graph.value(moved.outputs[0]).type) return false;
+  MarkRemoved(graph.nodes[producer]);
+  graph.nodes[quantize] = moved;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SkipDequantization(Graph& graph) {
+  bool changed = false;
+  const std::vector<int> producers = graph.Producers();
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].op != "QuantizeLinear") continue;
+    changed |= Skip(graph, producers, static_cast<int>(n));
   }
   EraseRemoved(graph);
   return changed;

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
+#include "client/network/graph/pass/channels_last.h"
 #include "client/network/graph/pass/edit.h"
-#include "client/network/graph/pass/layout_role.h"
 #include "client/network/graph/pass/passes.h"
 
 namespace hone::graph {
@@ -54,10 +54,6 @@ bool CanBeInner(const Graph& graph, const Node& node) {
   if (node.op == "Relu") return true;
   return (node.op == "MaxPool" || node.op == "AveragePool") &&
          node.attributes.contains(kChannelsLast) && HasPlainPads(view);
-}
-
-bool IsOutput(const Graph& graph, ValueId id) {
-  return std::count(graph.outputs.begin(), graph.outputs.end(), id) > 0;
 }
 
 // Whether the node computes each element from that of its first input alone, which is `image`.

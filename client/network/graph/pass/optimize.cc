@@ -2,7 +2,6 @@
 #include "common/base/status_macros.h"
 
 namespace hone::graph {
-
 namespace {
 
 // Ends, because every change removes a node, an output or a value, brings a node closer to the

@@ -63,7 +63,7 @@ absl::StatusOr<bool> MergeTransposes(Graph& graph);
 absl::StatusOr<bool> ShareCommonSubexpressions(Graph& graph);
 
 // Gives convolutions, pooling and what is between them channels last ([n, h, w, c]) where that is
-// faster, with transpositions in between (op/layout.h). The choice minimizes the estimated time
+// faster, with transpositions in between (op/window.h). The choice minimizes the estimated time
 // exactly (min_cut.h). Does nothing if the graph already has such nodes.
 absl::StatusOr<bool> AssignLayouts(Graph& graph);
 

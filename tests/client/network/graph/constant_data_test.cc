@@ -1,10 +1,10 @@
-#include "client/network/graph/constant_data.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <thread>
 #include <vector>
+
+#include "client/network/graph/graph.h"
 
 namespace hone::graph {
 namespace {

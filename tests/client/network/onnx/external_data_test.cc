@@ -1,11 +1,10 @@
-#include "client/network/onnx/external_data.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
+#include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
 
 namespace hone::onnx {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "client/network/plan/make_plan.h"
 #include "client/network/runtime/plan_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

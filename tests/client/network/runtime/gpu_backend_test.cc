@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "client/network/plan/make_plan.h"
+#include "client/network/plan/plan.h"
 #include "client/network/plan/weights_file.h"
 #include "client/network/runtime/gpu_driver.h"
 #include "gmock/gmock.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/cuda/context.h"
-#include "common/target/cuda/function.h"
+#include "common/target/cuda/detect.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

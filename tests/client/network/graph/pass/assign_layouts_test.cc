@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
 #include "tests/client/network/graph/net.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "client/network/graph/interpreter.h"
-#include "client/network/graph/op/layout.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/partition.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/rng.h"

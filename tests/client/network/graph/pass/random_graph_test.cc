@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/pass/channels_last.h"
-#include "client/network/graph/pass/layout_role.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/rng.h"
 

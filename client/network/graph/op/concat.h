@@ -1,5 +1,5 @@
-#ifndef HONE_CLIENT_NETWORK_GRAPH_OP_JOINED_H_
-#define HONE_CLIENT_NETWORK_GRAPH_OP_JOINED_H_
+#ifndef HONE_CLIENT_NETWORK_GRAPH_OP_CONCAT_H_
+#define HONE_CLIENT_NETWORK_GRAPH_OP_CONCAT_H_
 
 #include <cstdint>
 #include <functional>
@@ -27,4 +27,4 @@ std::string Joined(StageWriter& writer, std::vector<Part> parts,
 
 }  // namespace hone::graph
 
-#endif  // HONE_CLIENT_NETWORK_GRAPH_OP_JOINED_H_
+#endif  // HONE_CLIENT_NETWORK_GRAPH_OP_CONCAT_H_

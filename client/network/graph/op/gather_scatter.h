@@ -1,0 +1,26 @@
+#ifndef HONE_CLIENT_NETWORK_GRAPH_OP_GATHER_SCATTER_H_
+#define HONE_CLIENT_NETWORK_GRAPH_OP_GATHER_SCATTER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "client/network/graph/graph.h"
+
+namespace hone::graph {
+
+// Indices that a node looks up when the network runs: every element of `indices` at the position
+// `column` of a row of `columns` elements must be at least -extent and less than extent.
+struct IndexRange {
+  ValueId indices = kNoValue;
+  int64_t extent = 0;
+  int64_t column = 0, columns = 1;
+};
+
+// The ranges of a node's indices that are not constant. Kernels clamp an index that is out of range
+// (Gather, GatherElements) or ignore its update (ScatterElements, ScatterND), where ONNX has an
+// error. REQUIRES: the node is legal.
+std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node);
+
+}  // namespace hone::graph
+
+#endif  // HONE_CLIENT_NETWORK_GRAPH_OP_GATHER_SCATTER_H_
