@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/target_argument.h"
 #include "client/connection/connection.h"
 #include "client/connection/private_server.h"

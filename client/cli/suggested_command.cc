@@ -1,8 +1,11 @@
 #include "client/cli/suggested_command.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/shell_word.h"
+#include "absl/strings/str_replace.h"
 
 namespace hone::cli {
 namespace {
@@ -25,6 +28,16 @@ Repeated& TheRepeated() {
 }
 
 }  // namespace
+
+std::string ShellWord(absl::string_view word) {
+  constexpr absl::string_view kPlain = "%+,-./:=@_";
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return absl::ascii_isalnum(byte) || !absl::ascii_isascii(byte) || absl::StrContains(kPlain, c);
+  });
+  if (plain) return std::string(word);
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
 
 void SetRepeatedOptions(absl::Span<const RepeatedOption> connection, absl::string_view target) {
   Repeated& repeated = TheRepeated();

@@ -11,6 +11,10 @@
 // Settings from the environment and from the default configuration file apply to them anyway.
 namespace hone::cli {
 
+// A word as a POSIX shell reads it, for commands in messages: quoted unless every character is a
+// letter, a digit, part of a character beyond ASCII, or one of "%+,-./:=@_".
+std::string ShellWord(absl::string_view word);
+
 // An option, and its value; "": a flag.
 struct RepeatedOption {
   std::string name;

@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/connection/device_list.h"
+#include "client/connection/program_call.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 

@@ -45,4 +45,28 @@ absl::StatusOr<std::string> RunBuilder(const std::vector<std::string>& words,
                       .program_dir = program_dir});
 }
 
+absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir) {
+  HONE_ASSIGN_OR_RETURN(const std::string text, CallProgram({.program = "hone-runner",
+                                                             .purpose = "lists the devices",
+                                                             .words = {"--list-devices"},
+                                                             .program_dir = program_dir}));
+  absl::StatusOr<target::DeviceList> list = target::DeviceList::FromJson(text);
+  if (list.ok()) return list;
+  return absl::AbortedError(absl::StrCat("hone-runner --list-devices: ", list.status().message(),
+                                         "; hone and hone-runner must be of the same version"));
+}
+
+absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
+                                       const std::string& program_dir) {
+  return RunBuilder({"code", "--target", target, "-"}, trace, program_dir);
+}
+
+absl::StatusOr<record::Artifact> BuildKernel(const std::string& trace, const std::string& target,
+                                             const std::string& program_dir) {
+  HONE_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      RunBuilder({"code", "--artifact", "--target", target, "-"}, trace, program_dir));
+  return record::DecodeArtifact(bytes);
+}
+
 }  // namespace hone::client

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/record/processes.h"
-#include "server/confirm/confirm_policy.h"
-#include "server/job/actor/unmeasured.h"
+#include "server/confirm/finalist.h"
+#include "server/job/actor/job_advice.h"
 #include "server/job/search/search_options.h"
 #include "spdlog/spdlog.h"
 
@@ -33,7 +33,7 @@ void ConfirmPhase::Begin(Found found) {
   if (found.screened.empty()) return Fail(NothingRan(job_));
   if (found.untiled) screened_default_ = found.untiled->record;
   known_default_ = std::move(found.known_default);
-  StartRounds(ChooseFinalists(job_, task_, std::move(found)), "confirming the finalists");
+  StartRounds(ChooseFinalists(job_, task_, std::move(found)), PhaseKind::kConfirming);
 }
 
 void ConfirmPhase::BeginRevalidation() {
@@ -41,13 +41,13 @@ void ConfirmPhase::BeginRevalidation() {
   absl::StatusOr<StoredFinalists> stored = FindStoredFinalists(job_, task_);
   if (!stored.ok()) return job_.End(JobState::kFailed, stored.status());
   last_stored_record_ = stored->last_record;
-  StartRounds(std::move(stored->finalists), "building the stored candidates again");
+  StartRounds(std::move(stored->finalists), PhaseKind::kBuildingStored);
 }
 
-void ConfirmPhase::StartRounds(Finalists finalists, const std::string& phase) {
+void ConfirmPhase::StartRounds(Finalists finalists, PhaseKind phase) {
   finalists_ = std::move(finalists);
   job_.state().state = JobState::kConfirming;
-  job_.SetPhase(phase);
+  job_.SetPhase({phase});
   job_.Save();
   job_.ShowState();
   for (const Finalist& finalist : finalists_.list) {
@@ -133,7 +133,7 @@ void ConfirmPhase::EndRounds() {
                               job_.state().disturbance.empty()
                                   ? "its measurement did not end in time"
                                   : job_.state().disturbance));
-    return publication_.FinishWithIncumbent();
+    return publication_.EndWithIncumbent();
   }
   publication_.Begin(std::move(ranking), *confirmation_, rematch);
 }
@@ -143,7 +143,7 @@ void ConfirmPhase::EndUnconfirmed() {
     return Fail(absl::FailedPreconditionError(
         "no finalist could be confirmed: each failed when it was measured again"));
   }
-  if (finalists_.incumbent_record) return publication_.FinishWithIncumbent();
+  if (finalists_.incumbent_record) return publication_.EndWithIncumbent();
   EndUnconfirmed(absl::StrCat("other work disturbed every measurement of the finalists; the last: ",
                               job_.state().disturbance));
 }
@@ -153,10 +153,11 @@ void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
   if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
   if (finalists_.incumbent_record) {
     job_.AddNote(absl::StrCat("the best stays as it was: ", reason));
-    return publication_.FinishWithIncumbent();
+    return publication_.EndWithIncumbent();
   }
   // The job ends with the fastest candidate of its search, which is shown as not confirmed.
   job_.state().best.reset();
+  job_.state().unconfirmed = true;
   job_.AddNote(why);
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
 }
@@ -198,8 +199,10 @@ void ConfirmPhase::PreferFasterDisturbed(std::vector<int>& ranking) {
 
 void ConfirmPhase::ShowRound() {
   // Without the number of disturbed ones, because JobSnapshot::disturbed is another count of those.
-  job_.SetPhase(absl::StrCat("round ", confirmation_->rounds(), ": ",
-                             reported_ - disturbed_in_round_, " of ", in_round_, " measured"));
+  job_.SetPhase({.kind = PhaseKind::kRound,
+                 .done = reported_ - disturbed_in_round_,
+                 .whole = in_round_,
+                 .round = confirmation_->rounds()});
   job_.ShowState();
 }
 
@@ -275,7 +278,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
-    job_.SetPhase(absl::StrCat(kWaitingForQuiet, ": ", job_.state().disturbance));
+    job_.SetPhase({PhaseKind::kWaitingForQuiet, job_.state().disturbance});
     return job_.ShowState();
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
@@ -398,7 +401,7 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   if (finalists_.incumbent < 0) {  // it was withdrawn
     return gives_up ? Fail(conflict) : publication_.Continue();
   }
-  if (gives_up || finalists_.incumbent == winner) return publication_.FinishWithIncumbent();
+  if (gives_up || finalists_.incumbent == winner) return publication_.EndWithIncumbent();
   publication_.Close();
   confirmation_->BeginAgain(winner, finalists_.incumbent);
   AddStoredIncumbent();
@@ -407,6 +410,57 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
 
 void ConfirmPhase::Fail(const absl::Status& why) {
   job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed, why);
+}
+
+void DeliverPhase::Begin(std::vector<Screened> screened) {
+  job_.SetDoing("choosing the best candidate");
+  if (screened.empty()) {
+    const JobState end = job_.state().cancelled ? JobState::kCancelled : JobState::kFailed;
+    return job_.End(end, NothingRan(job_));
+  }
+  best_ = *std::min_element(
+      screened.begin(), screened.end(),
+      [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+  job_.state().state = JobState::kConfirming;
+  job_.SetPhase({PhaseKind::kWaitingForKernel});
+  job_.Save();
+  job_.ShowState();
+  deadline_ = job_.Steady() + job_.options().artifact_limit;
+  Tick();
+}
+
+void DeliverPhase::Rebuild() {
+  rebuilt_ = true;
+  deadline_ = job_.Steady() + job_.options().artifact_limit;
+  const record::Candidate& candidate = best_.record.candidate;
+  fleet::WorkItem item = task_.MakeItem(candidate, task_.SpaceText(candidate.space_digest));
+  item.best_latency_ns = nullptr;
+  task_.Measure(
+      std::move(item), task_.MakeRecord(candidate, best_.record.trial), /*event=*/-1,
+      /*earlier_ns=*/0,
+      [this](const record::Record& record, const std::string& worker_id) {
+        if (job_.state().state != JobState::kConfirming) return;
+        if (record.result.outcome == record::Outcome::kOk) best_ = ScreenedOf(record, worker_id);
+        Tick();
+      },
+      [](const absl::Status&) {});  // after the deadline, the job fails
+}
+
+void DeliverPhase::Tick() {
+  if (job_.state().state != JobState::kConfirming) return;
+  const std::string& artifact = best_.record.result.artifact_digest;
+  if (job_.services().artifacts->Has(artifact)) {
+    job_.state().best = task_.MakeBest(best_.record);
+    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+  }
+  // This is repeated because the worker may have been started again since.
+  if (!best_.worker_id.empty()) job_.services().fleet->KeepArtifact(artifact, best_.worker_id);
+  const bool late = job_.Steady() >= deadline_;
+  if (!rebuilt_ && (late || best_.worker_id.empty())) return Rebuild();
+  if (late) {
+    job_.End(JobState::kFailed,
+             absl::FailedPreconditionError("the kernel did not arrive from a worker in time"));
+  }
 }
 
 }  // namespace hone::job

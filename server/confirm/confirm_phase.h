@@ -17,10 +17,6 @@
 
 namespace hone::job {
 
-// The first words of the phase of a job whose finalists are measured again later, because other
-// work disturbed them.
-inline constexpr absl::string_view kWaitingForQuiet = "waiting for a quieter machine";
-
 // The last phase of a job. The finalists are measured in rounds; then the best one is published
 // (publication.h). If another job has published a best meanwhile, the winner is first measured
 // against that one. A revalidation has only this phase, with finalists from the store.
@@ -53,7 +49,7 @@ class ConfirmPhase {
   void Close() { confirmation_.reset(); }
 
  private:
-  void StartRounds(Finalists finalists, const std::string& phase);
+  void StartRounds(Finalists finalists, PhaseKind phase);
   // Adds the incumbent's published result as an earlier process, unless it was disturbed or
   // measured on other inputs.
   void AddStoredIncumbent();
@@ -116,6 +112,28 @@ class ConfirmPhase {
   int conflicts_ = 0;           // bests that other jobs published meanwhile
   bool ends_ = false;           // see EndWhenPublished
   Publication publication_;
+};
+
+// The last phase of an unpublished job. The fastest screened candidate is the result, without a
+// confirmation, and its artifact is fetched from the worker. If that worker is gone, the candidate
+// is built again. Belongs to the job's strand.
+class DeliverPhase {
+ public:
+  DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
+
+  void Begin(std::vector<Screened> screened);
+  // Called periodically. After Begin, ends the job once the artifact has arrived.
+  void Tick();
+
+ private:
+  // Builds and measures the candidate again, because no worker has its artifact any more.
+  void Rebuild();
+
+  JobActor& job_;
+  JobTask& task_;
+  Screened best_;
+  bool rebuilt_ = false;
+  absl::Time deadline_ = absl::InfiniteFuture();
 };
 
 }  // namespace hone::job

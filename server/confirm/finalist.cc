@@ -6,7 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/job/actor/unmeasured.h"
+#include "absl/types/span.h"
+#include "common/base/median.h"
+#include "common/record/processes.h"
+#include "server/job/actor/job_advice.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -135,6 +138,12 @@ class Chooser {
   Finalists chosen_;
 };
 
+// The number of candidates that are kept for the confirmation, which uses some of the best. It
+// counts equal programs once.
+constexpr size_t kMaxScreened = 256;
+
+bool IsEarlier(const record::Record& a, const record::Record& b) { return a.id < b.id; }
+
 }  // namespace
 
 absl::Status NothingRan(const JobActor& job) {
@@ -215,6 +224,56 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
 
 Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found) {
   return Chooser(job, task, std::move(found)).Choose();
+}
+
+void ScreenedList::Add(Screened screened) {
+  list_.push_back(std::move(screened));
+  if (list_.size() < 2 * kMaxScreened) return;
+  // The slower half cannot become finalists.
+  std::nth_element(
+      list_.begin(), list_.begin() + kMaxScreened, list_.end(),
+      [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
+  list_.resize(kMaxScreened);
+}
+
+void ScreenedList::AddProcesses(const std::vector<record::Record>& processes) {
+  for (Screened& screened : list_) {
+    if (screened.record.candidate != processes[0].candidate) continue;
+    screened.again.insert(screened.again.end(), processes.begin(), processes.end());
+    std::vector<double> all = {record::SteadyLatencyNs(screened.record.result)};
+    for (record::Record& process : screened.again) {
+      // The build's facts are not in the result of an artifact that was built before.
+      process.result.facts = screened.record.result.facts;
+      all.push_back(record::SteadyLatencyNs(process.result));
+    }
+    screened.latency_ns = MedianInPlace(absl::MakeSpan(all));
+  }
+}
+
+void StoredDefault::Add(const record::Record& record) {
+  if (!record.is_default || record.quarantined || record.result.outcome != record::Outcome::kOk) {
+    return;
+  }
+  if (record.result.processes == 0) {
+    processes_[{record.job_id, record.policy.repeats}].push_back(record);
+  } else if (record.result.processes >= record::kProcesses &&
+             (!published_ || IsEarlier(*published_, record))) {
+    published_ = record;
+  }
+}
+
+std::optional<record::Record> StoredDefault::Confirmed() const {
+  std::optional<record::Record> newest = published_;
+  for (const auto& [job, processes] : processes_) {
+    if (processes.size() < record::kProcesses) continue;
+    const record::Record& last = *std::max_element(processes.begin(), processes.end(), IsEarlier);
+    if (!record::IsConfirmed(last) || (newest && IsEarlier(last, *newest))) continue;
+    newest = last;
+    std::vector<record::MeasureResult> results;
+    for (const record::Record& process : processes) results.push_back(process.result);
+    newest->result = record::MedianOfProcesses(results);
+  }
+  return newest;
 }
 
 }  // namespace hone::job

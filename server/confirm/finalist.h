@@ -2,8 +2,10 @@
 #define HONE_SERVER_CONFIRM_FINALIST_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,6 +13,11 @@
 #include "server/job/actor/job_task.h"
 
 namespace hone::job {
+
+// How a process measures a finalist, and a challenger of the leader.
+inline record::Policy ConfirmPolicy() {
+  return {.name = "confirm", .repeats = 5, .confidence = 0.95};
+}
 
 // A measured candidate that may become a finalist.
 struct Screened {
@@ -76,7 +83,7 @@ struct Found {
   std::optional<Screened> untiled;  // the default schedule, if it works
   // The best that the search shows: its leader (leader.h), or what an earlier run has confirmed.
   std::optional<record::Record> leader;
-  // The default schedule as an earlier job has confirmed it (stored_default.h).
+  // The default schedule as an earlier job has confirmed it (StoredDefault).
   std::optional<record::Record> known_default;
 };
 
@@ -105,6 +112,43 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
 // Returns why the stored records of a revalidated candidate are wrong; "" if they are not. `result`
 // is the result of its first round.
 std::string WhyStoredIsWrong(const Finalist& finalist, const record::MeasureResult& result);
+
+// The measured candidates of a search that may become finalists: the fastest ones. Belongs to the
+// job's strand.
+class ScreenedList {
+ public:
+  // REQUIRES: `task` outlives this object.
+  explicit ScreenedList(const JobTask* task) : task_(*task) {}
+
+  // Adds a candidate. The slowest are dropped when there are many.
+  void Add(Screened screened);
+  // Adds undisturbed processes to a candidate that is in the list. Its latency becomes the median
+  // of its screening and these processes. REQUIRES: at least one process; all are of one candidate.
+  void AddProcesses(const std::vector<record::Record>& processes);
+  // Returns the candidates, in no particular order, and empties the list.
+  std::vector<Screened> Take() { return std::exchange(list_, {}); }
+
+ private:
+  const JobTask& task_;
+  std::vector<Screened> list_;
+};
+
+// Finds the default schedule of a task as the last job that could do so has confirmed it. Used for
+// speed-ups if the job at hand does not confirm it, for example because other work disturbs it.
+class StoredDefault {
+ public:
+  // Adds a record of the task. Only undisturbed processes of default schedules count.
+  void Add(const record::Record& record);
+  // Returns the last record of that job, with the result of all its processes; nullopt if no job
+  // has measured the default schedule in record::kProcesses undisturbed processes.
+  std::optional<record::Record> Confirmed() const;
+
+ private:
+  std::optional<record::Record> published_;  // the last one that is the result of enough processes
+  // Single processes by job and Policy::repeats. The processes that confirm a slow default take as
+  // few samples as its screening, which then is one of them (see ConfirmPhase).
+  std::map<std::pair<std::string, int>, std::vector<record::Record>> processes_;
+};
 
 }  // namespace hone::job
 

@@ -7,11 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/processes.h"
-#include "server/job/actor/unmeasured.h"
+#include "server/job/actor/job_advice.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
 namespace {
+
+// Interchangeable devices differ by less than this factor, even if one is disturbed.
+constexpr double kApart = 3;
 
 // An incumbent that wins is published again if it is faster than its record by this share; the
 // machine was probably disturbed when the record was measured. So is one that was known to be.
@@ -19,7 +22,45 @@ constexpr double kOutgrown = 0.05;
 // Users are told if the best that they know is replaced, and was this much slower than its record
 // when it was measured again.
 constexpr double kOverrated = 0.1;
+
 }  // namespace
+
+void SpotCheck::Ask(std::string worker, absl::Time deadline) {
+  asked_.push_back(std::move(worker));
+  deadline_ = deadline;
+}
+
+void SpotCheck::Report(absl::Time now, const std::string& worker,
+                       const record::MeasureResult& result) {
+  if (verdict_ != Verdict::kOpen || !IsWaiting(now)) return;
+  deadline_ = absl::InfinitePast();
+  // A killed runner says nothing about the candidate, so another worker is asked.
+  if (result.outcome == record::Outcome::kDeviceLost ||
+      result.outcome == record::Outcome::kOutOfMemory) {
+    return;
+  }
+  std::string objection;
+  const double seen = record::SteadyLatencyNs(result);
+  if (result.outcome != record::Outcome::kOk) {
+    objection = absl::StrCat(claimant(), " says that it is right, and ", worker, " has ",
+                             record::OutcomeName(result.outcome), ": ", result.detail);
+  } else if (seen > kApart * claimed_) {
+    objection = absl::StrFormat("%s says that it takes %.0f ns, and %s measures %.0f ns",
+                                claimant(), claimed_, worker, seen);
+  }
+  if (objection.empty()) {
+    verdict_ = Verdict::kConfirmed;
+  } else if (!objector_.empty()) {
+    verdict_ = Verdict::kRejected;
+  } else {
+    objector_ = worker;
+    objection_ = std::move(objection);
+  }
+}
+
+void SpotCheck::Close() { verdict_ = objector_.empty() ? Verdict::kConfirmed : Verdict::kRejected; }
+
+std::string SpotCheck::Outvoted() const { return verdict_ == Verdict::kConfirmed ? objector_ : ""; }
 
 void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
                    const Confirmation& results, const std::vector<int>& ranking) {
@@ -163,7 +204,7 @@ void Publication::NoteUnconfirmedFastest() {
 void Publication::Continue() {
   job_.SetDoing("publishing the best candidate");
   if (publishing_) return;
-  if (KeepsIncumbent()) return FinishWithIncumbent();
+  if (KeepsIncumbent()) return EndWithIncumbent();
   // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
   // artifact has arrived.
   const JobServices& services = job_.services();
@@ -171,7 +212,7 @@ void Publication::Continue() {
     const Finalist& finalist = finalists_.list[index];
     // An incumbent that was compared by its published result stays as it is.
     const bool ran = finalist.last.result.latency_ns > 0;
-    if (index == finalists_.incumbent && !ran) return FinishWithIncumbent();
+    if (index == finalists_.incumbent && !ran) return EndWithIncumbent();
     if (services.artifacts->Has(finalist.artifact_digest)) {
       if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
       return;
@@ -181,7 +222,7 @@ void Publication::Continue() {
     const bool may_arrive =
         services.fleet->Answers(finalist.worker_id) || job_.TimeLeft() > absl::ZeroDuration();
     if (may_arrive && job_.Steady() < artifact_deadline_) {
-      return job_.SetPhase("waiting for the winner's artifact");
+      return job_.SetPhase({PhaseKind::kWaitingForArtifact});
     }
     spdlog::warn("job {}: the artifact of {} did not arrive", job_.id(), NameOf(finalist));
   }
@@ -214,9 +255,9 @@ SpotCheck::Verdict Publication::Check(int index) {
                  check.asked().back(), NameOf(finalist));
     check.StopWaiting();
   }
-  const bool cut = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
-  if (check.IsWaiting(job_.Steady()) && !cut) return check.verdict();
-  if (cut || check.IsLate(job_.Steady())) {
+  const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
+  if (check.IsWaiting(job_.Steady()) && !is_over) return check.verdict();
+  if (is_over || check.IsLate(job_.Steady())) {
     if (check.asked().size() > 1) {
       spdlog::warn("job {}: no other worker checked {} in time", job_.id(), NameOf(finalist));
     }
@@ -248,7 +289,7 @@ void Publication::AskWorker(int index, SpotCheck& check, const std::string& work
   item.avoid = check.asked();
   check.Ask(worker, job_.Steady() + job_.options().spot_check_limit);
   const size_t asked = check.asked().size();
-  job_.SetPhase(absl::StrCat("worker ", worker, " checks the winner"));
+  job_.SetPhase({PhaseKind::kCheckingWinner, worker});
   job_.ShowState();
   task_.Measure(
       std::move(item), MakeRecord(task_, finalist), /*event=*/-1,
@@ -351,7 +392,7 @@ void Publication::OnPublished(int index, const absl::StatusOr<record::Record>& r
   Finish(*record);
 }
 
-void Publication::FinishWithIncumbent() {
+void Publication::EndWithIncumbent() {
   record::Record best = *finalists_.incumbent_record;
   // Another job may have published a faster one during the confirmation.
   absl::StatusOr<store::BestRow> row = task_.PublishedBest();

@@ -21,7 +21,6 @@
 #include "server/fleet/standing_changes.h"
 #include "server/fleet/standings.h"
 #include "server/fleet/target_waits.h"
-#include "server/fleet/work.h"
 #include "server/fleet/worker.h"
 #include "server/fleet/worker_calls.h"
 #include "server/fleet/worker_events.h"

@@ -13,6 +13,14 @@
 namespace hone::fleet {
 namespace {
 
+// With more names than this, the entries at positions up to `now`, which have no effect, are
+// removed.
+constexpr size_t kManyNames = 256;
+
+double Cost(int priority) {
+  return priority >= kHighPriority ? 1.0 / 16 : priority <= kLowPriority ? 1.0 : 1.0 / 4;
+}
+
 // Ended leases are removed from the queue of deadlines when it has more entries than twice the
 // number of leases plus this number.
 constexpr size_t kEndedLeases = 1024;
@@ -23,6 +31,33 @@ std::string RandomInstance() {
 }
 
 }  // namespace
+
+double FairShare::Line::Of(const std::string& name) const {
+  auto found = behind.find(name);
+  return found == behind.end() ? now : std::max(now, found->second);
+}
+
+void FairShare::Line::Move(const std::string& name, double by) {
+  now = Of(name);
+  behind[name] = now + by;
+  if (behind.size() > kManyNames) {
+    absl::erase_if(behind, [this](const auto& entry) { return entry.second <= now; });
+  }
+}
+
+FairShare::Turn FairShare::TurnOf(const std::string& owner, const std::string& job) const {
+  auto line = jobs_.find(owner);
+  return {owners_.Of(owner), line == jobs_.end() ? 0 : line->second.Of(job)};
+}
+
+void FairShare::Charge(const std::string& owner, const std::string& job, int priority) {
+  owners_.Move(owner, Cost(priority));
+  jobs_[owner].Move(job, Cost(priority));
+  if (jobs_.size() > kManyNames) {
+    absl::erase_if(jobs_,
+                   [this](const auto& line) { return !owners_.behind.contains(line.first); });
+  }
+}
 
 int64_t WorkQueue::Add(WorkItem work, WorkDone done) {
   const int64_t id = next_id_++;

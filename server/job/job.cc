@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/seconds_text.h"
-#include "server/job/actor/risky_step.h"
-#include "server/job/actor/unmeasured.h"
+#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_types.h"
 #include "server/job/search/search_options.h"
 
 namespace hone::job {
@@ -24,10 +24,10 @@ void Job::Allow(int64_t candidates) {
   Post([this, candidates] { OnAllowed(candidates); });
 }
 
-void Job::Finish(absl::Duration limit, bool cancelled) {
+void Job::Confirm(absl::Duration limit, bool cancelled) {
   Post([this, limit, cancelled] {
     parent_cancelled_ = parent_cancelled_ || cancelled;
-    OnFinish(limit);
+    OnConfirm(limit);
   });
 }
 
@@ -46,7 +46,7 @@ void Job::Initialize() {
     return End(JobState::kFailed, crashes);
   }
   state().state = JobState::kRunning;
-  SetPhase(kMakingSpaces);
+  SetPhase({PhaseKind::kMakingSpaces});
   ShowState();
   Save();
   EnterStep(kMakingSpaces, [this] { Begin(); });
@@ -71,7 +71,7 @@ void Job::Begin() {
   LeaveStep();
   ShowState();  // the parent reads the state of a child once the child has begun
   SetBegun();
-  if (!state().cancelled && !finishing_ && !search_.IsStopping()) return search_.Begin();
+  if (!state().cancelled && !confirm_asked_ && !search_.IsStopping()) return search_.Begin();
   // The job was cancelled, told to finish or out of time before it began here. The results of an
   // earlier server are confirmed.
   StopSearch(Steady());
@@ -135,13 +135,13 @@ void Job::OnCancel(bool confirm) {
   if (!HasBegun() && state().trials == 0) return End(JobState::kCancelled);
   Save();
   ShowState();
-  OnFinish(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
+  OnConfirm(HasBegun() ? ConfirmationLimit(Wall(), /*cancelled=*/true) : absl::InfiniteDuration());
 }
 
-void Job::OnFinish(absl::Duration limit) {
+void Job::OnConfirm(absl::Duration limit) {
   if (HasEnded()) return;
   SetDeadline(Steady() + limit);
-  finishing_ = true;
+  confirm_asked_ = true;
   // A job that has not begun stops when it begins.
   if (!HasBegun() || state().state != JobState::kRunning) return;
   // Without a result, there is nothing to confirm.

@@ -5,7 +5,6 @@
 
 #include "absl/time/time.h"
 #include "server/confirm/confirm_phase.h"
-#include "server/confirm/deliver_phase.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
 #include "server/job/search/search_phase.h"
@@ -33,7 +32,7 @@ class Job final : public JobActor {
   void Allow(int64_t candidates);
   // Stops proposing and confirms the finalists within `limit`. `cancelled`: a user cancelled the
   // parent, so a child without measurements is cancelled instead of confirmed.
-  void Finish(absl::Duration limit, bool cancelled);
+  void Confirm(absl::Duration limit, bool cancelled);
 
  private:
   void BeforeSave() override;
@@ -51,7 +50,7 @@ class Job final : public JobActor {
   // Returns whether this is a child whose parent has ended.
   bool IsOrphan() const;
   void OnAllowed(int64_t candidates);
-  void OnFinish(absl::Duration limit);
+  void OnConfirm(absl::Duration limit);
   void OnSearched();
   // Returns the time until the job stops to wait for its first result.
   absl::Duration UntilGiveUp() const;
@@ -68,8 +67,8 @@ class Job final : public JobActor {
   DeliverPhase deliver_{*this, task_};
   SearchPhase search_{*this, task_, [this] { OnSearched(); }};
   absl::Time drain_deadline_ = absl::InfiniteFuture();
-  bool finishing_ = false;
-  bool parent_cancelled_ = false;  // see Finish
+  bool confirm_asked_ = false;
+  bool parent_cancelled_ = false;  // see Confirm
 };
 
 }  // namespace hone::job

@@ -3,10 +3,12 @@
 #include <iterator>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "common/record/processes.h"
 #include "server/job/actor/job_codec.h"
 
 namespace hone::job {
@@ -15,6 +17,17 @@ namespace {
 absl::Status ServerEnds() { return absl::UnavailableError("the server is shutting down"); }
 
 bool IsChild(const JobActor& job) { return !job.spec().parent.empty(); }
+
+// Returns the record of a confirmed best as it is in the store; nullopt if it is not there.
+std::optional<record::Record> StoredRecordOf(store::Store& store, const std::optional<Best>& best) {
+  if (!best || !record::IsConfirmed(best->record)) return std::nullopt;
+  absl::StatusOr<std::vector<record::Record>> stored =
+      store.Query({.page_size = 1, .after_id = best->record.id - 1});
+  if (!stored.ok() || stored->empty() || stored->front().id != best->record.id) {
+    return std::nullopt;
+  }
+  return std::move(stored->front());
+}
 
 }  // namespace
 
@@ -226,6 +239,30 @@ SnapshotOr ReadJob(const JobBook& book, store::Store& store, const std::string& 
   if (JobBook::JobPtr job = book.Find(id); job != nullptr) return job->snapshot();
   HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(id));
   return SharedFromRow(row);
+}
+
+bool IsStillConfirmed(store::Store& store, const std::optional<Best>& best) {
+  const std::optional<record::Record> stored = StoredRecordOf(store, best);
+  return stored && !stored->quarantined;
+}
+
+std::shared_ptr<const JobSnapshot> WithQuarantine(store::Store& store,
+                                                  std::shared_ptr<const JobSnapshot> job) {
+  if (!HasEnded(job->state)) return job;
+  std::shared_ptr<JobSnapshot> marked;
+  std::optional<record::Record> stored;
+  for (const auto member : {&JobSnapshot::best, &JobSnapshot::own_best}) {
+    const std::optional<Best>& best = (*job).*member;
+    // Mostly, both are the same record.
+    if (!stored || !best || stored->id != best->record.id) stored = StoredRecordOf(store, best);
+    if (!stored || !stored->quarantined) continue;
+    if (marked == nullptr) marked = std::make_shared<JobSnapshot>(*job);
+    record::Record& record = ((*marked).*member)->record;
+    record.quarantined = true;
+    record.quarantine_reason = stored->quarantine_reason;
+  }
+  if (marked != nullptr) return marked;
+  return job;
 }
 
 }  // namespace hone::job

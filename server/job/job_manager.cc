@@ -6,6 +6,7 @@
 #include <atomic>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -13,8 +14,8 @@
 #include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/job_book.h"
 #include "server/job/network/network_state.h"
-#include "server/job/withdrawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -112,6 +113,32 @@ std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const ab
   return std::make_shared<const JobSnapshot>(std::move(snapshot));
 }
 
+constexpr int kRowsAtOnce = 1000;
+
+// Adds the jobs whose stored rows say that they are unfinished.
+absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
+  std::string last;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page, store.ListJobs(kRowsAtOnce, last));
+    for (const store::JobRow& row : page) {
+      HONE_ASSIGN_OR_RETURN(const JobState state, JobStateFromName(row.state));
+      if (!HasEnded(state)) ids.push_back(row.id);
+      last = row.id;
+    }
+    if (static_cast<int>(page.size()) < kRowsAtOnce) return absl::OkStatus();
+  }
+}
+
+// Returns whether the networks have this task.
+absl::StatusOr<bool> Tunes(const NetworkSpec& network, const TaskEnvironment& environment,
+                           const store::TaskKey& task) {
+  for (const NetworkTaskSpec& own : network.tasks) {
+    HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload, environment.Describe(own.workload));
+    if (workload.digest == task.workload_digest) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 JobManager::JobManager(const JobServices& services, JobOptions options)
@@ -133,17 +160,7 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   }
   const absl::StatusOr<int64_t> number = services_.store->NextJobNumber();
   if (!number.ok()) return std::move(done)(number.status());
-  JobSnapshot snapshot;
-  snapshot.id = absl::StrCat(*number);
-  snapshot.fence = 1;
-  snapshot.spec = std::move(spec);
-  if (!snapshot.spec.network.has_value()) {
-    const absl::StatusOr<WorkloadInfo> workload =
-        services_.environment->Describe(snapshot.spec.workload);
-    if (workload.ok()) snapshot.workload_digest = workload->digest;
-  }
-  snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
-  starter_.StartNew(std::move(snapshot), std::move(done));
+  starter_.StartNew(starter_.NewSnapshot(absl::StrCat(*number), std::move(spec)), std::move(done));
 }
 
 absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {
@@ -191,11 +208,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (absl::Status set = SetLimits(max_trials, max_time, begun, *snapshot); !set.ok()) {
     return std::move(done)(std::move(set));
   }
-  snapshot->state = JobState::kPending;
-  snapshot->cancelled = false;
-  snapshot->error.clear();
-  snapshot->is_resumable = false;
-  snapshot->note.clear();
+  Reopen(*snapshot);
   if (snapshot->network.has_value()) ReopenTasks(*snapshot->spec.network, *snapshot->network);
   row = RowOf(*snapshot, services_.clock->Now());
   spdlog::info("job {}: resumed", id);
@@ -287,6 +300,31 @@ void JobManager::Suspend() {
     if (!services_.store->IsShared()) continue;
     services_.store->ReleaseJob(job->id(), job->snapshot()->fence, [](const absl::Status&) {});
   }
+}
+
+absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
+                                              const TaskEnvironment& environment,
+                                              const store::TaskKey& task) {
+  std::vector<std::string> ids = jobs.Unfinished();
+  if (store.IsShared()) HONE_RETURN_IF_ERROR(AddStored(store, ids));
+  for (const std::string& id : ids) {
+    const SnapshotOr job = jobs.Get(id);
+    if (absl::IsNotFound(job.status())) continue;
+    HONE_RETURN_IF_ERROR(job.status());
+    const JobSpec& spec = (*job)->spec;
+    if (HasEnded((*job)->state) || spec.target_key != task.target ||
+        spec.tolerance != task.tolerance) {
+      continue;
+    }
+    if (spec.network.has_value()) {
+      HONE_ASSIGN_OR_RETURN(const bool tuned, Tunes(*spec.network, environment, task));
+      if (tuned) return id;
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload, environment.Describe(spec.workload));
+    if (workload.digest == task.workload_digest) return id;
+  }
+  return std::string();
 }
 
 }  // namespace hone::job

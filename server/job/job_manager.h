@@ -12,10 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/job/actor/job_services.h"
+#include "server/job/actor/task_environment.h"
 #include "server/job/job_book.h"
 #include "server/job/job_claims.h"
 #include "server/job/job_starter.h"
-#include "server/job/managed_child_jobs.h"
+#include "server/store/store.h"
 
 namespace hone::job {
 
@@ -83,6 +84,12 @@ class JobManager {
   JobClaims claims_;
   ManagedChildJobs children_;
 };
+
+// Returns the id of an unfinished job that tunes the task, on this server or on another replica
+// that shares the store; "" if there is none.
+absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
+                                              const TaskEnvironment& environment,
+                                              const store::TaskKey& task);
 
 }  // namespace hone::job
 

@@ -1,9 +1,11 @@
 #include "server/job/job_starter.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/job.h"
 #include "server/job/network/network_job.h"
@@ -24,6 +26,17 @@ std::shared_ptr<JobActor> JobStarter::Make(JobSnapshot snapshot) const {
     return std::make_shared<NetworkJob>(services_, options_, std::move(snapshot));
   }
   return std::make_shared<Job>(services_, options_, std::move(snapshot));
+}
+
+JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
+  JobSnapshot snapshot{.id = std::move(id), .spec = std::move(spec)};
+  snapshot.fence = 1;
+  snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
+  if (snapshot.spec.network.has_value()) return snapshot;
+  const absl::StatusOr<WorkloadInfo> workload =
+      services_.environment->Describe(snapshot.spec.workload);
+  if (workload.ok()) snapshot.workload_digest = workload->digest;
+  return snapshot;
 }
 
 store::JobRow JobStarter::NewRow(const JobSnapshot& snapshot) const {
@@ -81,6 +94,60 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
         }
         std::move(done)(status);
       });
+}
+
+void ManagedChildJobs::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,
+                                   Done done) {
+  if (book_.Find(id) != nullptr || services_.store->GetJob(id).ok()) {
+    return std::move(done)(absl::OkStatus());  // an earlier server did not note it
+  }
+  JobSnapshot snapshot = starter_.NewSnapshot(id, std::move(spec));
+  snapshot.allowance = snapshot.unmeasured = allowance;
+  starter_.StartChild(std::move(snapshot),
+                      [done = std::move(done)](const SnapshotOr& created) mutable {
+                        std::move(done)(created.status());
+                      });
+}
+
+void ManagedChildJobs::ReopenChild(const std::string& id, int64_t allowance, Done done) {
+  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
+  if (!row.ok()) return std::move(done)(row.status());
+  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  Reopen(*snapshot);
+  snapshot->allowance = std::max(snapshot->allowance, allowance);
+  row = RowOf(*snapshot, services_.clock->Now());
+  starter_.StartAgain(*std::move(row), *std::move(snapshot),
+                      [done = std::move(done)](const SnapshotOr& started) mutable {
+                        std::move(done)(started.status());
+                      });
+}
+
+absl::StatusOr<ChildJobs::Child> ManagedChildJobs::GetChild(const std::string& id) const {
+  if (const std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr) {
+    const bool begun = job->HasBegun();  // first, because the snapshot may be older otherwise
+    return Child{.begun = begun, .snapshot = job->snapshot()};
+  }
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot,
+                        ReadJob(book_, *services_.store, id));
+  return Child{.snapshot = std::move(snapshot)};
+}
+
+std::shared_ptr<Job> ManagedChildJobs::FindChild(const std::string& id) const {
+  return std::dynamic_pointer_cast<Job>(book_.Find(id));
+}
+
+void ManagedChildJobs::AllowChild(const std::string& id, int64_t candidates) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
+}
+
+void ManagedChildJobs::ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr)
+    job->Confirm(limit, cancelled);
+}
+
+void ManagedChildJobs::CancelChild(const std::string& id) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Cancel(false);
 }
 
 }  // namespace hone::job

@@ -1,10 +1,13 @@
 #ifndef HONE_SERVER_JOB_JOB_STARTER_H_
 #define HONE_SERVER_JOB_JOB_STARTER_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "server/job/actor/job_services.h"
+#include "server/job/job.h"
 #include "server/job/job_book.h"
 #include "server/store/store.h"
 
@@ -21,6 +24,8 @@ class JobStarter {
 
   // Returns a claim of this server that begins now.
   store::JobClaim Claim() const;
+  // Returns the first state of a new job.
+  JobSnapshot NewSnapshot(std::string id, JobSpec spec) const;
   // Makes a job that neither the book nor the store has.
   std::shared_ptr<JobActor> Make(JobSnapshot snapshot) const;
 
@@ -42,6 +47,29 @@ class JobStarter {
   const JobServices& services_;
   const JobOptions& options_;
   JobBook& book_;
+};
+
+// The children of jobs of networks are jobs of the same server, in its book. Thread-safe. REQUIRES:
+// the parts outlive this object.
+class ManagedChildJobs final : public ChildJobs {
+ public:
+  ManagedChildJobs(const JobServices& services, const JobBook* book, JobStarter* starter)
+      : services_(services), book_(*book), starter_(*starter) {}
+
+  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) override;
+  void ReopenChild(const std::string& id, int64_t allowance, Done done) override;
+  absl::StatusOr<Child> GetChild(const std::string& id) const override;
+  void AllowChild(const std::string& id, int64_t candidates) override;
+  void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) override;
+  void CancelChild(const std::string& id) override;
+
+ private:
+  // Returns null if the child is not in memory.
+  std::shared_ptr<Job> FindChild(const std::string& id) const;
+
+  const JobServices& services_;
+  const JobBook& book_;
+  JobStarter& starter_;
 };
 
 }  // namespace hone::job

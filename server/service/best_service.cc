@@ -13,22 +13,21 @@
 #include "common/ir/workload.h"
 #include "common/record/given_inputs.h"
 #include "common/target/target.h"
-#include "server/job/actor/exceptions.h"
-#include "server/job/search/nearest.h"
+#include "server/job/actor/executor.h"
+#include "server/job/search/draft_work.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/peaks.h"
-#include "server/service/task_request.h"
+#include "server/service/request_fields.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
 
-void BestService::LookupBest(Context*, const v1::LookupBestRequest* request, v1::Best* response,
-                             Reply reply) {
-  if (!request->nearest()) return reply(FindBest(*request, response));
+void BestService::LookupBest(Context* context, const v1::LookupBestRequest* request,
+                             v1::Best* response, Reply reply) {
+  if (!request->nearest()) return reply(FindBest(*request, /*check=*/nullptr, response));
   // The search for a related workload makes design spaces, which takes longer.
-  deps_.executor->Schedule([this, request, response, reply] {
-    reply(job::Attempt([&] { return FindBest(*request, response); }));
+  deps_.executor->Schedule([this, context, request, response, reply] {
+    reply(job::Attempt([&] { return FindBest(*request, StopWithCaller(context), response); }));
   });
 }
 
@@ -59,7 +58,8 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
       deps_, context, response, {.check = check, .keep = keep});
 }
 
-absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
+absl::Status BestService::FindBest(const v1::LookupBestRequest& request,
+                                   const job::StopCheck& check, v1::Best* response) {
   HONE_RETURN_IF_ERROR(CheckTolerance(request.tolerance()));
   HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload,
                         deps_.environment->Describe(request.workload()));
@@ -76,7 +76,7 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
   absl::StatusOr<store::BestRow> row = deps_.store->LookupBest(
       {.workload_digest = workload.digest, .target = target, .tolerance = request.tolerance()});
   if (absl::IsNotFound(row.status()) && request.nearest()) {
-    return FindNearest(request, workload, target, response);
+    return FindNearest(request, workload, target, check, response);
   }
   HONE_RETURN_IF_ERROR(row.status());
   job::Best best = MakeBest(*row, workload.flops);
@@ -175,11 +175,11 @@ job::Best BestService::WithPeaks(const record::Record& record, double flops) con
 
 absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
                                       const job::WorkloadInfo& workload, const std::string& target,
-                                      v1::Best* response) {
+                                      const job::StopCheck& check, v1::Best* response) {
   HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
   HONE_ASSIGN_OR_RETURN(const job::NearestBest nearest,
                         job::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
-                                         request.tolerance()));
+                                         request.tolerance(), check));
   *response = ToProto(nearest, workload);
   HONE_ASSIGN_OR_RETURN(std::string trace,
                         deps_.environment->TraceText(nearest.space, nearest.candidate.decisions));

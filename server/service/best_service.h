@@ -25,7 +25,9 @@ class BestService {
   void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);
 
  private:
-  absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  // `check`: ends the search for a related workload; see job::FindNearest.
+  absl::Status FindBest(const v1::LookupBestRequest& request, const job::StopCheck& check,
+                        v1::Best* response);
   // Returns a published best without its trace. `flops` is that of its workload.
   job::Best MakeBest(const store::BestRow& row, double flops) const;
   // Returns a published best as a response.
@@ -36,7 +38,8 @@ class BestService {
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,
                        int64_t record_id) const;
   absl::Status FindNearest(const v1::LookupBestRequest& request, const job::WorkloadInfo& workload,
-                           const std::string& target, v1::Best* response);
+                           const std::string& target, const job::StopCheck& check,
+                           v1::Best* response);
   // Returns the text of a target. NotFound: the operator was never measured on this target.
   // FailedPrecondition: only records of another store exist, and the target is neither a preset nor
   // this machine.

@@ -1,21 +1,99 @@
 #ifndef HONE_SERVER_SERVICE_CALL_OBSERVER_H_
 #define HONE_SERVER_SERVICE_CALL_OBSERVER_H_
 
+#include <cstdint>
+#include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/record/record.h"
 #include "common/rpc/authenticator.h"
 #include "grpcpp/support/server_interceptor.h"
-#include "server/service/audit_log.h"
-#include "server/service/server_observer.h"
+#include "grpcpp/support/status.h"
 #include "server/store/store.h"
 
 namespace hone::service {
+
+// The interface for metrics of a server. Thread-safe; implementations must not block.
+class ServerObserver {
+ public:
+  virtual ~ServerObserver() = default;
+  // Called at the end of a call. `method`: "/hone.v1.TuningService/CreateJob", or
+  // "/hone.v1/unknown" for every unknown method. `took`: the time from its arrival to its status,
+  // which includes the waiting time of a long-poll.
+  virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
+  // Called when a call of Synchronize is answered. `handling`: the time for admitting the call,
+  // processing the report and making the answer, without the time that the call was held.
+  virtual void OnSynchronize(absl::Duration handling) = 0;
+  // Called when a worker is told that the result of a trial is durable.
+  virtual void OnResult(record::Outcome outcome) = 0;
+};
+
+// Numbers that describe the state of a server.
+struct ServerStats {
+  std::map<std::string, int64_t> workers;  // by state: "connected", "away", "refused"
+  std::map<std::string, int64_t> jobs;     // unfinished jobs, by state
+  std::map<std::string, int64_t> leases;   // by phase: "waiting", "leased"
+  std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
+  int64_t store_bytes = 0;
+  int64_t store_queued_writes = 0;
+  bool store_damaged = false;      // writes are refused, see store::StoreHealth
+  int64_t unstored_standings = 0;  // workers whose standing could not be stored yet
+};
+
+// An audited call. No field contains a token.
+struct AuditEntry {
+  absl::Time time;
+  std::string who;       // the caller's name; "" if unknown
+  std::string role;      // "" if unknown
+  std::string peer;      // host
+  std::string method;    // "TuningService/CreateJob"
+  std::string resource;  // the id of the resource; "" if there is none
+  std::string result;    // the name of a gRPC code: "OK", "PERMISSION_DENIED"
+  std::string detail;    // why the call was refused
+};
+
+// Returns the entry as one line of JSON, without the newline.
+std::string ToJsonLine(const AuditEntry& entry);
+
+// An append-only file of JSON lines with mode 0600. When it reaches max_bytes it is renamed to
+// PATH.1, PATH.1 to PATH.2, and so on; the last `kept` files are kept. An entry that cannot be
+// written is written to the server's log. If the file cannot be opened again after it was renamed,
+// every entry tries to open it. Thread-safe.
+class AuditLog {
+ public:
+  struct Options {
+    int64_t max_bytes = int64_t{64} << 20;
+    int kept = 8;
+  };
+  // PermissionDenied, NotFound: the file cannot be opened for appending.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, Options options);
+  ~AuditLog();
+
+  void Write(const AuditEntry& entry);
+
+ private:
+  AuditLog(std::string path, Options options) : path_(std::move(path)), options_(options) {}
+  // After an error, no file is open.
+  absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReopenOrLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  const Options options_;
+  absl::Mutex mutex_;
+  int fd_ ABSL_GUARDED_BY(mutex_) = -1;
+  int64_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 // The header of every answer with the server's time, in milliseconds of Unix time.
 inline constexpr char kTimeHeader[] = "hone-unix-ms";

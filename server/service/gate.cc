@@ -1,23 +1,181 @@
 #include "server/service/gate.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/base/const_init.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
-#include "server/service/access.h"
-#include "server/service/message_limits.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/reflection.h"
+#include "server/service/request_fields.h"
 
 namespace hone::service {
 namespace {
+
+using rpc::Role;
+
+// Every method of every service. A test compares this table with the protocol.
+constexpr Access kTable[] = {
+    {"/hone.v1.TuningService/CreateJob", Role::kClient, /*audited=*/true, "request_id"},
+    {"/hone.v1.TuningService/GetJob", Role::kClient, false, "id"},
+    {"/hone.v1.TuningService/WatchJob", Role::kClient, false, "id"},
+    {"/hone.v1.TuningService/CancelJob", Role::kClient, true, "id"},
+    {"/hone.v1.TuningService/ListJobs", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
+    {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target"},
+    {"/hone.v1.TuningService/ListPins", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ListRecords", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
+    {"/hone.v1.TuningService/UploadInputs", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest"},
+    {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ListModels", Role::kClient, false, "name"},
+    {"/hone.v1.TuningService/TrainModel", Role::kClient, true, "target"},
+    {"/hone.v1.TuningService/EvaluateModels", Role::kClient, false, "target"},
+    {"/hone.v1.WorkerService/Synchronize", Role::kWorker, false, "worker_id"},
+    {"/hone.v1.WorkerService/UploadArtifact", Role::kWorker, false, ""},
+    {"/hone.v1.WorkerService/DownloadArtifact", Role::kWorker, false, "digest"},
+    {"/hone.v1.AdminService/DrainWorker", Role::kAdmin, true, "id"},
+    {"/hone.v1.AdminService/RemoveWorker", Role::kAdmin, true, "id"},
+    {"/hone.v1.AdminService/BackupStore", Role::kAdmin, true, "path"},
+    {"/hone.v1.AdminService/CompactStore", Role::kAdmin, true, ""},
+    {"/hone.v1.AdminService/ImportRecords", Role::kAdmin, true, ""},
+    {"/hone.v1.AdminService/ForgetRecords", Role::kAdmin, true, "workload_digest"},
+    {"/hone.v1.AdminService/PinBest", Role::kAdmin, true, "workload_digest"},
+    {"/hone.v1.AdminService/UnpinBest", Role::kAdmin, true, "workload_digest"},
+};
 
 absl::Status Deny(absl::string_view reason, absl::string_view message) {
   return rpc::WithReason(absl::PermissionDeniedError(message), reason);
 }
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Fields with texts of many lines or for people, which are not names.
+struct LimitedText {
+  absl::string_view field;
+  int max_bytes;
+};
+constexpr LimitedText kTexts[] = {
+    {"hone.v1.CreateJobRequest.workload", 1 << 20},
+    {"hone.v1.CreateJobRequest.space", 8 << 20},
+    {"hone.v1.NetworkTask.workload", 1 << 20},
+    {"hone.v1.LookupBestRequest.workload", 1 << 20},
+    {"hone.v1.DescribeFeaturesRequest.trace", 8 << 20},
+    {"hone.v1.DraftScheduleRequest.workload", 1 << 20},
+    {"hone.v1.Capabilities.target", 64 << 10},
+    {"hone.v1.MeasureResult.detail", 256 << 10},
+    {"hone.v1.Environment.cpu", 4096},
+    {"hone.v1.Environment.os", 4096},
+    {"hone.v1.Environment.compiler", 4096},
+};
+
+// A field that must be checked: a text, a message or a list.
+struct CheckedField {
+  const FieldDescriptor* field;
+  int max_bytes = kMaxNameBytes;
+  bool is_name = true;  // a text without control characters
+};
+
+std::vector<CheckedField> CheckedFieldsOf(const google::protobuf::Descriptor& type) {
+  std::vector<CheckedField> fields;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const bool text = field.type() == FieldDescriptor::TYPE_STRING;
+    const bool message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!text && !message && !field.is_repeated()) continue;
+    CheckedField& checked = fields.emplace_back(CheckedField{&field});
+    for (const LimitedText& known : kTexts) {
+      if (known.field != absl::string_view(field.full_name().data(), field.full_name().size())) {
+        continue;
+      }
+      checked.max_bytes = known.max_bytes;
+      checked.is_name = false;
+    }
+  }
+  return fields;
+}
+
+// Returns the fields of a message type. They are looked up only once, because a worker's call
+// contains dozens of messages.
+const std::vector<CheckedField>& FieldsOf(const google::protobuf::Descriptor* type) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto& known =
+      *new absl::node_hash_map<const google::protobuf::Descriptor*, std::vector<CheckedField>>();
+  {
+    absl::ReaderMutexLock lock(&mutex);
+    if (auto found = known.find(type); found != known.end()) return found->second;
+  }
+  std::vector<CheckedField> fields = CheckedFieldsOf(*type);
+  absl::MutexLock lock(&mutex);
+  return known.try_emplace(type, std::move(fields)).first->second;
+}
+
+// Returns what is wrong with a text; "" if it is valid.
+std::string WrongWith(const std::string& text, const CheckedField& checked) {
+  if (text.size() > static_cast<size_t>(checked.max_bytes)) {
+    return absl::StrCat(text.size(), " bytes; at most ", checked.max_bytes, " are allowed");
+  }
+  const bool control =
+      checked.is_name && std::any_of(text.begin(), text.end(), [](unsigned char c) {
+        return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f;
+      });
+  return control ? "it has a control character" : "";
+}
+
+// Returns what is wrong with a message, with the path of the field; "" if it is valid.
+std::string WrongWith(const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  for (const CheckedField& checked : FieldsOf(message.GetDescriptor())) {
+    const FieldDescriptor& field = *checked.field;
+    const int size = field.is_repeated() ? reflection.FieldSize(message, &field) : -1;
+    if (size > kMaxListEntries) {
+      return absl::StrCat(FieldWords(field.name()), ": ", size, " entries; at most ",
+                          kMaxListEntries, " are allowed");
+    }
+    const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (size == 0 || (size < 0 && is_message && !reflection.HasField(message, &field))) continue;
+    if (!is_message && field.type() != FieldDescriptor::TYPE_STRING) continue;
+    for (int i = 0; i < std::max(size, 1); ++i) {
+      std::string wrong;
+      if (is_message) {
+        wrong = WrongWith(size < 0 ? reflection.GetMessage(message, &field)
+                                   : reflection.GetRepeatedMessage(message, &field, i));
+      } else {
+        std::string scratch;
+        wrong = WrongWith(size < 0
+                              ? reflection.GetStringReference(message, &field, &scratch)
+                              : reflection.GetRepeatedStringReference(message, &field, i, &scratch),
+                          checked);
+      }
+      if (wrong.empty()) continue;
+      return absl::StrCat(FieldWords(field.name()), size < 0 ? "" : absl::StrCat(" ", i + 1),
+                          is_message ? " " : ": ", wrong);
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+const Access* FindAccess(absl::string_view method) {
+  for (const Access& access : kTable) {
+    if (access.method == method) return &access;
+  }
+  return nullptr;
+}
 
 absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context,
                                           absl::string_view method,
@@ -58,6 +216,11 @@ absl::Status Gate::CheckWorkerId(const rpc::Identity& caller, const std::string&
   return Deny("WORKER_ID", absl::StrCat("the worker calls itself '", worker_id,
                                         "', but its certificate or token is of '", caller.name,
                                         "'; give it the name of its certificate or token"));
+}
+
+absl::Status CheckMessage(const Message& message) {
+  const std::string wrong = WrongWith(message);
+  return wrong.empty() ? absl::OkStatus() : absl::InvalidArgumentError(wrong);
 }
 
 }  // namespace hone::service

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SERVICE_GATE_H_
 #define HONE_SERVER_SERVICE_GATE_H_
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,43 @@
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
+#include "common/rpc/role.h"
 #include "google/protobuf/message.h"
 
 namespace hone::service {
+
+// Whether the server accepts calls, which it does between its start and its shutdown. Thread-safe.
+class Readiness {
+ public:
+  enum class State { kStarting, kReady, kDraining };
+  void Set(State state) { state_ = state; }
+  // Unavailable: the server is not ready. Clients retry such calls.
+  absl::Status Check() const {
+    switch (state_) {
+      case State::kStarting:
+        return absl::UnavailableError("the server is starting");
+      case State::kDraining:
+        return absl::UnavailableError("the server is shutting down");
+      case State::kReady:
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::atomic<State> state_{State::kStarting};
+};
+
+// The access rule of a method.
+struct Access {
+  absl::string_view method;    // "/hone.v1.TuningService/CreateJob"
+  rpc::Role role;              // the role that may call it; administrators may call all methods
+  bool audited = false;        // all calls are written to the audit log, not only refused ones
+  absl::string_view resource;  // the request's field that names its resource; "" if none
+};
+
+// Returns the rule of a method. Null if the method is unknown; such calls are refused.
+const Access* FindAccess(absl::string_view method);
 
 // Which calls a listener accepts.
 struct GateOptions {
@@ -46,6 +81,16 @@ class Gate {
   const rpc::Authenticator* const authenticator_;
   rpc::RateLimiter* const limiter_;
 };
+
+// Limits of all texts and lists of requests. Texts that are not names have their own limits, in the
+// table in gate.cc. common/rpc limits the size of a message, Protobuf checks UTF-8 and
+// limits the nesting of messages, and parsers limit the nesting of workloads and traces.
+inline constexpr int kMaxNameBytes = 4096;
+inline constexpr int kMaxListEntries = 1 << 16;
+
+// InvalidArgument: a text is too long, a list has too many entries, or a name contains a control
+// character. The message contains the path of the field ("finished[3].result.detail").
+absl::Status CheckMessage(const google::protobuf::Message& message);
 
 }  // namespace hone::service
 

@@ -14,12 +14,11 @@
 #include "server/job/job_manager.h"
 #include "server/job/search/draft_work.h"
 #include "server/job/search/model_work.h"
-#include "server/service/readiness.h"
-#include "server/service/server_observer.h"
+#include "server/service/call_observer.h"
+#include "server/service/gate.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/service/worker_memory.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -46,6 +45,13 @@ struct Dependencies {
 };
 
 using Context = grpc::CallbackServerContext;
+
+// For long work: Cancelled once the caller has gone, or its deadline is over.
+inline job::StopCheck StopWithCaller(Context* context) {
+  return [context] {
+    return context->IsCancelled() ? absl::CancelledError("the caller has gone") : absl::OkStatus();
+  };
+}
 
 // Finishes a unary call. Must be called once, from any thread.
 class Reply {

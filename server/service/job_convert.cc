@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +14,8 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
-#include "server/service/field_error.h"
-#include "server/service/network_convert.h"
+#include "server/job/scheduler/task_scheduler.h"
+#include "server/service/request_fields.h"
 
 namespace hone::service {
 namespace {
@@ -21,6 +23,134 @@ namespace {
 std::string Describe(const record::Environment& e) {
   return absl::StrCat(e.cpu, ", ", e.cores, " cores, ", e.isa, ", ", e.os, ", governor ",
                       e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
+}
+
+v1::JobPhase ToProto(const job::JobPhase& phase) {
+  static_assert(static_cast<int>(job::PhaseKind::kWaitingForKernel) ==
+                v1::JobPhase::KIND_WAITING_FOR_KERNEL);
+  v1::JobPhase message;
+  message.set_kind(static_cast<v1::JobPhase::Kind>(phase.kind));
+  message.set_detail(phase.detail);
+  message.set_done(phase.done);
+  message.set_whole(phase.whole);
+  message.set_round(phase.round);
+  message.set_cancelling(phase.cancelling);
+  return message;
+}
+
+// Whether the default schedule was measured in as many processes as a best (Job.default_confirmed).
+bool DefaultIsConfirmed(const job::JobSnapshot& job) {
+  if (!job.default_schedule) return false;
+  const bool is_best = job.best && record::IsConfirmed(job.best->record) &&
+                       job.best->record.is_default && job.best->record.job_id == job.id;
+  if (is_best) return record::LatencyIsConfirmed(job.best->record);
+  return record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
+}
+
+// Fills the figures of a record that a message shows.
+template <typename Message>
+void ShowRecord(const record::Record& record, Message& message) {
+  *message.mutable_record() = record::ToProto(record);
+  message.set_latency_ns(record::SteadyLatencyNs(record.result));
+  message.set_confirmed(record::IsConfirmed(record));
+  message.set_disturbed(record::IsOnlyDisturbed(record.result));
+}
+
+struct Peaks {
+  double gflops = 0;  // 0: unknown
+  double read_gbps = 0;
+};
+
+Peaks OfWorkers(const fleet::Fleet& fleet, const std::string& target) {
+  const std::optional<fleet::Capabilities> device = fleet.DeviceOf(target);
+  if (!device.has_value()) return {};
+  return {.gflops = device->peak_gflops, .read_gbps = device->read_gbps};
+}
+
+void Raise(const v1::Best& best, Peaks& peaks) {
+  peaks.gflops = std::max(peaks.gflops, best.peak_gflops());
+  peaks.read_gbps = std::max(peaks.read_gbps, best.read_gbps());
+}
+
+void Set(const Peaks& peaks, v1::Best& best) {
+  if (best.peak_gflops() > 0) best.set_peak_gflops(peaks.gflops);
+  best.set_read_gbps(peaks.read_gbps);
+}
+
+constexpr char kSpeedup[] = "speedup";
+constexpr char kEarlyStop[] = "early-stop";
+constexpr char kLatencyLimits[] = "latency-limits";
+
+bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
+
+absl::Status CheckWeights(const v1::NetworkTask& task, int networks, const std::string& field) {
+  bool occurs = false;
+  for (const double weight : task.weights()) {
+    if (!IsAmount(weight)) return FieldError(field, "a weight is not a number of occurrences");
+    occurs = occurs || weight > 0;
+  }
+  if (!occurs) return FieldError(field, "the task occurs in no network");
+  if (task.weights_size() <= std::max(1, networks)) return absl::OkStatus();
+  return FieldError(field, absl::StrCat(task.weights_size(), " weights for ", std::max(1, networks),
+                                        " networks"));
+}
+
+absl::Status ReadNetworks(const v1::NetworkRequest& request, job::NetworkSpec& spec) {
+  if (request.networks_size() > kMostNetworks) {
+    return FieldError("network.networks", absl::StrCat("more than ", kMostNetworks));
+  }
+  for (const v1::Network& network : request.networks()) {
+    if (!IsAmount(network.latency_limit_ns()) || !IsAmount(network.reference_ns())) {
+      return FieldError("network.networks", "a latency is not a number of nanoseconds");
+    }
+    if (spec.objective == kSpeedup && network.reference_ns() == 0) {
+      return FieldError("network.networks.reference_ns", "missing for the objective speedup");
+    }
+    if (spec.objective == kLatencyLimits && network.latency_limit_ns() == 0) {
+      return FieldError("network.networks.latency_limit_ns",
+                        "missing for the objective latency-limits");
+    }
+    spec.network_names.push_back(network.name());
+    spec.limits_ns.push_back(network.latency_limit_ns());
+    spec.references_ns.push_back(network.reference_ns());
+  }
+  if (request.networks().empty() &&
+      (spec.objective == kSpeedup || spec.objective == kLatencyLimits)) {
+    return FieldError("network.networks",
+                      absl::StrCat("missing for the objective ", spec.objective));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTasks(const v1::NetworkRequest& request, const job::TaskEnvironment& environment,
+                       job::NetworkSpec& spec) {
+  if (request.tasks().empty()) return FieldError("network.tasks", "missing");
+  if (request.tasks_size() > kMostNetworkTasks) {
+    return FieldError("network.tasks", absl::StrCat("more than ", kMostNetworkTasks));
+  }
+  std::map<std::string, int> known;  // by digest
+  for (int i = 0; i < request.tasks_size(); ++i) {
+    const v1::NetworkTask& task = request.tasks(i);
+    const std::string field = absl::StrCat("network.tasks[", i, "]");
+    HONE_RETURN_IF_ERROR(CheckWeights(task, request.networks_size(), field));
+    absl::StatusOr<job::WorkloadInfo> workload = environment.Describe(task.workload());
+    if (!workload.ok()) return FieldError(field, workload.status().message());
+    const auto [first, is_new] = known.try_emplace(workload->digest, i);
+    if (!is_new) {
+      return FieldError(
+          field, absl::StrCat("task ", first->second, " has the same workload; add their weights"));
+    }
+    spec.tasks.push_back(
+        {std::move(workload->text), {task.weights().begin(), task.weights().end()}});
+  }
+  return absl::OkStatus();
+}
+
+// Whether the sum of the tasks' latencies is confirmed.
+bool IsConfirmed(const job::NetworkState& state) {
+  return std::all_of(state.tasks.begin(), state.tasks.end(), [](const job::NetworkTaskState& task) {
+    return task.confirmed && !task.disturbed;
+  });
 }
 
 }  // namespace
@@ -43,27 +173,12 @@ std::vector<std::string> AllModelNames(const job::TaskEnvironment& environment) 
 }
 
 v1::JobState ToProto(job::JobState state) {
-  switch (state) {
-    case job::JobState::kPending:
-      return v1::JOB_STATE_PENDING;
-    case job::JobState::kRunning:
-      return v1::JOB_STATE_RUNNING;
-    case job::JobState::kConfirming:
-      return v1::JOB_STATE_CONFIRMING;
-    case job::JobState::kDone:
-      return v1::JOB_STATE_DONE;
-    case job::JobState::kCancelled:
-      return v1::JOB_STATE_CANCELLED;
-    case job::JobState::kFailed:
-      return v1::JOB_STATE_FAILED;
-  }
-  return v1::JOB_STATE_UNSPECIFIED;
+  static_assert(static_cast<int>(job::JobState::kFailed) == v1::JOB_STATE_FAILED);
+  return static_cast<v1::JobState>(state);
 }
 
-namespace {
-
-absl::StatusOr<job::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
-                                      const job::TaskEnvironment& environment) {
+absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
+                                    const job::TaskEnvironment& environment) {
   if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
   if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
   if (request.target().empty())
@@ -128,18 +243,12 @@ absl::StatusOr<job::JobSpec> ReadSpec(const v1::CreateJobRequest& request,
   HONE_ASSIGN_OR_RETURN(job::WorkloadInfo workload, environment.Describe(request.workload()));
   spec.workload = std::move(workload.text);
   if (!request.space().empty()) {
-    const absl::Status fits = environment.CheckSpace(spec.workload, request.space());
-    if (!fits.ok()) return FieldError("space", fits.message());
+    const absl::StatusOr<bool> is_check = environment.CheckSpace(spec.workload, request.space());
+    if (!is_check.ok()) return FieldError("space", is_check.status().message());
+    spec.is_check = *is_check;
     spec.space = request.space();
   }
   return spec;
-}
-
-}  // namespace
-
-absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
-                                    const job::TaskEnvironment& environment) {
-  return ReadSpec(request, environment);
 }
 
 absl::StatusOr<job::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
@@ -151,30 +260,8 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::DraftScheduleRequest& request,
   // A job must have a limit. A limit of time leaves the batches at their full size, as the default
   // number of trials of `hone tune` does; a small number of trials would not.
   job.set_max_time_ms(1);
-  return ReadSpec(job, environment);
+  return ToSpec(job, environment);
 }
-
-namespace {
-
-// Whether the default schedule was measured in as many processes as a best (Job.default_confirmed).
-bool DefaultIsConfirmed(const job::JobSnapshot& job) {
-  if (!job.default_schedule) return false;
-  const bool is_best = job.best && record::IsConfirmed(job.best->record) &&
-                       job.best->record.is_default && job.best->record.job_id == job.id;
-  if (is_best) return record::LatencyIsConfirmed(job.best->record);
-  return record::ProcessesOf(job.default_schedule->record.result) >= record::kProcesses;
-}
-
-// Fills the figures of a record that a message shows.
-template <typename Message>
-void ShowRecord(const record::Record& record, Message& message) {
-  *message.mutable_record() = record::ToProto(record);
-  message.set_latency_ns(record::SteadyLatencyNs(record.result));
-  message.set_confirmed(record::IsConfirmed(record));
-  message.set_disturbed(record::IsOnlyDisturbed(record.result));
-}
-
-}  // namespace
 
 v1::Best ToProto(const job::Best& best) {
   v1::Best message;
@@ -257,8 +344,10 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   }
   message.set_wait_reason(snapshot.wait_reason);
   message.set_queued(snapshot.queued);
-  message.set_phase(snapshot.phase);
+  *message.mutable_phase() = ToProto(snapshot.phase);
   message.set_note(snapshot.note);
+  message.set_unconfirmed(snapshot.unconfirmed);
+  message.set_is_check(snapshot.spec.is_check);
   if (snapshot.spec.network.has_value()) {
     *request.mutable_network() = RequestToProto(*snapshot.spec.network);
     *message.mutable_network() = ProgressToProto(snapshot);
@@ -317,6 +406,124 @@ absl::StatusOr<int> PageSize(int asked) {
 absl::Status CheckPageToken(const std::string& token) {
   if (token.size() <= kMaxIdBytes) return absl::OkStatus();
   return FieldError("page_token", "not a page token of this server");
+}
+
+void SetPeaks(const fleet::Fleet& fleet, v1::Job& job) {
+  Peaks peaks = OfWorkers(fleet, job.target());
+  std::vector<v1::Best*> bests;
+  if (job.has_best()) bests.push_back(job.mutable_best());
+  if (job.has_default_schedule()) bests.push_back(job.mutable_default_schedule());
+  if (job.has_given()) bests.push_back(job.mutable_given());
+  if (job.has_own_best()) bests.push_back(job.mutable_own_best());
+  for (const v1::Best* best : bests) Raise(*best, peaks);
+  for (v1::Best* best : bests) Set(peaks, *best);
+  if (!job.has_network()) return;
+  for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
+    peaks.gflops = std::max(peaks.gflops, task.peak_gflops());
+  }
+  for (v1::NetworkTaskProgress& task : *job.mutable_network()->mutable_tasks()) {
+    if (task.peak_gflops() > 0) task.set_peak_gflops(peaks.gflops);
+  }
+}
+
+void SetPeaks(const fleet::Fleet& fleet, const job::WorkloadInfo& workload, v1::Best& best) {
+  Peaks peaks = OfWorkers(fleet, best.record().target());
+  Raise(best, peaks);
+  if (const auto record = record::FromProto(best.record()); record.ok() && peaks.gflops > 0) {
+    peaks.gflops = std::max(peaks.gflops, job::LeastPeakOf(workload, *record));
+  }
+  best.set_peak_gflops(workload.has_fma_peak ? peaks.gflops : 0);
+  best.set_read_gbps(peaks.read_gbps);
+}
+
+absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                               const job::TaskEnvironment& environment) {
+  if (!request.workload().empty())
+    return FieldError("workload", "cannot be combined with a network");
+  if (!request.workload_digest().empty()) {
+    return FieldError("workload_digest", "cannot be combined with a network");
+  }
+  if (!request.space().empty())
+    return FieldError("space", "not supported for networks, because each task has its own space");
+  if (request.revalidate() != 0) return FieldError("revalidate", "not supported for networks");
+  if (request.unpublished())
+    return FieldError("unpublished",
+                      "not supported for networks, which always publish their bests");
+  const v1::NetworkRequest& network = request.network();
+  if (network.patience() < 0) return FieldError("network.patience", "negative");
+  if (network.early_stop() < 0) return FieldError("network.early_stop", "negative");
+  job::NetworkSpec spec{.name = network.name(),
+                        .patience = network.patience(),
+                        .early_stop = network.early_stop(),
+                        .only_missing = network.only_missing()};
+  HONE_ASSIGN_OR_RETURN(spec.objective, Choose("network.objective", network.objective(), "latency",
+                                               job::ObjectiveNames()));
+  if (spec.objective == kEarlyStop && spec.early_stop == 0) {
+    return FieldError("network.early_stop", "missing for the objective early-stop");
+  }
+  HONE_ASSIGN_OR_RETURN(spec.scheduler,
+                        Choose("network.scheduler", network.scheduler(), job::kDefaultTaskScheduler,
+                               job::TaskSchedulerNames()));
+  HONE_RETURN_IF_ERROR(ReadNetworks(network, spec));
+  HONE_RETURN_IF_ERROR(ReadTasks(network, environment, spec));
+  return spec;
+}
+
+v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
+  v1::NetworkRequest message;
+  message.set_name(spec.name);
+  for (size_t j = 0; j < spec.network_names.size(); ++j) {
+    v1::Network& network = *message.add_networks();
+    network.set_name(spec.network_names[j]);
+    network.set_latency_limit_ns(spec.limits_ns[j]);
+    network.set_reference_ns(spec.references_ns[j]);
+  }
+  message.set_objective(spec.objective);
+  message.set_scheduler(spec.scheduler);
+  message.set_patience(spec.patience);
+  message.set_early_stop(spec.early_stop);
+  message.set_only_missing(spec.only_missing);
+  return message;
+}
+
+v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job) {
+  const job::NetworkSpec& spec = *job.spec.network;
+  const job::NetworkState state = job.network.value_or(job::NetworkState());
+  v1::NetworkProgress message;
+  message.set_name(spec.name);
+  message.set_task_count(static_cast<int>(spec.tasks.size()));
+  message.set_latency_ns(job::NetworkLatency(spec, state));
+  message.set_default_latency_ns(job::DefaultNetworkLatency(spec, state));
+  if (!state.tasks.empty()) message.set_confirmed(IsConfirmed(state));
+  for (size_t i = 0; i < spec.tasks.size(); ++i) {
+    v1::NetworkTaskProgress& progress = *message.add_tasks();
+    progress.set_workload(spec.tasks[i].workload);
+    progress.mutable_weights()->Assign(spec.tasks[i].weights.begin(), spec.tasks[i].weights.end());
+    if (i >= state.tasks.size()) continue;  // the job has not begun
+    const job::NetworkTaskState& task = state.tasks[i];
+    progress.set_workload_digest(task.workload_digest);
+    progress.set_operator_(task.op);
+    if (const auto known = job::JobStateFromName(task.state); known.ok()) {
+      progress.set_job(job::TaskJobId(job.id, i));
+      progress.set_state(ToProto(*known));
+    }
+    progress.set_trials(task.trials);
+    progress.set_seconds(task.seconds);
+    progress.set_latency_ns(task.latency_ns);
+    progress.set_default_latency_ns(task.default_latency_ns);
+    progress.set_confirmed(task.confirmed);
+    progress.set_disturbed(task.disturbed);
+    progress.set_gflops(task.gflops);
+    progress.set_peak_gflops(task.peak_gflops);
+    progress.set_error(task.error);
+  }
+  for (const job::NetworkEstimate& estimate : state.estimates) {
+    v1::NetworkEstimate& entry = *message.add_estimates();
+    entry.set_wall_ms(estimate.wall_ms);
+    entry.set_trials(estimate.trials);
+    entry.set_latency_ns(estimate.latency_ns);
+  }
+  return message;
 }
 
 }  // namespace hone::service

@@ -8,11 +8,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "hone/v1/tuning.pb.h"
+#include "server/fleet/fleet.h"
 #include "server/fleet/worker.h"
 #include "server/job/actor/job_types.h"
 #include "server/job/actor/task_environment.h"
-#include "server/job/search/nearest.h"
+#include "server/job/search/draft_work.h"
 
+// The workers of one target measure slightly different peaks. Shares of the peak can be compared
+// only if they refer to the same one, so every answer has the largest peak that is known: that of
+// the registered workers of the target, the one that is stored with the job, or the rate of a
+// kernel that is faster than these (job::LeastPeakOf). A result without a peak keeps none, because
+// its workload has no known peak.
 namespace hone::service {
 
 // Limits of requests of clients. common/rpc limits the size of messages.
@@ -51,6 +57,24 @@ v1::FeatureTable ToProto(const job::FeatureTable& table);
 absl::StatusOr<int> PageSize(int asked);
 // InvalidArgument: the token is too long to be a page token.
 absl::Status CheckPageToken(const std::string& token);
+
+// Sets the peaks of all results of a job.
+void SetPeaks(const fleet::Fleet& fleet, v1::Job& job);
+// Sets the peaks of a stored result of a workload.
+void SetPeaks(const fleet::Fleet& fleet, const job::WorkloadInfo& workload, v1::Best& best);
+
+inline constexpr int kMostNetworkTasks = 1024;
+inline constexpr int kMostNetworks = 64;
+
+// Converts the networks of a request, with defaults filled in and workloads in their printed form.
+// REQUIRES: the request has networks. InvalidArgument: a field violates tuning.proto or the limits
+// above; the message names the field.
+absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                               const job::TaskEnvironment& environment);
+// Without the tasks.
+v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec);
+// REQUIRES: it is a job of networks.
+v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job);
 
 }  // namespace hone::service
 

@@ -7,10 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/service/described_target.h"
-#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
-#include "server/service/peaks.h"
+#include "server/service/request_fields.h"
 
 namespace hone::service {
 
@@ -68,21 +66,22 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
       });
 }
 
-void JobService::DraftSchedule(Context*, const v1::DraftScheduleRequest* request,
+void JobService::DraftSchedule(Context* context, const v1::DraftScheduleRequest* request,
                                v1::DraftedSchedule* response, Reply reply) {
   absl::StatusOr<job::JobSpec> spec = ToSpec(*request, *deps_.environment);
   if (!spec.ok()) return reply(spec.status());
   absl::StatusOr<std::string> target = DescribedTarget(request->target(), *deps_.fleet);
   if (!target.ok()) return reply(target.status());
   spec->target = *target;
-  deps_.drafts->Draft(*std::move(spec), [reply, response, target = *std::move(target)](
-                                            absl::StatusOr<std::string> trace) {
-    if (trace.ok()) {
-      response->set_trace(*std::move(trace));
-      response->set_target(target);
-    }
-    reply(trace.status());
-  });
+  deps_.drafts->Draft(
+      *std::move(spec), StopWithCaller(context),
+      [reply, response, target = *std::move(target)](absl::StatusOr<std::string> trace) {
+        if (trace.ok()) {
+          response->set_trace(*std::move(trace));
+          response->set_target(target);
+        }
+        reply(trace.status());
+      });
 }
 
 absl::Status JobService::GetJob(const v1::GetJobRequest& request, v1::Job* response) {

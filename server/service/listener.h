@@ -1,20 +1,187 @@
 #ifndef HONE_SERVER_SERVICE_LISTENER_H_
 #define HONE_SERVER_SERVICE_LISTENER_H_
 
+#include <chrono>
 #include <memory>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
+#include "common/rpc/status.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
+#include "grpcpp/impl/rpc_service_method.h"
+#include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
-#include "server/service/audit_log.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/job/actor/executor.h"
+#include "server/service/best_service.h"
+#include "server/service/call_observer.h"
 #include "server/service/gate.h"
-#include "server/service/guarded_service.h"
-#include "server/service/services.h"
+#include "server/service/handler.h"
+#include "server/service/job_service.h"
+#include "server/service/model_service.h"
+#include "server/service/record_service.h"
+#include "server/service/worker_service.h"
 
 namespace hone::service {
+
+// A service of one listener. The gate checks each call by the name of its method before the handler
+// gets it. If a request contains a worker_id, the caller must be that worker. Methods that are not
+// added are not served. Thread-safe once it is registered.
+class GuardedService final : public grpc::Service {
+ public:
+  using Arrival = std::chrono::steady_clock::time_point;
+
+  // REQUIRES: the gate, the dependencies and the handlers outlive this object. While the server is
+  // not ready, calls added by the first two forms of Add and by AddWork end with Unavailable.
+  GuardedService(const Gate* gate, const Dependencies& deps)
+      : gate_(gate), readiness_(deps.readiness), executor_(deps.executor) {}
+
+  // Adds a handler that answers at once. `method` is a literal such as
+  // "/hone.v1.TuningService/GetJob".
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*)) {
+    AddReady<Request, Response>(
+        method, [=](Context*, const Request* request, Response* response, Reply reply) {
+          reply((service->*handle)(*request, response));
+        });
+  }
+  // Adds a handler that may answer later.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           void (S::*handle)(Context*, const Request*, Response*, Reply)) {
+    AddReady<Request, Response>(
+        method, [=](Context* context, const Request* request, Response* response, Reply reply) {
+          (service->*handle)(context, request, response, reply);
+        });
+  }
+  // Adds a handler that is too slow for gRPC's threads and runs on the executor. If it throws an
+  // exception, the call ends with Internal.
+  template <typename S, typename Request, typename Response>
+  void AddWork(const char* method, S* service,
+               absl::Status (S::*handle)(const Request&, Response*)) {
+    AddReady<Request, Response>(
+        method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
+          executor_->Schedule(
+              [=] { reply(job::Attempt([&] { return (service->*handle)(*request, response); })); });
+        });
+  }
+  // Adds a handler that makes its own reactor and gets the arrival time of the call.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
+    AddUnary<Request, Response>(
+        method, [=](Context* context, const Request* request, Response* response, Arrival arrived) {
+          return (service->*handle)(context, request, response, arrived);
+        });
+  }
+  // Adds a handler with a stream of answers.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerWriteReactor<Response>* (S::*handle)(Context*, const Request*)) {
+    using Reactor = grpc::ServerWriteReactor<Response>;
+    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+               new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request) -> Reactor* {
+                     const auto caller = gate_->Admit(*context, method, request);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(context, request);
+                   }));
+  }
+  // Adds a handler with a stream of requests.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerReadReactor<Request>* (S::*handle)(Context*, Response*)) {
+    using Reactor = grpc::ServerReadReactor<Request>;
+    AddHandler(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
+               new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
+                   [=, this](Context* context, Response* response) -> Reactor* {
+                     const auto caller = gate_->Admit(*context, method, nullptr);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(context, response);
+                   }));
+  }
+
+ private:
+  // The reactor of a refused stream, which ends at once.
+  template <typename Reactor>
+  class Refused final : public Reactor {
+   public:
+    explicit Refused(const absl::Status& why) { this->Finish(rpc::ToGrpc(why)); }
+    void OnDone() override { delete this; }
+
+   private:
+    ~Refused() override = default;
+  };
+
+  template <typename Request, typename Response, typename Handle>
+  void AddReady(const char* method, Handle handle) {
+    AddUnary<Request, Response>(
+        method, [=, this](Context* context, const Request* request, Response* response, Arrival) {
+          grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+          const Reply reply(reactor);
+          if (absl::Status ready = readiness_->Check(); !ready.ok()) {
+            reply(ready);
+          } else {
+            handle(context, request, response, reply);
+          }
+          return reactor;
+        });
+  }
+  template <typename Request, typename Response, typename Handle>
+  void AddUnary(const char* method, Handle handle) {
+    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request, Response* response) {
+                     const Arrival arrived = std::chrono::steady_clock::now();
+                     if (absl::Status why = Admit(*context, method, *request); !why.ok()) {
+                       grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+                       reactor->Finish(rpc::ToGrpc(why));
+                       return reactor;
+                     }
+                     return handle(context, request, response, arrived);
+                   }));
+  }
+  template <typename Request>
+  absl::Status Admit(const Context& context, const char* method, const Request& request) const {
+    const absl::StatusOr<rpc::Identity> caller = gate_->Admit(context, method, &request);
+    if constexpr (requires { request.worker_id(); }) {
+      if (caller.ok()) return gate_->CheckWorkerId(*caller, request.worker_id());
+    }
+    return caller.status();
+  }
+  void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+                  grpc::internal::MethodHandler* handler) {
+    AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
+    MarkMethodCallback(count_++, handler);
+  }
+
+  const Gate* const gate_;
+  const Readiness* const readiness_;
+  job::Executor* const executor_;
+  int count_ = 0;  // number of methods
+};
+
+// The handlers of all calls, which the listeners of a server share. Thread-safe.
+struct Services {
+  explicit Services(const Dependencies& dependencies) : deps(dependencies) {}
+  Services(const Services&) = delete;
+  Services& operator=(const Services&) = delete;
+
+  const Dependencies deps;
+  JobService jobs{deps};
+  BestService bests{deps};
+  RecordService records{deps};
+  ModelService models{deps};
+  FleetService fleet{deps};
+  WorkerService worker{deps};
+};
 
 // One address with its own gRPC server: the services behind a gate, health and reflection.
 class Listener {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/rpc/address.h"
-#include "server/service/server_observer.h"
+#include "server/service/call_observer.h"
 
 namespace hone::service {
 

@@ -1,19 +1,56 @@
 #include "server/service/model_service.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
-#include "server/service/described_target.h"
-#include "server/service/field_error.h"
 #include "server/service/job_convert.h"
-#include "server/service/model_convert.h"
+#include "server/service/request_fields.h"
 
 namespace hone::service {
 namespace {
+
+absl::Status CheckText(absl::string_view field, const std::string& text) {
+  if (text.size() <= kMaxIdBytes) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
+}
+
+// Checks a name; "" stands for a default.
+absl::Status CheckKnown(absl::string_view field, const std::string& name,
+                        const std::vector<std::string>& known) {
+  HONE_RETURN_IF_ERROR(CheckText(field, name));
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
+}
+
+absl::StatusOr<job::ModelChoice> ToChoice(const v1::ModelChoice& choice,
+                                          const job::TaskEnvironment& environment) {
+  HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), AllModelNames(environment)));
+  HONE_RETURN_IF_ERROR(
+      CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
+  return job::ModelChoice{choice.name(), choice.feature_set()};
+}
+
+template <typename Request>
+absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
+  HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
+  HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
+  if (request.max_records() < 0 || request.max_records() > kMaxModelRecords) {
+    return FieldError("max_records", absl::StrCat("not from 0 to ", kMaxModelRecords));
+  }
+  job::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
+  if (request.max_records() > 0) query.max_records = request.max_records();
+  return query;
+}
 
 // The maximum duration, even if the client's deadline is later.
 constexpr absl::Duration kMaxWork = absl::Minutes(10);
@@ -25,6 +62,104 @@ job::WorkLimit LimitOf(Context* context, absl::Time now) {
 }
 
 }  // namespace
+
+absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
+                                           const job::TaskEnvironment& environment) {
+  job::TrainingQuery query{.seed = request.seed()};
+  HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
+  HONE_ASSIGN_OR_RETURN(query.model, ToChoice(request.model(), environment));
+  if (query.model.name.empty()) query.model.name = environment.default_cost_model();
+  return query;
+}
+
+absl::StatusOr<job::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
+                                             const job::TaskEnvironment& environment) {
+  job::EvaluationQuery query{.held_out_trials = request.held_out_trials(), .seed = request.seed()};
+  HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
+  if (request.models_size() > kMaxModels) {
+    return FieldError("models", absl::StrCat("more than ", kMaxModels));
+  }
+  for (const v1::ModelChoice& choice : request.models()) {
+    HONE_ASSIGN_OR_RETURN(job::ModelChoice model, ToChoice(choice, environment));
+    query.models.push_back(std::move(model));
+  }
+  if (query.models.empty()) {
+    for (const std::string& name : environment.CostModelNames()) query.models.push_back({name, ""});
+  }
+  if (request.held_out_size() > kMaxHeldOut) {
+    return FieldError("held_out", absl::StrCat("more than ", kMaxHeldOut));
+  }
+  for (const std::string& word : request.held_out()) {
+    HONE_RETURN_IF_ERROR(CheckText("held_out", word));
+    query.held_out.push_back(word);
+  }
+  if (!(query.held_out_trials >= 0 && query.held_out_trials < 1)) {
+    return FieldError("held_out_trials", "not a share from 0 to below 1");
+  }
+  if (request.k() < 0) return FieldError("k", "negative");
+  if (request.k() > 0) query.k = request.k();
+  return query;
+}
+
+v1::ModelKind ToProto(const cost_model::CostModelInfo& info) {
+  v1::ModelKind message;
+  message.set_name(info.name);
+  message.set_feature_set(info.feature_set);
+  message.set_any_features(info.any_features);
+  message.set_has_spread(info.has_spread);
+  message.set_missing(info.missing);
+  return message;
+}
+
+v1::StoredModel ToProto(const store::ModelRow& row) {
+  v1::StoredModel message;
+  message.set_id(row.id);
+  message.set_name(row.key.name);
+  message.set_feature_set(row.key.feature_set);
+  message.set_target(row.key.target);
+  message.set_operator_(row.key.scope);
+  message.set_version(row.version);
+  message.set_records(row.records);
+  message.set_workloads(row.workloads);
+  message.set_created_unix_ms(row.created_unix_ms);
+  message.set_metrics(row.metrics);
+  message.set_size_bytes(row.size);
+  return message;
+}
+
+v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation) {
+  v1::EvaluateModelsResponse message;
+  message.set_target(evaluation.target);
+  message.set_workloads(evaluation.tasks);
+  message.set_candidates(evaluation.candidates);
+  message.set_left_out(evaluation.left_out.Total());
+  for (const auto& [reason, count] : evaluation.left_out.Reasons()) {
+    v1::LeftOut& row = *message.add_left_out_because();
+    row.set_reason(reason);
+    row.set_count(count);
+  }
+  for (const job::ModelScore& score : evaluation.scores) {
+    v1::ModelScore& row = *message.add_scores();
+    row.set_model(score.model);
+    row.set_feature_set(score.feature_set);
+    row.set_held_out(score.held_out);
+    row.set_trained_on(score.trained_on);
+    row.set_evaluated_on(score.evaluated_on);
+    row.set_tasks(score.tasks);
+    row.set_top1(score.top1);
+    row.set_top5(score.top5);
+    row.set_peak(score.peak);
+    row.set_recall(score.recall);
+    row.set_pairwise(score.pairwise);
+    row.set_rmse(score.rmse);
+    row.set_calibration_error(score.calibration_error);
+    row.set_coverage1(score.coverage1);
+    row.set_coverage2(score.coverage2);
+    row.set_predict_us(score.predict_us);
+    row.set_train_ms(score.train_ms);
+  }
+  return message;
+}
 
 absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
                                       v1::ListModelsResponse* response) {

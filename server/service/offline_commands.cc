@@ -1,21 +1,37 @@
 #include "server/service/offline_commands.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/command_line.h"
+#include "common/base/config_file.h"
 #include "common/base/counted.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "server/service/exit_code.h"
+#include "common/rpc/address.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/role.h"
+#include "common/rpc/secret.h"
+#include "common/rpc/token_table.h"
 #include "server/store/exchange/merge.h"
-#include "server/store/sqlite/restore.h"
+#include "server/store/sqlite/backup.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -60,6 +76,179 @@ absl::Status Merge(const OfflineFlags& flags) {
   return absl::OkStatus();
 }
 
+using Files = std::map<std::string, std::string>;  // name → content
+
+// Certificates become valid this long before they are made, because other clocks may be behind.
+constexpr absl::Duration kClockSkew = absl::Hours(1);
+
+struct Maker {
+  const InitOptions& options;
+  const std::string folder;
+  const std::vector<std::string> listen;
+  const absl::Time now;
+  rpc::KeyPair authority;
+  Files files;
+
+  std::string PathOf(const std::string& name) const { return absl::StrCat(folder, "/", name); }
+
+  // Returns the folder of the store, in which the server also writes its other files.
+  std::string StoreFolder() const {
+    const std::string& store = options.store;
+    return store.substr(0, store.rfind('/'));
+  }
+
+  absl::Status AddAuthority() {
+    HONE_ASSIGN_OR_RETURN(authority,
+                          rpc::MakeAuthority(absl::StrCat("hone.authority.", options.hosts[0]),
+                                             now - kClockSkew, now + options.authority_lifetime));
+    files["ca.pem"] = authority.certificate;
+    files["ca-key.pem"] = authority.key;
+    return absl::OkStatus();
+  }
+
+  absl::Status AddServer() {
+    HONE_ASSIGN_OR_RETURN(
+        const rpc::KeyPair pair,
+        rpc::IssueCertificate(authority, {.common_name = options.hosts[0],
+                                          .hosts = options.hosts,
+                                          .server = true,
+                                          .not_before = now - kClockSkew,
+                                          .not_after = now + options.certificate_lifetime}));
+    files["server.pem"] = pair.certificate;
+    files["server-key.pem"] = pair.key;
+    return absl::OkStatus();
+  }
+
+  // Adds the certificate, the token and the configuration of a caller. `name`: the name of the
+  // files.
+  absl::Status AddCaller(const rpc::Identity& identity, const std::string& name,
+                         const std::string& use, const std::string& further = "") {
+    HONE_ASSIGN_OR_RETURN(
+        const rpc::KeyPair pair,
+        rpc::IssueCertificate(authority, {.common_name = name,
+                                          .uri = rpc::IdentityUri(identity),
+                                          .not_before = now - kClockSkew,
+                                          .not_after = now + options.certificate_lifetime}));
+    HONE_ASSIGN_OR_RETURN(const std::string token, rpc::RandomToken());
+    files[absl::StrCat(name, ".pem")] = pair.certificate;
+    files[absl::StrCat(name, "-key.pem")] = pair.key;
+    files[absl::StrCat(name, ".token")] = token + "\n";
+    absl::StrAppend(&files["tokens"], rpc::TokenLine(identity, token));
+    files[absl::StrCat(name, ".conf")] = absl::StrCat(
+        "# ", use, "\n",
+        "server = ", QuoteConfigValue(absl::StrCat(options.hosts[0], ":", options.port)), "\n",
+        "ca = ", QuoteConfigValue(authority.certificate), "\n",
+        "certificate = ", QuoteConfigValue(pair.certificate), "\n",
+        "key = ", QuoteConfigValue(pair.key), "\n", "token = ", QuoteConfigValue(token), "\n",
+        further);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddWorker(const std::string& worker) {
+    const std::string name = absl::StrCat("worker-", worker);
+    if (files.contains(absl::StrCat(name, ".conf"))) {
+      return absl::InvalidArgumentError(absl::StrCat("the worker ", worker, " is named twice"));
+    }
+    return AddCaller(
+        {.name = worker, .role = rpc::Role::kWorker}, name,
+        absl::StrCat("For the worker ", worker, ": hone-worker --config ", name, ".conf"),
+        absl::StrCat("name = ", QuoteConfigValue(worker), "\n"));
+  }
+
+  void AddConfig() {
+    const auto path = [&](const std::string& name) { return QuoteConfigValue(PathOf(name)); };
+    files["hone.toml"] = absl::StrCat(
+        "# Made by hone-server init. deploy/README.md describes every key. Options on the command\n"
+        "# line override this file. hone-server --check-config checks it.\n\n"
+        "# Addresses for clients, workers and administrators. 0.0.0.0 stands for every address of\n"
+        "# this machine.\n"
+        "listen = [",
+        absl::StrJoin(listen, ", ",
+                      [](std::string* out, const std::string& address) {
+                        absl::StrAppend(out, "\"", address, "\"");
+                      }),
+        "]\n"
+        "# Or one address for each, so that a firewall can tell them apart:\n"
+        "# listen-clients = [\"0.0.0.0:7070\"]\n"
+        "# listen-workers = [\"0.0.0.0:7071\"]\n"
+        "# listen-admin = [\"127.0.0.1:7072\"]\n\n"
+        "store = ",
+        QuoteConfigValue(options.store),
+        "\n\n"
+        "# The server's certificate, and how callers identify themselves: by a token, or by a\n"
+        "# certificate of this authority. \"require\": every caller needs a certificate, with or\n"
+        "# without a token.\n"
+        "certificate = ",
+        path("server.pem"), "\nkey = ", path("server-key.pem"), "\nclient-ca = ", path("ca.pem"),
+        "\nclient-certificates = \"accept\"\ntokens = ", path("tokens"),
+        "\n\n"
+        "# The audit log of calls, as JSON lines.\n"
+        "audit-log = ",
+        QuoteConfigValue(absl::StrCat(StoreFolder(), "/audit.jsonl")),
+        "\n\n"
+        "# log-format = \"json\"\n"
+        "# metrics-listen = \"127.0.0.1:9070\"\n"
+        "# rate-limit = 1000\n");
+  }
+};
+
+// Writes a file that only the owner can access from its creation on.
+absl::Status WriteNewFile(const std::string& path, absl::string_view content) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
+  const ssize_t written = write(fd, content.data(), content.size());
+  const int error = written < 0                                      ? errno
+                    : written < static_cast<ssize_t>(content.size()) ? ENOSPC
+                                                                     : 0;
+  const int synced = error == 0 ? fsync(fd) : 0;
+  const int sync_error = errno;
+  close(fd);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("write ", path));
+  if (synced != 0) return ErrnoStatus(sync_error, absl::StrCat("write ", path));
+  return absl::OkStatus();
+}
+
+// The name becomes part of file names.
+absl::Status CheckWorkerName(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
+  if (!name.empty() && plain) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the worker name \"", name, "\" may hold letters, digits, '-', '_' and '.' only"));
+}
+
+absl::Status CheckHost(const std::string& host) {
+  const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.:*", c);
+  });
+  if (absl::StrContains(host, "://")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--host '", host, "' is a URL; give the host alone, as hone.internal"));
+  }
+  // An IPv6 address has at least two colons.
+  if (std::count(host.begin(), host.end(), ':') == 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host '", host, "' has a port; give the host alone, and the port with --port"));
+  }
+  if (!host.empty() && host.size() <= 253 && plain) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--host '", host, "' is not the name or the address of a machine, as hone.internal is"));
+}
+
+absl::Status CheckAbsent(const Maker& maker) {
+  for (const auto& [name, content] : maker.files) {
+    struct stat info;
+    if (lstat(maker.PathOf(name).c_str(), &info) == 0) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(maker.PathOf(name),
+                       " exists: a server was set up here before, and its keys would be lost; give "
+                       "another folder, or remove it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::array<const Command*, 2> ListOfflineCommands(Command& app) {
@@ -88,6 +277,71 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
   return ExitCodeFor(status);
+}
+
+std::vector<std::string> ListenAddresses(const std::vector<std::string>& hosts, int port) {
+  std::vector<std::string> listen;
+  bool is_local = false;
+  for (const std::string& host : hosts) {
+    const rpc::Address address{.host = host, .port = port};
+    in6_addr ip;
+    const bool is_ip =
+        inet_pton(AF_INET, host.c_str(), &ip) == 1 || inet_pton(AF_INET6, host.c_str(), &ip) == 1;
+    if (!is_ip && !address.IsLocal()) return {absl::StrCat("0.0.0.0:", port)};
+    is_local = is_local || address.IsLocal();
+    listen.push_back(address.ToText());
+  }
+  if (!is_local) listen.push_back(absl::StrCat("localhost:", port));
+  return listen;
+}
+
+absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) {
+  for (const std::string& host : given.hosts) HONE_RETURN_IF_ERROR(CheckHost(host));
+  for (const std::string& worker : given.workers) HONE_RETURN_IF_ERROR(CheckWorkerName(worker));
+  InitOptions options = given;
+  std::error_code error;
+  const std::string folder = std::filesystem::absolute(options.folder, error).lexically_normal();
+  for (const char* local : {"localhost", "127.0.0.1", "::1"}) {
+    if (std::find(options.hosts.begin(), options.hosts.end(), local) == options.hosts.end()) {
+      options.hosts.push_back(local);
+    }
+  }
+  if (options.store.empty()) options.store = absl::StrCat(folder, "/hone.db");
+  options.store = std::filesystem::absolute(options.store, error).lexically_normal();
+  Maker maker{.options = options,
+              .folder = folder,
+              .listen = ListenAddresses(given.hosts, given.port),
+              .now = now};
+  HONE_RETURN_IF_ERROR(maker.AddAuthority());
+  HONE_RETURN_IF_ERROR(maker.AddServer());
+  maker.files["tokens"] =
+      "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256.\n"
+      "# The name of a worker may end in *, which stands for every name that begins like it.\n"
+      "# A running server reads a changed file again within two seconds. A caller that sends a\n"
+      "# token without a line is refused; one that sends none needs a certificate of the "
+      "authority.\n";
+  HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
+                                       "For administrators: hone --config admin.conf"));
+  HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "client", .role = rpc::Role::kClient}, "client",
+                                       "For users: copy it to ~/.config/hone/client.conf, or use "
+                                       "hone --config client.conf"));
+  for (const std::string& worker : options.workers) {
+    HONE_RETURN_IF_ERROR(maker.AddWorker(worker));
+  }
+  maker.AddConfig();
+  HONE_RETURN_IF_ERROR(CheckAbsent(maker));
+  HONE_RETURN_IF_ERROR(MakeDirectories(folder));
+  InitReport report{.config = maker.PathOf("hone.toml"), .listen = maker.listen};
+  for (const auto& [name, content] : maker.files) {
+    report.files.push_back(maker.PathOf(name));
+    const absl::Status status = WriteNewFile(report.files.back(), content);
+    if (status.ok()) continue;
+    // Files that stay would prevent a second attempt, for example on a disk with more space.
+    if (absl::IsAlreadyExists(status)) report.files.pop_back();
+    for (const std::string& file : report.files) std::filesystem::remove(file, error);
+    return status;
+  }
+  return report;
 }
 
 }  // namespace hone::service

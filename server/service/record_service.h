@@ -1,12 +1,62 @@
 #ifndef HONE_SERVER_SERVICE_RECORD_SERVICE_H_
 #define HONE_SERVER_SERVICE_RECORD_SERVICE_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "grpcpp/support/server_callback.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/tuning.pb.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/task_environment.h"
 #include "server/service/handler.h"
+#include "server/store/exchange/record_export.h"
+#include "server/store/exchange/record_import.h"
+#include "server/store/store.h"
 
+// Streams of exports and imports. Each deletes itself when it is done. Reading the store and
+// checking lines happens on the executor, not on gRPC's threads.
 namespace hone::service {
+
+// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
+class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
+ public:
+  // If `refused` is not OK, the stream ends with it at once.
+  ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
+               const absl::Status& refused);
+  void OnWriteDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  ~ExportWriter() override = default;
+  void Next();
+
+  store::RecordExport export_;
+  job::Executor* const executor_;
+  std::string lines_;  // lines of which the first sent_ bytes were sent
+  size_t sent_ = 0;
+  v1::TextChunk chunk_;
+};
+
+// Receives an import, checks each part when it arrives, and stores the whole import at its end.
+class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
+ public:
+  ImportReader(store::Store* store, const job::TaskEnvironment* environment,
+               job::Executor* executor, const absl::Status& refused,
+               v1::ImportRecordsResponse* response);
+  void OnReadDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  ~ImportReader() override = default;
+  void End();
+
+  store::Store* const store_;
+  job::Executor* const executor_;
+  v1::ImportRecordsResponse* const response_;
+  store::RecordImport import_;
+  v1::TextChunk chunk_;
+};
 
 // The calls that read, export, import and forget records, and those that back up and compact the
 // store. Thread-safe. Errors are those of tuning.proto and admin.proto.

@@ -24,15 +24,12 @@
 #include "server/job/actor/task_environment.h"
 #include "server/job/job_manager.h"
 #include "server/job/search/model_work.h"
-#include "server/service/audit_log.h"
+#include "server/service/call_observer.h"
+#include "server/service/gate.h"
 #include "server/service/listener.h"
-#include "server/service/readiness.h"
-#include "server/service/server_observer.h"
-#include "server/service/services.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/service/worker_memory.h"
 #include "server/store/store.h"
 
 namespace hone::service {

@@ -1,7 +1,11 @@
 #ifndef HONE_SERVER_SERVICE_SERVER_FLAGS_H_
 #define HONE_SERVER_SERVICE_SERVER_FLAGS_H_
 
+#include <sys/types.h>
+#include <time.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,6 +15,29 @@
 
 // The options of hone-server, from its command line and its configuration file.
 namespace hone::service {
+
+// Detects changes of files by polling. Not thread-safe.
+class FileWatch {
+ public:
+  // Records the current state of the files.
+  explicit FileWatch(std::vector<std::string> paths);
+
+  // Whether a file was replaced, or its content or permissions have changed, since the last call. A
+  // missing file counts as unchanged until it exists again.
+  bool Changed();
+
+ private:
+  struct Stamp {
+    dev_t device = 0;
+    ino_t file = 0;
+    off_t bytes = 0;
+    timespec changed{};  // last change of the content or the permissions
+  };
+  // Whether the file exists and differs from the stamp. Updates the stamp.
+  static bool Look(const std::string& path, Stamp& stamp);
+
+  std::vector<std::pair<std::string, Stamp>> files_;
+};
 
 struct Flags {
   std::vector<std::string> listen;

@@ -38,6 +38,11 @@ absl::Duration WaitAfter(int failures) {
   return std::min(wait, StandingKeeper::kLongestRetry);
 }
 
+// Returns whether the worker has not called for so long that it is forgotten.
+bool IsOver(const store::KnownWorker& worker, absl::Time now) {
+  return worker.seen_unix_ms <= absl::ToUnixMillis(now) - store::Store::kWorkerMemoryMs;
+}
+
 }  // namespace
 
 absl::Status StandingKeeper::Restore() {
@@ -132,6 +137,99 @@ void StandingKeeper::Look() {
 int64_t StandingKeeper::unstored() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(retries_.size());
+}
+
+absl::Status WorkerMemory::Restore() {
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::KnownWorker> rows, deps_.store->Workers());
+  absl::MutexLock lock(&mutex_);
+  for (const store::KnownWorker& row : rows) known_[row.worker_id] = row;
+  return absl::OkStatus();
+}
+
+void WorkerMemory::Tick() {
+  {
+    absl::MutexLock lock(&mutex_);
+    const Clock& clock = deps_.steady_clock != nullptr ? *deps_.steady_clock : *deps_.clock;
+    const absl::Time now = clock.Now();
+    if (now < next_look_) return;
+    next_look_ = now + kLookInterval;
+  }
+  Save(/*all=*/false);
+}
+
+void WorkerMemory::Keep() { Save(/*all=*/true); }
+
+void WorkerMemory::Keep(const std::string& worker_id) {
+  const std::optional<fleet::WorkerInfo> worker = deps_.fleet->FindWorker(worker_id);
+  if (!worker.has_value()) return;
+  absl::MutexLock lock(&mutex_);
+  Note(*worker, /*refresh=*/absl::ZeroDuration(), deps_.clock->Now());
+}
+
+void WorkerMemory::Save(bool all) {
+  const absl::Time now = deps_.clock->Now();
+  const std::vector<fleet::WorkerInfo> workers = deps_.fleet->Workers();
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(known_, [&](const auto& known) { return IsOver(known.second, now); });
+  const absl::Duration refresh = all ? absl::ZeroDuration() : RefreshInterval(workers.size());
+  for (const fleet::WorkerInfo& worker : workers) Note(worker, refresh, now);
+}
+
+void WorkerMemory::Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now) {
+  store::KnownWorker seen{.worker_id = worker.id,
+                          .host = worker.capabilities.host,
+                          .target = worker.capabilities.target_key,
+                          .can_build = worker.capabilities.can_build,
+                          .can_run = worker.capabilities.can_run,
+                          .seen_unix_ms = absl::ToUnixMillis(now - worker.silent)};
+  if (IsOver(seen, now)) return;
+  store::KnownWorker& known = known_[worker.id];
+  store::KnownWorker same = seen;
+  same.seen_unix_ms = known.seen_unix_ms;
+  const absl::Duration later = absl::Milliseconds(seen.seen_unix_ms - known.seen_unix_ms);
+  // The stored time is too late if the wall clock was set back. Less is a difference of the
+  // clocks that `seen` is computed from.
+  const bool set_back = later < -kLookInterval;
+  // A silent worker may be lost; its last call is stored while it is still known.
+  if (!worker.connected || !worker.HasCalled()) refresh = absl::ZeroDuration();
+  const bool fresh = !set_back && (later <= absl::ZeroDuration() || later < refresh);
+  if (same == known && fresh) return;
+  known = seen;
+  deps_.store->PutWorker(std::move(seen), [id = worker.id](const absl::Status& status) {
+    if (status.ok()) return;
+    spdlog::warn("the last call of worker {} could not be stored: {}", id,
+                 std::string(status.message()));
+  });
+}
+
+std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(
+    std::vector<fleet::WorkerInfo> workers) const {
+  std::map<std::string, fleet::WorkerInfo> by_name;
+  for (fleet::WorkerInfo& worker : workers) by_name[worker.id] = std::move(worker);
+  const absl::Time now = deps_.clock->Now();
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, known] : known_) {
+    const auto [entry, is_absent] = by_name.try_emplace(id);
+    fleet::WorkerInfo& worker = entry->second;
+    if (!is_absent && worker.silent != absl::InfiniteDuration()) continue;
+    worker.id = id;
+    worker.capabilities.host = known.host;
+    worker.capabilities.target_key = known.target;
+    worker.capabilities.can_build = known.can_build;
+    worker.capabilities.can_run = known.can_run;
+    worker.silent = now - absl::FromUnixMillis(known.seen_unix_ms);
+  }
+  workers.clear();
+  for (auto& [id, worker] : by_name) workers.push_back(std::move(worker));
+  return workers;
+}
+
+bool WorkerMemory::Forget(const std::string& worker_id) {
+  absl::MutexLock lock(&mutex_);
+  if (known_.erase(worker_id) == 0) return false;
+  // After an error, the worker is listed again once the server is restarted.
+  deps_.store->ForgetWorker(worker_id, [](const absl::Status&) {});
+  return true;
 }
 
 }  // namespace hone::service

@@ -1,6 +1,8 @@
 #ifndef HONE_SERVER_SERVICE_STANDING_KEEPER_H_
 #define HONE_SERVER_SERVICE_STANDING_KEEPER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -67,6 +69,55 @@ class StandingKeeper {
   std::map<std::string, Retry> retries_ ABSL_GUARDED_BY(mutex_);  // by worker
   bool looking_ ABSL_GUARDED_BY(mutex_) = false;
   bool blind_ ABSL_GUARDED_BY(mutex_) = false;  // the last read failed
+  absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+// Stores which workers have called, so that a restarted server knows which of them have not called
+// again yet. Like the store, it forgets a worker kWorkerMemoryMs after its last call. Thread-safe.
+// REQUIRES: the dependencies outlive this object.
+class WorkerMemory {
+ public:
+  // How often the fleet is examined.
+  static constexpr absl::Duration kLookInterval = absl::Seconds(5);
+  // How old the stored last call of a connected worker may be. A server that is killed forgets
+  // later calls. In a large fleet, it is longer, so that at most a hundred workers are stored per
+  // second.
+  static absl::Duration RefreshInterval(size_t workers) {
+    return std::max(absl::Seconds(10), absl::Milliseconds(10) * static_cast<int64_t>(workers));
+  }
+
+  struct Dependencies {
+    const Clock* clock = nullptr;         // the time of day, for times that are stored
+    const Clock* steady_clock = nullptr;  // for intervals; null: `clock`
+    const fleet::Fleet* fleet = nullptr;
+    store::Store* store = nullptr;
+  };
+  explicit WorkerMemory(const Dependencies& deps) : deps_(deps) {}
+
+  // Reads the stored workers. Called once. Errors are those of the store.
+  absl::Status Restore();
+  // Stores what has changed. Called a few times a second.
+  void Tick();
+  // Stores the last calls of all workers. Called when the server ends.
+  void Keep();
+  // Stores the last call of a worker that is about to be removed, so that it stays in lists.
+  void Keep(const std::string& worker_id);
+  // Completes a list of the fleet's workers, by name, with those that have not called since the
+  // start of the server or since they were removed.
+  std::vector<fleet::WorkerInfo> WithAbsent(std::vector<fleet::WorkerInfo> workers) const;
+  // Forgets a worker. Returns whether it was known.
+  bool Forget(const std::string& worker_id);
+
+ private:
+  void Save(bool all);
+  // Stores the last call of a worker if it has to be stored: of a connected worker, if it is later
+  // than the stored one by at least `refresh`.
+  void Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Dependencies deps_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, store::KnownWorker> known_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

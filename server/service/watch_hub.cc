@@ -4,7 +4,6 @@
 
 #include "common/rpc/status.h"
 #include "server/service/job_convert.h"
-#include "server/service/peaks.h"
 
 namespace hone::service {
 

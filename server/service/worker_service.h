@@ -3,16 +3,31 @@
 
 #include <chrono>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hone/v1/admin.pb.h"
+#include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
+#include "server/fleet/worker.h"
 #include "server/service/handler.h"
-#include "server/service/reference_cache.h"
+#include "server/service/upload_handler.h"
 
 namespace hone::service {
 
+// Limits of one call of a worker.
+inline constexpr int kMaxLeasesPerWorker = 4096;
+inline constexpr int kMaxSlots = 1024;
+
+// InvalidArgument: an id, epoch or target is missing, a number is out of range, a list is over its
+// limit, or a key does not belong to its target; the message names the field. If record::FromProto
+// refuses a result, its error is stored in FinishedLease::malformed.
+absl::StatusOr<fleet::WorkerReport> FromProto(const v1::SynchronizeRequest& request);
+v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
+
 // The gRPC service for workers. It converts messages and passes the work to the fleet. Thread-safe.
 // Errors:
-//   INVALID_ARGUMENT    a request is malformed or over a limit of worker_convert.h, or the bytes of
-//                       an upload do not match their digest or name (reference_cache.h)
+//   INVALID_ARGUMENT    a request is malformed or over one of these limits, or the bytes of
+//                       an upload do not match their digest or name (upload_handler.h)
 //   NOT_FOUND           there is no such artifact
 //   RESOURCE_EXHAUSTED  other uploads use all memory for uploads (upload_handler.h)
 //   UNAVAILABLE         the server is starting or shutting down
@@ -32,6 +47,20 @@ class WorkerService {
  private:
   const Dependencies& deps_;
   ReferenceCache references_;
+};
+
+// The calls of clients and administrators about workers. A drain or a removal is answered once it
+// is durable. Thread-safe. Errors are those of tuning.proto and admin.proto.
+class FleetService {
+ public:
+  explicit FleetService(const Dependencies& deps) : deps_(deps) {}
+
+  absl::Status ListWorkers(const v1::ListWorkersRequest&, v1::ListWorkersResponse*);
+  void DrainWorker(Context*, const v1::DrainWorkerRequest*, v1::WorkerInfo*, Reply);
+  void RemoveWorker(Context*, const v1::RemoveWorkerRequest*, v1::RemoveWorkerResponse*, Reply);
+
+ private:
+  const Dependencies& deps_;
 };
 
 }  // namespace hone::service

@@ -1,12 +1,63 @@
+#include <cstddef>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
-#include "server/store/import_batch.h"
+#include "common/record/origin.h"
+#include "server/store/record_columns.h"
+#include "server/store/store.h"
 #include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
+
+// The checks and changes of an import. Used by every database.
+// Returns the name that a job of the store `origin` gets in the store `here`.
+std::string ImportedJob(absl::string_view job, absl::string_view origin, absl::string_view here) {
+  if (job.empty() || origin == here || record::IsImported(job)) return std::string(job);
+  return record::ImportedJobId(origin, job);
+}
+
+// Adds the place of the record in the batch to the beginning of the message.
+absl::Status AtRecord(const ImportBatch& batch, size_t index, const absl::Status& status) {
+  const std::string where =
+      index < batch.where.size() ? batch.where[index] : absl::StrCat("record ", index + 1);
+  return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
+}
+
+// Checks that every record of the batch is well formed, and that its texts are in the batch or, by
+// `has_text`, in the store. InvalidArgument: a record fails the check; the message says which.
+absl::Status CheckBatch(const ImportBatch& batch,
+                        const std::function<absl::StatusOr<bool>(const std::string&)>& has_text) {
+  absl::flat_hash_map<std::string, bool> known;
+  for (size_t i = 0; i < batch.records.size(); ++i) {
+    const record::Record& record = batch.records[i];
+    if (const absl::Status status = CheckRecord(record); !status.ok()) {
+      return AtRecord(batch, i, status);
+    }
+    for (const std::string* const digest :
+         {&record.workload_digest, &record.candidate.space_digest}) {
+      if (batch.texts.contains(*digest)) continue;
+      auto found = known.find(*digest);
+      if (found == known.end()) {
+        HONE_ASSIGN_OR_RETURN(const bool has, has_text(*digest));
+        found = known.emplace(*digest, has).first;
+      }
+      if (found->second) continue;
+      return AtRecord(batch, i,
+                      absl::InvalidArgumentError(absl::StrCat(
+                          "its text ", *digest, " is neither in the import nor in the store")));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<bool> HasText(Connection& connection, const std::string& digest) {
   HONE_ASSIGN_OR_RETURN(Statement find, connection.Prepare("SELECT 1 FROM text WHERE digest = ?"));

@@ -10,16 +10,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
 #include "common/record/record.h"
-#include "server/store/blob_codec.h"
 #include "server/store/store.h"
 
+// The blobs of the record table. Their formats are part of the schema, so a change of a format
+// needs a migration.
 // The columns of the tables record and environment, used by every database. They are derived from
 // the description of a record's fields. Binder is a statement and Row is its result; both have the
 // functions of the same names as Statement (connection.h).
 namespace hone::store {
+
+// Decisions: the zigzag form of each value in base 128, low group first, like Protobuf's sint64.
+// Most decisions take one byte.
+std::string EncodeDecisions(const std::vector<int64_t>& decisions);
+// DataLoss: the blob is malformed.
+absl::StatusOr<std::vector<int64_t>> DecodeDecisions(absl::string_view bytes);
+
+// Samples: IEEE 754 binary64, little-endian, 8 bytes each.
+std::string EncodeSamples(const std::vector<double>& samples);
+// DataLoss: the size is not a multiple of 8 bytes.
+absl::StatusOr<std::vector<double>> DecodeSamples(absl::string_view bytes);
 
 // Lists of columns for use in statements, in the order of common/record/fields.h.
 struct RecordColumns {

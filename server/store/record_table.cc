@@ -1,7 +1,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/blob_codec.h"
 #include "server/store/record_columns.h"
 #include "server/store/tables.h"
 

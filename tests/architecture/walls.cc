@@ -58,8 +58,6 @@ std::vector<Room> Rooms() {
       {"server/store", common},
       // The stored forms of jobs.
       {"server/job/actor/job_codec.cc", Join(server_domain, {"server/job", "proto"})},
-      {"server/job/actor/network_codec.cc", Join(server_domain, {"server/job", "proto"})},
-      {"server/job/actor/search_event.cc", Join(server_domain, {"server/job", "proto"})},
       // A job and its confirmation call each other.
       {"server/job", Join(server_domain, {"server/confirm"})},
       {"server/confirm", Join(server_domain, {"server/job"})},
@@ -100,21 +98,18 @@ struct Package {
 std::vector<Package> Packages() {
   return {
       // Domain code uses plain structs. The main programs of the builder and the runner read framed
-      // messages; three files of server/job write the stored forms of jobs. Commands print what a
+      // messages; one file of server/job writes the stored forms of jobs. Commands print what a
       // server answers, so that they read its messages themselves: structs of their own would only
       // repeat the protocol.
       {"a generated protocol header",
        {"hone/v1/"},
-       {"common/record", "server/service", "server/job/actor/job_codec.cc",
-        "server/job/actor/network_codec.cc", "server/job/actor/search_event.cc", "worker/agent",
+       {"common/record", "server/service", "server/job/actor/job_codec.cc", "worker/agent",
         "client/connection", "client/cli", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"Protobuf",
        {"google/protobuf/"},
        {"client/network/onnx/model_file.cc", "common/record", "common/rpc/status.cc",
-        "server/service", "server/job/actor/job_codec.cc", "server/job/actor/network_codec.cc",
-        "server/job/actor/search_event.cc", "server/job/actor/stored_message.h", "worker/agent",
-        "client/connection", "client/cli/output/message_json.cc", "worker/builder/main.cc",
-        "worker/runner/main.cc"}},
+        "server/service", "server/job/actor/job_codec.cc", "worker/agent", "client/connection",
+        "client/cli/output/json_output.cc", "worker/builder/main.cc", "worker/runner/main.cc"}},
       {"gRPC",
        {"grpcpp/", "grpc/", "grpc++/"},
        {"common/rpc", "server/service", "worker/agent", "client/connection"}},

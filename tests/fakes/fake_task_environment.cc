@@ -269,8 +269,10 @@ absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& wo
                       has_fma_peak};
 }
 
-absl::Status FakeTaskEnvironment::CheckSpace(const std::string&, const std::string& space) const {
-  return ParseGiven(space).status();
+absl::StatusOr<bool> FakeTaskEnvironment::CheckSpace(const std::string&,
+                                                     const std::string& space) const {
+  HONE_RETURN_IF_ERROR(ParseGiven(space).status());
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,

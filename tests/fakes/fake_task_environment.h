@@ -34,7 +34,8 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   bool has_fma_peak = true;
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
-  absl::Status CheckSpace(const std::string& workload, const std::string& space) const override;
+  absl::StatusOr<bool> CheckSpace(const std::string& workload,
+                                  const std::string& space) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
                                                    const std::string& space, double tolerance,

@@ -247,7 +247,9 @@ void HandlersWorld::CheckWhatMustHold() {
   Pass(absl::Minutes(20), absl::Seconds(5));
   const std::vector<std::string> unfinished = jobs_.Unfinished();
   Require(unfinished.empty(), "every job ends",
-          unfinished.empty() ? "" : (*jobs_.Get(unfinished[0]))->phase);
+          unfinished.empty()
+              ? ""
+              : absl::StrCat("phase ", static_cast<int>((*jobs_.Get(unfinished[0]))->phase.kind)));
   const fleet::FleetCounts counts = fleet_.Counts();
   Require(counts.items_waiting == 0 && counts.items_leased == 0, "nothing is left in the fleet",
           absl::StrCat(counts.items_waiting, " wait, ", counts.items_leased, " are leased"));

@@ -22,7 +22,6 @@
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
 #include "server/job/actor/job_codec.h"
-#include "server/job/actor/search_event.h"
 #include "tests/fuzz/handlers_script.h"
 
 namespace hone::fuzz {

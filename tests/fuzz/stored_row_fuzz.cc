@@ -1,6 +1,5 @@
 // Rows that a server reads back from its store: specs, snapshots, search events.
 #include "server/job/actor/job_codec.h"
-#include "server/job/actor/search_event.h"
 #include "tests/fuzz/fuzz_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,9 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/cli/fleet/worker_text.h"
 #include "client/cli/output/format.h"
@@ -21,6 +24,9 @@
 #include "common/base/counted.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/address.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/tls_probe.h"
 #include "common/target/host.h"
 #include "common/target/target.h"
 
@@ -52,6 +58,75 @@ client::Connection::StoreReport ReportOfCheckedStore(client::Connection& connect
     report = connection.LastStoreReport();
   }
   return report;
+}
+
+constexpr absl::Duration kProbeLimit = absl::Seconds(5);
+constexpr absl::Duration kSoon = absl::Hours(24 * 30);
+constexpr absl::Duration kLargeSkew = absl::Seconds(5);
+
+void CheckLifetime(absl::string_view whose, const rpc::CertificateFacts& facts,
+                   HealthCheck& check) {
+  const absl::Time now = absl::Now();
+  if (const absl::Status valid = rpc::CheckLifetime(whose, facts, now); !valid.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(valid.message());
+    return;
+  }
+  if (facts.not_after - now > kSoon) return;
+  check.state = State::kWarning;
+  check.advice = absl::StrCat("the certificate expires on ", rpc::FormatDay(facts.not_after),
+                              "; replace it before then");
+}
+
+HealthCheck CheckEncryption(const Globals& globals) {
+  HealthCheck check{"encryption", State::kOk, "not needed on a Unix socket"};
+  const absl::StatusOr<rpc::Address> address = rpc::Address::Parse(globals.server);
+  if (address.ok() && address->IsUnix()) return check;
+  if (!globals.security.tls()) {
+    check.finding = "none: all data is sent as plain text";
+    if (address.ok() && address->IsLocal()) return check;
+    check.state = State::kWarning;
+    check.advice =
+        "give the server a certificate (hone-server init), and name its authority here (--ca)";
+    return check;
+  }
+  const absl::StatusOr<rpc::TlsFinding> found =
+      rpc::ProbeTls(globals.server, globals.security, kProbeLimit);
+  if (!found.ok()) {
+    check.state = State::kProblem;
+    check.finding = std::string(found.status().message());
+    check.advice = "no call can succeed until this is fixed";
+    return check;
+  }
+  check.finding =
+      absl::StrCat(found->protocol, "; the server is ", found->server.subject, ", certified by ",
+                   found->server.issuer, " until ", rpc::FormatDay(found->server.not_after));
+  CheckLifetime("the server's certificate", found->server, check);
+  return check;
+}
+
+// The name and the role in a certificate.
+std::string CallerOf(const std::string& uri) {
+  const absl::StatusOr<rpc::Identity> identity = rpc::IdentityFromUri(uri);
+  return identity.ok()
+             ? absl::StrCat(identity->name, " with the role ", rpc::RoleName(identity->role))
+             : uri;
+}
+
+HealthCheck CheckIdentity(const Globals& globals) {
+  HealthCheck check{"identity", State::kOk, "none"};
+  const rpc::ChannelSecurity& security = globals.security;
+  if (!security.token.empty()) check.finding = "a token is sent";
+  if (!security.identity.certificate.empty()) {
+    const auto facts = rpc::DescribeCertificate(security.identity.certificate);
+    if (facts.ok()) {
+      check.finding = absl::StrCat(security.token.empty() ? "" : "a token is sent, and ",
+                                   "a certificate is used: ", CallerOf(facts->uri),
+                                   ", valid until ", rpc::FormatDay(facts->not_after));
+      CheckLifetime("our own certificate", *facts, check);
+    }
+  }
+  return check;
 }
 
 }  // namespace
@@ -238,6 +313,80 @@ std::vector<HealthCheck> CheckPort(int port) {
   }
   if (fd >= 0) close(fd);
   return {check};
+}
+
+std::vector<HealthCheck> CheckDevices(const absl::StatusOr<target::DeviceList>& list,
+                                      absl::string_view target) {
+  using State = HealthCheck::State;
+  if (!list.ok()) {
+    return {{"GPUs", State::kWarning, std::string(list.status().message()),
+             "drivers are loaded by hone-runner; a driver that crashes it must be removed"}};
+  }
+  std::vector<HealthCheck> checks;
+  for (const target::ListedDevice& device : list->devices) {
+    if (target::InterfaceOfDevice(device.device) == nullptr) continue;
+    const std::string what = absl::StrCat(device.name, " (", device.driver, ")");
+    if (!device.problem.empty()) {
+      checks.push_back(
+          {device.device, State::kWarning, absl::StrCat(what, " cannot be used"), device.problem});
+    } else {
+      checks.push_back({device.device, device.warning.empty() ? State::kOk : State::kWarning,
+                        absl::StrCat(what, ", ", device.target.Key()), device.warning});
+    }
+  }
+  for (const target::GpuInterface& interface : target::GpuInterfaces()) {
+    const auto problem = list->problems.find(std::string(interface.word));
+    if (problem == list->problems.end()) continue;
+    if (target::InterfaceOfDevice(target) == &interface) continue;
+    absl::string_view why = problem->second;
+    absl::ConsumePrefix(&why, absl::StrCat(interface.name, " cannot be used: "));
+    checks.push_back({std::string(interface.name), State::kOk, absl::StrCat("not used: ", why),
+                      absl::StrCat("only needed for --target ", interface.word)});
+  }
+  return checks;
+}
+
+std::vector<HealthCheck> CheckNvrtc(const absl::StatusOr<std::string>& description,
+                                    bool is_needed) {
+  using State = HealthCheck::State;
+  constexpr char kName[] = "NVRTC";
+  if (!description.ok()) return {};  // another check reports a missing builder
+  const auto json = nlohmann::json::parse(*description, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return {};
+  if (const auto nvrtc = json.find("nvrtc"); nvrtc != json.end() && nvrtc->is_object()) {
+    return {{kName, State::kOk,
+             absl::StrCat("version ", nvrtc->value("version", "unknown"), " (",
+                          nvrtc->value("path", ""), ") compiles for NVIDIA's GPUs"),
+             ""}};
+  }
+  return {{kName, is_needed ? State::kWarning : State::kOk,
+           json.value("nvrtc_problem", "is missing"),
+           absl::StrCat(is_needed ? "" : "only ", "needed to build for --target cuda")}};
+}
+
+std::vector<HealthCheck> CheckSecurity(const Globals& globals) {
+  std::vector<HealthCheck> checks = {CheckEncryption(globals), CheckIdentity(globals)};
+  if (checks[0].state == State::kProblem) return checks;
+  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(globals);
+  if (!session.ok()) return checks;
+  const absl::StatusOr<absl::Duration> skew = (*session)->connection().ClockSkew();
+  if (absl::IsUnauthenticated(skew.status()) || absl::IsPermissionDenied(skew.status())) {
+    checks[1].state = State::kProblem;
+    checks[1].finding = std::string(skew.status().message());
+    checks[1].advice = "ask the server's administrator for a token or a certificate";
+  }
+  if (!skew.ok()) return checks;
+  HealthCheck clock{
+      "clock", State::kOk,
+      absl::StrFormat("%.1f s %s the server's", absl::ToDoubleSeconds(absl::AbsDuration(*skew)),
+                      *skew < absl::ZeroDuration() ? "ahead of" : "behind")};
+  if (absl::AbsDuration(*skew) > kLargeSkew) {
+    clock.state = State::kWarning;
+    clock.advice =
+        "certificates may seem expired or not yet valid; synchronize both clocks with NTP";
+  }
+  checks.push_back(clock);
+  return checks;
 }
 
 }  // namespace hone::cli

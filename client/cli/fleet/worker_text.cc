@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/format.h"
-#include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
 

@@ -55,12 +55,12 @@ absl::Status ListWorkers(const Globals& globals) {
 }
 
 // The number of jobs among which unfinished ones are looked for.
-constexpr int kNewestJobs = 100;
+constexpr int kJobsToSearch = 100;
 
 // Says which jobs wait because the worker was drained. Says nothing if the server does not answer.
 void WarnOfWaits(client::Connection& connection, const std::string& drained) {
   const absl::StatusOr<std::vector<v1::WorkerInfo>> workers = connection.ListWorkers();
-  const absl::StatusOr<std::vector<v1::Job>> jobs = connection.ListJobs(kNewestJobs);
+  const absl::StatusOr<std::vector<v1::Job>> jobs = connection.ListJobs(kJobsToSearch);
   if (!workers.ok() || !jobs.ok()) return;
   const std::string text = WaitWithout(drained, *workers, *jobs);
   if (!text.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", text));

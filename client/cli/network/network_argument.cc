@@ -13,7 +13,6 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/terminal.h"
-#include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
 #include "client/network/graph/pass/passes.h"

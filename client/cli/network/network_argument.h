@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/tune/running_job.h"
 #include "client/cli/workload_argument.h"
 #include "client/network/graph/graph.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
 
 namespace hone::cli {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
 
 namespace hone::cli {

@@ -9,7 +9,7 @@
 #include "client/cli/output/progress.h"
 #include "client/cli/records/known_best.h"
 #include "client/cli/tune/running_job.h"
-#include "client/connection/kernel_code.h"
+#include "client/connection/program_call.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {

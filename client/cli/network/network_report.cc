@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/network/network_error.h"
+#include "client/cli/network/numeric_error.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/svg_plot.h"
 #include "client/cli/records/roofline.h"

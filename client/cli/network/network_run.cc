@@ -7,11 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/network/network_error.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_timing.h"
+#include "client/cli/network/numeric_error.h"
 #include "client/cli/network/other_work.h"
-#include "client/cli/network/repeated_runs.h"
 #include "client/cli/npy_argument.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
@@ -94,18 +93,18 @@ Json StepsJson(const std::vector<network::StepTime>& times) {
 }
 
 // What repeated runs of a network gave.
-struct Measured {
+struct MeasuredRuns {
   RepeatedRuns runs;
   std::vector<std::string> outputs;  // of the last run
   NetworkTiming timing;              // of all runs together, without steps
 };
 
 // Runs a network as often as the options say, after one run that does not count.
-absl::StatusOr<Measured> RunRepeatedly(const NetworkArgument& network, network::Runner& runner,
-                                       absl::Span<const network::NetworkKernel> kernels,
-                                       absl::Span<const absl::string_view> inputs,
-                                       const NetworkRunOptions& options) {
-  Measured measured{.timing = TimingOf(network, kernels)};
+absl::StatusOr<MeasuredRuns> RunRepeatedly(const NetworkArgument& network, network::Runner& runner,
+                                           absl::Span<const network::NetworkKernel> kernels,
+                                           absl::Span<const absl::string_view> inputs,
+                                           const NetworkRunOptions& options) {
+  MeasuredRuns measured{.timing = TimingOf(network, kernels)};
   HONE_RETURN_IF_ERROR(RunTimed(runner, inputs, /*steps=*/false).status());
   const SystemClock clock;
   const OtherWork work(&clock);
@@ -157,7 +156,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
-  HONE_ASSIGN_OR_RETURN(const Measured measured,
+  HONE_ASSIGN_OR_RETURN(const MeasuredRuns measured,
                         RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
   const std::vector<std::string>& outputs = measured.outputs;

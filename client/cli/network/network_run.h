@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
-#include "client/cli/network/network_error.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/numeric_error.h"
 
 namespace hone::cli {
 

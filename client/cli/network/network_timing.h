@@ -14,12 +14,79 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/cli/network/network_argument.h"
-#include "client/cli/network/network_baseline.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/output/json_output.h"
 #include "client/network/plan/runner.h"
 
 namespace hone::cli {
+
+// The times of repeated runs of a network, and of the steps of a typical run.
+class RepeatedRuns {
+ public:
+  // The steps of at most this many runs are kept, because they need much more memory than the time
+  // of a run.
+  static constexpr size_t kMostSteps = 1000;
+
+  void Add(double run_ns, std::vector<network::StepTime> steps);
+
+  // The time of the run that takes longer than this share of the runs, in nanoseconds; 0.5: the
+  // median. REQUIRES: a run was added.
+  double At(double share) const;
+  // The times of all runs together.
+  double SumNs() const;
+  // The steps of the run with the median time; with more than kMostSteps runs, of the first ones
+  // that which is nearest to the median. REQUIRES: a run was added.
+  const std::vector<network::StepTime>& MedianSteps() const;
+
+ private:
+  std::vector<double> runs_ns_;
+  std::vector<std::vector<network::StepTime>> steps_;  // of the first runs
+};
+
+// How fast one step of a network ran.
+struct StepSpeed {
+  std::string name;    // the names of the step's nodes
+  std::string kernel;  // the name of the step's workload
+  double latency_ns = 0;
+};
+
+// How fast a network ran on a machine.
+struct NetworkSpeed {
+  // What was measured. Two speeds are compared only if these four fields are equal.
+  std::string network;  // the name of the model's file, without folders, or of an operator
+  std::string inputs;   // "data: f32[1, 3, 224, 224]"; for an operator, its outputs and digest, too
+  std::string target;
+  int threads = 0;  // 0 on a GPU
+
+  int64_t measured_unix_ms = 0;
+  double latency_ns = 0;
+  // What shows that other work disturbed the measurement of a baseline; "" if nothing does.
+  std::string disturbance;
+  std::vector<StepSpeed> steps;
+};
+
+// Whether the two speeds may be compared.
+bool MeasureTheSame(const NetworkSpeed& a, const NetworkSpeed& b);
+// "resnet50.onnx (data: f32[1, 3, 224, 224]) on TARGET with 2 threads".
+std::string DescribeMeasured(const NetworkSpeed& speed);
+
+// Adds a baseline. Returns the one that it replaces, of the same network on the same machine;
+// nullopt if there was none.
+std::optional<NetworkSpeed> AddBaseline(const NetworkSpeed& speed,
+                                        std::vector<NetworkSpeed>& baselines);
+
+// Baselines are kept in a JSON file, which may be under version control. A file can hold baselines
+// of several networks and machines.
+//
+// ReadBaselines: NotFound: the file does not exist. InvalidArgument: as for ParseBaselines.
+// WriteBaselines: errors as for WriteFileAtomically, with the exit code kExitFailed.
+absl::StatusOr<std::vector<NetworkSpeed>> ReadBaselines(const std::string& path);
+absl::Status WriteBaselines(const std::string& path, const std::vector<NetworkSpeed>& baselines);
+
+// Convert baselines to and from the text of the file. InvalidArgument: the text is malformed or
+// of another version of the format.
+std::string BaselinesToText(const std::vector<NetworkSpeed>& baselines);
+absl::StatusOr<std::vector<NetworkSpeed>> ParseBaselines(absl::string_view text);
 
 // One run of a network.
 struct TimedRun {

@@ -1,24 +1,105 @@
 #include "client/cli/output/json_output.h"
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_format.h"
-#include "client/cli/output/message_json.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/cli/output/network_output.h"
+#include "client/cli/output/phase_text.h"
 #include "client/cli/output/progress.h"
 #include "client/cli/output/signals.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/reflection.h"
 
 namespace hone::cli {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+
+nlohmann::ordered_json ValueJson(const google::protobuf::Message& message,
+                                 const FieldDescriptor* field) {
+  const google::protobuf::Reflection& read = *message.GetReflection();
+  if (field->is_repeated()) {
+    const auto values = read.GetRepeatedFieldRef<double>(message, field);
+    return std::vector<double>(values.begin(), values.end());
+  }
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return read.GetBool(message, field);
+    case FieldDescriptor::CPPTYPE_INT32:
+      return read.GetInt32(message, field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return read.GetInt64(message, field);
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double value = read.GetDouble(message, field);
+      return std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
+    }
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      // The names of an enum begin with the same words, and the first one ends in UNSPECIFIED.
+      const absl::string_view words =
+          absl::StripSuffix(field->enum_type()->value(0)->name(), "UNSPECIFIED");
+      const google::protobuf::EnumValueDescriptor& value = *read.GetEnum(message, field);
+      if (value.number() == 0) return "";
+      return absl::AsciiStrToLower(absl::StripPrefix(value.name(), words));
+    }
+    default:
+      return read.GetString(message, field);
+  }
+}
+
 constexpr char kPrinted[] = "hone.cli/printed-as-json";  // marks an error that was printed
 
+// The best of a job's own candidates; null if it is not known.
+Json OwnBestJson(const v1::Job& job) {
+  Json own_best = LatencyJson(job.own_best());
+  if (own_best.is_null()) return own_best;
+  const int64_t id = job.own_best().record().id();  // 0: not stored
+  own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
+  own_best["confirmed"] = client::LatencyIsConfirmed(job.own_best());
+  own_best["processes"] = job.own_best().processes();
+  if (job.own_best().record().quarantined()) {
+    own_best["quarantine_reason"] = job.own_best().record().quarantine_reason();
+  }
+  return own_best;
+}
+
+Json SecondsJson(absl::Duration duration) {
+  return duration < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(duration))
+                                             : Json(nullptr);
+}
+
 }  // namespace
+
+nlohmann::ordered_json FieldsJson(const google::protobuf::Message& message,
+                                  std::initializer_list<JsonField> fields) {
+  nlohmann::ordered_json json;
+  for (const JsonField& each : fields) {
+    const google::protobuf::Message* owner = &message;
+    std::vector<std::string> path = absl::StrSplit(each.name, '.');
+    for (size_t i = 0; i + 1 < path.size(); ++i) {
+      const FieldDescriptor* const part = owner->GetDescriptor()->FindFieldByName(path[i]);
+      owner = &owner->GetReflection()->GetMessage(*owner, part);
+    }
+    json[each.key] = ValueJson(*owner, owner->GetDescriptor()->FindFieldByName(path.back()));
+  }
+  if (fields.size() > 0) return json;
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    json[type.field(i)->name()] = ValueJson(message, type.field(i));
+  }
+  return json;
+}
 
 Json PinnedJson(const v1::Best& best) {
   if (best.pinned_unix_ms() == 0) return nullptr;
@@ -124,29 +205,6 @@ Json DefaultJson(const v1::Job& job) {
   return json;
 }
 
-namespace {
-
-// The best of a job's own candidates; null if it is not known.
-Json OwnBestJson(const v1::Job& job) {
-  Json own_best = LatencyJson(job.own_best());
-  if (own_best.is_null()) return own_best;
-  const int64_t id = job.own_best().record().id();  // 0: not stored
-  own_best["record"] = id > 0 ? Json(id) : Json(nullptr);
-  own_best["confirmed"] = client::LatencyIsConfirmed(job.own_best());
-  own_best["processes"] = job.own_best().processes();
-  if (job.own_best().record().quarantined()) {
-    own_best["quarantine_reason"] = job.own_best().record().quarantine_reason();
-  }
-  return own_best;
-}
-
-Json SecondsJson(absl::Duration duration) {
-  return duration < absl::InfiniteDuration() ? Json(absl::ToDoubleSeconds(duration))
-                                             : Json(nullptr);
-}
-
-}  // namespace
-
 Json ToJson(const v1::Job& job) {
   const JobProgress progress = ProgressOf(job);
   Json json = FieldsJson(job, {{"id", "job"},
@@ -161,7 +219,9 @@ Json ToJson(const v1::Job& job) {
                                {"request.max_trials", "max_trials"},
                                {"request.max_time_ms", "max_time_ms"}});
   json["outcomes"] = client::OutcomesOf(job);
-  json.update(FieldsJson(job, {"dropped", "queued", "disturbed", "phase", "wait_reason"}));
+  json.update(FieldsJson(job, {"dropped", "queued", "disturbed"}));
+  json["phase"] = PhaseText(job);
+  json.update(FieldsJson(job, {"wait_reason"}));
   json["left_s"] = SecondsJson(client::TimeLeft(job));
   json["progress"] = progress.share.has_value() ? Json(*progress.share) : Json(nullptr);
   json["estimated_left_s"] = SecondsJson(progress.left);

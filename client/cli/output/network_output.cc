@@ -11,10 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/output/format.h"
-#include "client/cli/output/message_json.h"
+#include "client/cli/output/json_output.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/suggested_command.h"
-#include "client/cli/tune/schedule_report.h"
 #include "common/base/counted.h"
 #include "common/ir/workload.h"
 #include "common/record/processes.h"
@@ -52,7 +51,7 @@ std::string DescribeJob(const v1::Job& job) {
 
 std::string DescribeJobAndKind(const v1::Job& job) {
   return absl::StrCat(job.request().revalidate() > 0 ? "revalidation of "
-                      : IsCheck(job.request())       ? "check of "
+                      : job.is_check()               ? "check of "
                       : job.request().unpublished()  ? "run of "
                                                      : "",
                       DescribeJob(job));

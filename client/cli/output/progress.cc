@@ -10,18 +10,20 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/network_output.h"
+#include "client/cli/output/phase_text.h"
 #include "client/cli/output/terminal.h"
 #include "common/base/counted.h"
 
 namespace hone::cli {
 namespace {
+
+// With fewer trials, the speed is not representative.
+constexpr int64_t kMinTrialsForEstimate = 8;
 
 constexpr absl::Duration kPlainInterval = absl::Seconds(5);
 
@@ -34,8 +36,8 @@ bool IsTerminal() {
 // Whether the speed of the trials says when a job ends. It says nothing about a job that waits or
 // ends its search.
 bool EndsByTrials(const v1::Job& job) {
-  const bool searches = job.phase().empty() || absl::StartsWith(job.phase(), "measuring");
-  return job.state() == v1::JOB_STATE_RUNNING && searches && job.request().max_trials() > 0;
+  return job.state() == v1::JOB_STATE_RUNNING && RoleOf(job.phase()) == PhaseRole::kSearches &&
+         job.request().max_trials() > 0;
 }
 
 // The time until the nearest limit; infinite if it is not known yet.
@@ -61,6 +63,35 @@ std::string WhyNoSum(const v1::NetworkProgress& network) {
 
 }  // namespace
 
+void Pace::Look(const v1::Job& job) {
+  const int64_t passed_ms = job.wall_ms() - std::exchange(last_wall_ms_, job.wall_ms());
+  // A server that has restarted counts the trials again, from 0.
+  const int64_t all = std::max(most_trials_, job.trials());
+  const int64_t made = all - std::exchange(most_trials_, all);
+  // The trials of a time that does not count do not count either.
+  if (std::exchange(looked_, true) && searching_) {
+    time_ += absl::Milliseconds(std::max<int64_t>(0, passed_ms));
+    if (made > 0) {
+      trials_ += made;
+      time_at_last_trial_ = time_;
+    }
+  }
+  searching_ = job.state() == v1::JOB_STATE_RUNNING && job.wait_reason().empty() &&
+               RoleOf(job.phase()) != PhaseRole::kPrepares;
+}
+
+double Pace::TrialsPerSecond() const {
+  if (trials_ == 0 || time_ == absl::ZeroDuration()) return 0;
+  return static_cast<double>(trials_) / absl::ToDoubleSeconds(time_);
+}
+
+absl::Duration Pace::TimeFor(int64_t trials) const {
+  if (trials_ < kMinTrialsForEstimate) return absl::InfiniteDuration();
+  const absl::Duration since = time_ - time_at_last_trial_;
+  const absl::Duration left = time_at_last_trial_ / trials_ * trials - since;
+  return left > absl::ZeroDuration() ? left : absl::InfiniteDuration();
+}
+
 std::string ProgressText(const v1::Job& job, const Pace& pace, int columns) {
   // If the line is too long, parts are removed in steps, until it fits.
   constexpr int kLastStep = 11;
@@ -80,11 +111,12 @@ std::string ProgressText(const v1::Job& job, const Pace& pace, int columns) {
                             : revalidates ? "revalidating"
                                           : "tuning";
   // What a job waits for is more important than its numbers.
-  const bool is_away = absl::StartsWith(job.phase(), "no server");
-  const bool waits = is_away || absl::StartsWith(job.phase(), "waiting");
+  const PhaseTexts phase = TextsOf(job.phase());
+  const bool is_away = job.phase().kind() == v1::JobPhase::KIND_NO_SERVER;
+  const bool waits = RoleOf(job.phase()) == PhaseRole::kWaits;
   // The phase implies the state.
   const bool ended = client::HasEnded(job.state());
-  const bool implied = !ended && !job.phase().empty();
+  const bool implied = !ended && !phase.full.empty();
   const int state_goes = ended || job.state() == v1::JOB_STATE_CONFIRMING ? kNever : 7;
   // What a search does at its end matters less than that it is a search, and than its trials.
   const bool searches = tuning && implied && !waits;
@@ -145,30 +177,24 @@ std::string ProgressText(const v1::Job& job, const Pace& pace, int columns) {
   if (pace.TrialsPerSecond() > 0 && !revalidates) {
     add(2, absl::StrFormat("  %.1f trials/s", pace.TrialsPerSecond()));
   }
-  // The phase of a confirmation ends with the number of its own round.
-  if (job.disturbed() > 0 && !absl::EndsWith(job.phase(), " disturbed")) {
-    add(waits ? 6 : 4, "  ", job.disturbed(), " disturbed");
-  }
+  if (job.disturbed() > 0) add(waits ? 6 : 4, "  ", job.disturbed(), " disturbed");
   const absl::Duration left = TimeLeft(job, pace);
   const std::string left_text =
       left < absl::InfiniteDuration() ? absl::StrCat(FormatClock(left), " left") : "";
   if (!left_text.empty()) add(9, "  ", left_text);
-  const std::string phase = absl::StrCat("  (", job.phase(), ")");
   if (searches) {
-    const std::string begin = job.phase().substr(0, job.phase().find(' '));
-    add(4, phase);
-    if (begin != job.phase()) parts.push_back({absl::StrCat("  (", begin, " …)"), 4, 5});
+    add(4, "  (", phase.full, ")");
+    const std::string first_word = phase.full.substr(0, phase.full.find(' '));
+    parts.push_back({absl::StrCat("  (", first_word, " …)"), 4, 5});
   } else if (!waits) {
-    if (implied) add(6, phase);
+    if (implied) add(6, "  (", phase.full, ")");
   } else {
-    const std::pair<std::string, std::string> brief =
-        absl::StrSplit(job.phase(), absl::MaxSplits(": ", 1));
     const bool joins = !left_text.empty() && !is_away;
-    add(2, phase);
-    parts.push_back({absl::StrCat("  (", brief.first, ")"), 2, joins ? 9 : kNever});
+    add(2, "  (", phase.full, ")");
+    parts.push_back({absl::StrCat("  (", phase.brief, ")"), 2, joins ? 9 : kNever});
     if (joins) {
-      parts.push_back({absl::StrCat("  ", brief.first, " ", left_text), 9, kLastStep});
-      parts.push_back({absl::StrCat("  (", brief.first, ")"), kLastStep, kNever});
+      parts.push_back({absl::StrCat("  ", phase.brief, " ", left_text), 9, kLastStep});
+      parts.push_back({absl::StrCat("  (", phase.brief, ")"), kLastStep, kNever});
     }
   }
 

@@ -15,7 +15,7 @@
 #include "client/cli/output/terminal.h"
 #include "client/cli/records/known_best.h"
 #include "client/cli/records/policy_text.h"
-#include "client/cli/workload_list.h"
+#include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
 

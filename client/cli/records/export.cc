@@ -23,7 +23,6 @@
 #include "client/cli/records/known_best.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/workload_argument.h"
-#include "client/cli/workload_list.h"
 #include "client/connection/program_call.h"
 #include "client/network/export/c_text.h"
 #include "client/network/export/export_folder.h"

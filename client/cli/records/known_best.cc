@@ -5,15 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
-#include "client/cli/shell_word.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/running_job.h"
 #include "common/base/status_macros.h"
+#include "common/record/origin.h"
 
 namespace hone::cli {
 namespace {
@@ -42,9 +41,6 @@ std::vector<record::Record> NewestOf(Session& session, const std::string& target
   return *std::move(measured);
 }
 
-// Whether another store's job made a measurement that was imported.
-bool IsImported(absl::string_view job) { return absl::StrContains(job, '/'); }
-
 // Returns UnconfirmedJobIn, or "" if that job was made by hone run, which confirms nothing.
 std::string TuningJobIn(Session& session, absl::Span<const record::Record> newest) {
   const std::string id = UnconfirmedJobIn(newest);
@@ -59,11 +55,11 @@ std::string HintOf(Session& session, const std::string& target, double tolerance
                    const WorkloadArgument& argument) {
   const std::vector<record::Record> newest = NewestOf(session, target, tolerance, argument);
   const std::string job = TuningJobIn(session, newest);
-  if (IsImported(job)) return "; the candidates that were imported are not confirmed";
+  if (record::IsImported(job)) return "; the candidates that were imported are not confirmed";
   if (!job.empty()) {
     return absl::StrCat("; job ", job, " measured candidates, but none of them is confirmed");
   }
-  const auto forgotten = std::find_if(newest.begin(), newest.end(), IsForgotten);
+  const auto forgotten = std::find_if(newest.begin(), newest.end(), record::IsForgotten);
   if (forgotten == newest.end()) return "";
   return absl::StrCat("; what was known was ", forgotten->quarantine_reason);
 }
@@ -115,28 +111,25 @@ std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
   return TuningJobIn(session_, NewestOf(session_, target_, tolerance_, argument));
 }
 
-bool IsForgotten(const record::Record& record) {
-  return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
-}
-
 std::string UnconfirmedJobIn(absl::Span<const record::Record> newest) {
   if (newest.empty()) return "";
   const std::string& job = newest.front().job_id;
-  const bool forgotten = std::any_of(
-      newest.begin(), newest.end(),
-      [&](const record::Record& record) { return record.job_id == job && IsForgotten(record); });
+  const bool forgotten =
+      std::any_of(newest.begin(), newest.end(), [&](const record::Record& record) {
+        return record.job_id == job && record::IsForgotten(record);
+      });
   return forgotten ? "" : job;
 }
 
 std::string UnknownText(const std::string& unconfirmed_job) {
   if (unconfirmed_job.empty()) return "nothing known";
-  if (IsImported(unconfirmed_job)) return "imported, not confirmed";
+  if (record::IsImported(unconfirmed_job)) return "imported, not confirmed";
   return absl::StrCat("job ", unconfirmed_job, ", not confirmed");
 }
 
 Json UnknownJson(const std::string& unconfirmed_job) {
-  return unconfirmed_job.empty() || IsImported(unconfirmed_job) ? Json(nullptr)
-                                                                : Json(unconfirmed_job);
+  return unconfirmed_job.empty() || record::IsImported(unconfirmed_job) ? Json(nullptr)
+                                                                        : Json(unconfirmed_job);
 }
 
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,

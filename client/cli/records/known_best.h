@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
-#include "client/cli/globals.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/session.h"
 #include "client/cli/workload_argument.h"
@@ -92,10 +91,6 @@ class UnconfirmedJobs {
   const double tolerance_;
   int looked_up_ = 0;
 };
-
-// Whether `hone forget` has quarantined a record. Its quarantine_reason then says who forgot it and
-// when: "forgotten by NAME on DATE".
-bool IsForgotten(const record::Record& record);
 
 // Returns the job that made the newest successful measurement of a workload. Returns "" if there is
 // no measurement, or if any measurement of that job was forgotten: `hone forget` does not mark

@@ -10,7 +10,6 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
-#include "client/cli/output/message_json.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/session.h"
 #include "common/base/counted.h"

@@ -14,7 +14,7 @@
 #include "client/cli/session.h"
 #include "client/cli/target_argument.h"
 #include "client/cli/tune/apply_trace.h"
-#include "client/connection/kernel_code.h"
+#include "client/connection/program_call.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"

@@ -2,25 +2,18 @@
 
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/network_output.h"
-#include "client/cli/records/known_best.h"
+#include "client/cli/output/phase_text.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/counted.h"
+#include "common/record/origin.h"
 
 namespace hone::cli {
-namespace {
-
-// The beginning of a note of the server.
-constexpr absl::string_view kNotConfirmed = "no best could be confirmed";
-
-}  // namespace
-
 std::string JobFacts(const v1::Job& job) {
   const std::string& priority = job.request().priority();
   const absl::string_view took = client::HasEnded(job.state())          ? ", took "
@@ -51,14 +44,15 @@ absl::string_view WhyOwnIsNotBest(const v1::Job& job) {
 
 absl::string_view Withdrawal(const v1::Job& job) {
   if (!client::BestIsWithdrawn(job)) return "";
-  return IsForgotten(client::RecordOf(job.best())) ? "now forgotten" : "now quarantined";
+  return record::IsForgotten(client::RecordOf(job.best())) ? "now forgotten" : "now quarantined";
 }
 
 std::string PhaseOf(const v1::Job& job) {
   if (!job.wait_reason().empty()) return "waiting for a worker";
-  if (client::TimeLeft(job) == absl::InfiniteDuration()) return job.phase();
-  return absl::StrCat(job.phase(), job.phase().empty() ? "" : ", ",
-                      FormatClock(client::TimeLeft(job)), " left");
+  const std::string phase = PhaseText(job);
+  if (client::TimeLeft(job) == absl::InfiniteDuration()) return phase;
+  return absl::StrCat(phase, phase.empty() ? "" : ", ", FormatClock(client::TimeLeft(job)),
+                      " left");
 }
 
 std::string RemarkOn(const v1::Job& job) {
@@ -68,9 +62,7 @@ std::string RemarkOn(const v1::Job& job) {
   }
   std::vector<std::string> remarks;
   const bool confirms = !job.request().unpublished();
-  // The note of such a job may say why.
-  const bool told = absl::StartsWith(job.note(), kNotConfirmed);
-  if (confirms && !told && client::HasEnded(job.state()) && job.has_best() &&
+  if (confirms && !job.unconfirmed() && client::HasEnded(job.state()) && job.has_best() &&
       !job.best().confirmed()) {
     remarks.push_back("best not confirmed");
   }

@@ -22,7 +22,6 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/job_remark.h"
 #include "client/cli/tune/run_job.h"
-#include "client/cli/tune/schedule_report.h"
 #include "client/cli/tune/tune_report.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -224,8 +223,7 @@ absl::Status Conclude(const Globals& globals, const FollowedJob& followed) {
   const v1::Job& job = followed.job;
   const absl::Status result = ResultOf(followed);
   if (globals.json) return PrintJson(ToJson(job), result);
-  const bool is_search =
-      !job.has_network() && !IsCheck(job.request()) && job.request().revalidate() == 0;
+  const bool is_search = !job.has_network() && !job.is_check() && job.request().revalidate() == 0;
   if (is_search) {
     PrintTuneReport(job, DescribeJob(job), PeakOf(job), /*trace=*/false);
   } else {

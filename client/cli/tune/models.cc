@@ -11,7 +11,6 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
-#include "client/cli/output/message_json.h"
 #include "client/cli/output/table.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"

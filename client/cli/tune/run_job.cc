@@ -13,19 +13,21 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/interrupt.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/progress.h"
+#include "client/cli/output/signals.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/suggested_command.h"
-#include "client/cli/tune/job_wait.h"
-#include "client/cli/tune/pace.h"
+#include "client/connection/connection.h"
 #include "common/base/clock.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
+
+// A server that has a worker of the target creates a job faster than this.
+constexpr absl::Duration kMoment = absl::Milliseconds(500);
 
 // A job gets at least this much time, however long the worker took to start.
 constexpr int64_t kLeastTimeMs = 1000;
@@ -51,7 +53,7 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const v1::Job& created,
   int heard = 0;
   double best_gflops = 0;
   v1::JobState state = created.state();
-  std::string phase;
+  v1::JobPhase::Kind shown_wait = v1::JobPhase::KIND_UNSPECIFIED;
   Pace pace;
   absl::Status problem;
   const SystemClock clock;
@@ -68,16 +70,17 @@ absl::StatusOr<FollowedJob> Follow(Session& session, const v1::Job& created,
           progress.Clear();
           PrintWrapped(stderr, *message);
         }
+        const v1::JobPhase::Kind waits_for = wait.phase().value_or(v1::JobPhase()).kind();
         const bool important = client::HasEnded(now.state()) || now.state() != state ||
-                               gflops > best_gflops * 1.02 || wait.phase() != phase;
+                               gflops > best_gflops * 1.02 || waits_for != shown_wait;
         if (important || news == client::JobNews::kChanged) {
           v1::Job shown = now;
-          if (!wait.phase().empty()) shown.set_phase(wait.phase());
+          if (wait.phase().has_value()) *shown.mutable_phase() = *wait.phase();
           progress.Show(ProgressText(shown, pace, progress.columns()), important);
         }
         if (important) best_gflops = gflops;
         state = now.state();
-        phase = wait.phase();
+        shown_wait = waits_for;
         if (const int count = interrupts.count(); count > heard) {
           heard = count;
           progress.Clear();
@@ -179,6 +182,51 @@ absl::StatusOr<FollowedJob> CreateAndFollow(Session& session, const v1::CreateJo
 }
 
 }  // namespace
+
+void JobWait::Explain(v1::JobPhase::Kind kind, const std::string& detail, std::string message) {
+  phase_.emplace();
+  phase_->set_kind(kind);
+  phase_->set_detail(detail);
+  if (message == reason_) return;
+  reason_ = std::move(message);
+  if (!reason_.empty()) message_ = reason_;
+}
+
+void JobWait::Look(const v1::Job& job, client::JobNews news) {
+  if (news == client::JobNews::kNoServer) {
+    away_since_ = std::min(away_since_, clock_.Now());
+    const std::string since = FormatTime(absl::ToUnixMillis(away_since_));
+    return Explain(v1::JobPhase::KIND_NO_SERVER, since,
+                   is_private_ ? ""
+                               : absl::StrCat("the server has not answered since ", since, "; job ",
+                                              job.id(), " continues when it is back"));
+  }
+  away_since_ = absl::InfiniteFuture();
+  if (job.wait_reason().empty() || is_private_) {
+    phase_.reset();
+    reason_.clear();
+    return;
+  }
+  Explain(v1::JobPhase::KIND_WAITING_FOR_WORKER, "",
+          absl::StrCat("job ", job.id(), " waits: ", WithRepeatedOptions(job.wait_reason())));
+}
+
+std::optional<std::string> CreationWait::TakeMessage(bool connected) {
+  const absl::Time now = clock_.Now();
+  if (!connected) {
+    connected_since_ = absl::InfiniteFuture();
+    if (told_of_connection_ || now - began_ < kMoment) return std::nullopt;
+    told_of_connection_ = true;
+    return absl::StrCat("connecting to ", server_);
+  }
+  connected_since_ = std::min(connected_since_, now);
+  if (told_of_server_ || now - connected_since_ < kMoment) return std::nullopt;
+  told_of_server_ = true;
+  return absl::StrCat("creating the job; if no worker ",
+                      target_ == "native" ? "" : absl::StrCat("of target ", target_, " "),
+                      "is registered, the server waits for one, at most ",
+                      absl::ToInt64Seconds(client::kTargetWait), " s");
+}
 
 std::string TimeToStartText(int64_t max_time_ms, int64_t spent_ms) {
   if (static_cast<double>(spent_ms) < kMuchOfTheTime * static_cast<double>(max_time_ms)) return "";

@@ -6,7 +6,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/suggested_command.h"
-#include "client/cli/tune/schedule_report.h"
 #include "client/connection/connection.h"
 
 namespace hone::cli {
@@ -28,7 +27,7 @@ bool HasWorker(client::Connection& connection, absl::string_view target) {
 size_t CountTuned(const v1::Job& job, absl::Span<const std::string> workloads,
                   absl::string_view target, double tolerance) {
   const bool searches = !client::HasEnded(job.state()) && job.request().revalidate() == 0 &&
-                        !job.request().unpublished() && !IsCheck(job.request());
+                        !job.request().unpublished() && !job.is_check();
   if (!searches || job.target() != target || job.request().tolerance() != tolerance) return 0;
   const auto is_tuned = [&](const std::string& digest) {
     if (!job.has_network()) return job.workload_digest() == digest;

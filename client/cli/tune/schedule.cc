@@ -12,7 +12,7 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/apply_trace.h"
 #include "client/cli/tune/run_job.h"
-#include "client/cli/tune/schedule_report.h"
+#include "client/cli/tune/tune_report.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 

@@ -318,10 +318,13 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .fixed_flops = FixedFlops(workload),
                         .has_fma_peak = HasFmaPeak(workload)};
   }
-  absl::Status CheckSpace(const std::string& workload_text,
-                          const std::string& space) const override {
+  absl::StatusOr<bool> CheckSpace(const std::string& workload_text,
+                                  const std::string& space) const override {
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(workload_text));
-    return space::CheckSpaceArgument(workload, space);
+    HONE_RETURN_IF_ERROR(space::CheckSpaceArgument(workload, space));
+    if (!space::IsTraceText(space)) return false;
+    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(space));
+    return schedule::CheckDecided(file.parsed, "").ok();
   }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,

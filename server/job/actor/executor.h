@@ -8,10 +8,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace hone::job {
+
+// Runs `work` and catches exceptions. Hone does not throw, but the standard library and other
+// libraries do, for example std::bad_alloc. Internal: an exception was thrown; the message contains
+// its type and text.
+absl::Status CatchExceptions(absl::FunctionRef<void()> work);
+// Returns the status of `work`, or, if it throws, that of CatchExceptions, which is also logged.
+absl::Status Attempt(absl::FunctionRef<absl::Status()> work);
 
 // Runs functions later, in any thread. Thread-safe.
 class Executor {

@@ -5,10 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/seconds_text.h"
-#include "server/job/actor/exceptions.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/job_advice.h"
 #include "server/job/actor/job_codec.h"
-#include "server/job/actor/resume_advice.h"
-#include "server/job/actor/unmeasured.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -107,7 +106,7 @@ void JobActor::CheckWorkers() {
     absl::StrAppend(&reason, "; ",
                     state_.cancelled ? "the job is being cancelled" : wait_->end_text);
   }
-  silent_work_ = reason.empty() ? SilentWorkText(*this) : "";
+  silent_work_ = reason.empty() ? SilentWork(*this) : JobPhase();
   if (reason == state_.wait_reason) return;
   state_.wait_reason = std::move(reason);
   ShowState();
@@ -153,9 +152,9 @@ absl::Status JobActor::save_error() const {
   return save_error_;
 }
 
-void JobActor::SetPhase(const std::string& phase) {
-  const bool says_so = state_.cancelled && !phase.empty();
-  state_.phase = absl::StrCat(phase, says_so ? " (being cancelled)" : "");
+void JobActor::SetPhase(JobPhase phase) {
+  phase.cancelling = state_.cancelled && phase.kind != PhaseKind::kNone;
+  state_.phase = std::move(phase);
 }
 
 void JobActor::AddNote(const std::string& text) {
@@ -267,7 +266,7 @@ void JobActor::End(JobState state, absl::Status why) {
   state_.state = state;
   UpdateWall();
   state_.queued = 0;
-  state_.phase.clear();
+  state_.phase = {};
   state_.wait_reason.clear();
   state_.risky_step.reset();
   // If a job that was given up is resumed, it has one more try.

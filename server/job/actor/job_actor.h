@@ -19,9 +19,12 @@ namespace hone::job {
 
 // The state of a job and its actor: messages run one at a time on a strand. The actor stores the
 // state, publishes it to readers, and limits the effect of defects: an exception in a message fails
-// only the job, and risky steps are stored before they begin (risky_step.h).
+// only the job, and risky steps are stored before they begin (RiskyStep).
 //
-// Job and NetworkJob derive from it, and the phases of a job use it.
+// Job and NetworkJob derive from it, and the phases of a job use it. Their verbs: to stop is to
+// propose no more, to confirm is to stop and to measure the finalists again, to cancel is a user's
+// wish for one or the other, to cut is to end a round before all of it is measured, and to end is
+// to give the job its last state. After that, the phases are closed: they free what they hold.
 class JobActor : public std::enable_shared_from_this<JobActor> {
  public:
   JobActor(const JobServices& services, const JobOptions& options, JobSnapshot snapshot);
@@ -66,11 +69,11 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
 
   JobSnapshot& state() { return state_; }
   const JobSnapshot& state() const { return state_; }
-  void SetPhase(const std::string& phase);
+  void SetPhase(JobPhase phase);
   // Adds a clause to the note; "" adds nothing.
   void AddNote(const std::string& text);
-  // See SilentWorkText (unmeasured.h); looked up once a second.
-  const std::string& silent_work() const { return silent_work_; }
+  // See SilentWork (job_advice.h); looked up once a second.
+  const JobPhase& silent_work() const { return silent_work_; }
   // Sets the description of the current work, for the message of an exception.
   void SetDoing(const char* doing) { doing_ = doing; }
   // Publishes the state to readers.
@@ -186,7 +189,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
     std::string end_text;
   };
   std::optional<Wait> wait_;
-  std::string silent_work_;
+  JobPhase silent_work_;
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();
 };

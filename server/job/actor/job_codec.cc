@@ -5,12 +5,46 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
+#include "common/record/message_fields.h"
 #include "hone/v1/job_state.pb.h"
-#include "server/job/actor/network_codec.h"
-#include "server/job/actor/stored_message.h"
 
 namespace hone::job {
+namespace {
+
+// The version of the messages in job_state.proto, which says when it must be raised.
+constexpr int kStoredVersion = 1;
+
+// Copy the fields that the description of T names (common/record/fields.h) to and from a message.
+template <typename T>
+void WriteFields(const T& value, google::protobuf::Message& message) {
+  record::MessageWriter writer(message);
+  VisitFields(value, writer);
+}
+template <typename T>
+absl::Status ReadFields(const google::protobuf::Message& message, T& value) {
+  record::MessageReader reader(message, /*check=*/false);
+  VisitFields(value, reader);
+  return reader.status();
+}
+
+// Parses a stored message. `what` is its name in errors. DataLoss: the bytes are not such a
+// message. FailedPrecondition: a newer release wrote it; the error says what to do.
+template <typename Message>
+absl::Status ParseStored(absl::string_view bytes, absl::string_view what, Message& message) {
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      message.version() < 1) {
+    return absl::DataLossError(absl::StrCat(what, " cannot be read"));
+  }
+  if (message.version() <= kStoredVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " is of version ", message.version(),
+                   ", but this program only supports versions up to ", kStoredVersion,
+                   ": start the newer hone-server that wrote it, or restore an older backup"));
+}
+
+}  // namespace
 
 // The descriptions of the structs, as in common/record/fields.h.
 template <record::Is<JobSpec> S, typename Visit>
@@ -35,6 +69,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "unpublished"}, spec.unpublished);
   visit({.proto = "parent"}, spec.parent);
   visit({.proto = "inputs_digest"}, spec.inputs_digest);
+  visit({.proto = "is_check"}, spec.is_check);
 }
 
 template <record::Is<Best> B, typename Visit>
@@ -56,6 +91,16 @@ void VisitFields(S& step, Visit& visit) {
   visit({.proto = "boot"}, step.boot);
 }
 
+// All fields except the kind.
+template <record::Is<JobPhase> P, typename Visit>
+void VisitFields(P& phase, Visit& visit) {
+  visit({.proto = "detail"}, phase.detail);
+  visit({.proto = "done"}, phase.done);
+  visit({.proto = "whole"}, phase.whole);
+  visit({.proto = "round"}, phase.round);
+  visit({.proto = "cancelling"}, phase.cancelling);
+}
+
 // All fields except the state, the outcomes and the networks.
 template <record::Is<JobSnapshot> S, typename Visit>
 void VisitFields(S& snapshot, Visit& visit) {
@@ -70,6 +115,7 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "wall_ms"}, snapshot.wall);
   visit({.proto = "phase"}, snapshot.phase);
   visit({.proto = "note"}, snapshot.note);
+  visit({.proto = "unconfirmed"}, snapshot.unconfirmed);
   visit({.proto = "changes"}, snapshot.version);
   visit({.proto = "best"}, snapshot.best);
   visit({.proto = "default_schedule"}, snapshot.default_schedule);
@@ -82,6 +128,76 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "allowance"}, snapshot.allowance);
   visit({.proto = "cancelled_ms"}, snapshot.after_cancel);
   visit({.proto = "is_resumable"}, snapshot.is_resumable);
+}
+
+template <record::Is<NetworkSpec> S, typename Visit>
+void VisitFields(S& spec, Visit& visit) {
+  visit({.proto = "name"}, spec.name);
+  visit({.proto = "objective"}, spec.objective);
+  visit({.proto = "scheduler"}, spec.scheduler);
+  visit({.proto = "patience"}, spec.patience);
+  visit({.proto = "early_stop"}, spec.early_stop);
+  visit({.proto = "only_missing"}, spec.only_missing);
+  visit({.proto = "limits_ns"}, spec.limits_ns);
+  visit({.proto = "references_ns"}, spec.references_ns);
+}
+
+template <record::Is<NetworkTaskSpec> S, typename Visit>
+void VisitFields(S& task, Visit& visit) {
+  visit({.proto = "workload"}, task.workload);
+  visit({.proto = "weights"}, task.weights);
+}
+
+template <record::Is<NetworkTaskState> S, typename Visit>
+void VisitFields(S& task, Visit& visit) {
+  visit({.proto = "workload_digest"}, task.workload_digest);
+  visit({.proto = "op"}, task.op);
+  visit({.proto = "flops"}, task.flops);
+  visit({.proto = "granted"}, task.granted);
+  visit({.proto = "trials"}, task.trials);
+  visit({.proto = "earlier_trials"}, task.earlier_trials);
+  visit({.proto = "known_latency_ns"}, task.known_latency_ns);
+  visit({.proto = "latency_ns"}, task.latency_ns);
+  visit({.proto = "default_latency_ns"}, task.default_latency_ns);
+  visit({.proto = "gflops"}, task.gflops);
+  visit({.proto = "peak_gflops"}, task.peak_gflops);
+  visit({.proto = "seconds"}, task.seconds);
+  visit({.proto = "confirmed"}, task.confirmed);
+  visit({.proto = "disturbed"}, task.disturbed);
+  visit({.proto = "closed"}, task.closed);
+  visit({.proto = "state"}, task.state);
+  visit({.proto = "error"}, task.error);
+}
+
+template <record::Is<NetworkEstimate> E, typename Visit>
+void VisitFields(E& estimate, Visit& visit) {
+  visit({.proto = "wall_ms"}, estimate.wall_ms);
+  visit({.proto = "trials"}, estimate.trials);
+  visit({.proto = "latency_ns"}, estimate.latency_ns);
+}
+
+template <record::Is<ProposeEvent> E, typename Visit>
+void VisitFields(E& event, Visit& visit) {
+  visit({.proto = "asked"}, event.asked);
+  visit({.proto = "model_version"}, event.model_version);
+  visit({.proto = "model_tells"}, event.model_tells);
+  visit({.proto = "prior_record"}, event.prior_record);
+  visit({.proto = "transfer_record"}, event.transfer_record);
+  visit({.proto = "transfer_model"}, event.transfer_model);
+}
+
+template <record::Is<Proposal> P, typename Visit>
+void VisitFields(P& proposal, Visit& visit) {
+  visit({.proto = "trial"}, proposal.trial);
+  visit({.proto = "space"}, proposal.candidate.space_digest);
+  visit({.proto = "decisions"}, proposal.candidate.decisions);
+}
+
+template <record::Is<TellEvent::Told> T, typename Visit>
+void VisitFields(T& told, Visit& visit) {
+  visit({.proto = "trial"}, told.trial);
+  visit({.proto = "outcome"}, told.outcome);
+  visit({.proto = "latency_ns"}, told.latency_ns);
 }
 
 namespace {
@@ -103,6 +219,66 @@ absl::Status ReadStored(absl::string_view bytes, absl::string_view what, Message
   return absl::DataLossError(absl::StrCat(what, " cannot be read: ", read.message()));
 }
 
+template <typename T>
+T ReadAs(const google::protobuf::Message& message) {
+  T value;
+  // This program wrote the values, so they are not checked and reading cannot fail.
+  ReadFields(message, value).IgnoreError();
+  return value;
+}
+
+void WriteNetwork(const NetworkSpec& spec, v1::StoredNetwork& message) {
+  WriteFields(spec, message);
+  for (const std::string& name : spec.network_names) message.add_network_names(name);
+  for (const NetworkTaskSpec& task : spec.tasks) WriteFields(task, *message.add_tasks());
+}
+
+NetworkSpec ReadNetwork(const v1::StoredNetwork& message) {
+  auto spec = ReadAs<NetworkSpec>(message);
+  spec.network_names.assign(message.network_names().begin(), message.network_names().end());
+  for (const v1::StoredNetworkTask& task : message.tasks()) {
+    spec.tasks.push_back(ReadAs<NetworkTaskSpec>(task));
+  }
+  return spec;
+}
+
+void WriteNetworkState(const NetworkState& state, v1::StoredJobState& message) {
+  for (const NetworkTaskState& task : state.tasks) {
+    v1::StoredNetworkTaskState& stored = *message.add_tasks();
+    WriteFields(task, stored);
+    for (const ProgressPoint& point : task.curve) {
+      stored.add_curve_trials(point.trials);
+      stored.add_curve_latencies_ns(point.latency_ns);
+    }
+  }
+  for (const NetworkEstimate& estimate : state.estimates) {
+    WriteFields(estimate, *message.add_estimates());
+  }
+}
+
+NetworkState ReadNetworkState(const v1::StoredJobState& message) {
+  NetworkState state;
+  for (const v1::StoredNetworkTaskState& stored : message.tasks()) {
+    auto& task = state.tasks.emplace_back(ReadAs<NetworkTaskState>(stored));
+    const int points = std::min(stored.curve_trials_size(), stored.curve_latencies_ns_size());
+    for (int i = 0; i < points; ++i) {
+      task.curve.push_back({stored.curve_trials(i), stored.curve_latencies_ns(i)});
+    }
+  }
+  for (const v1::StoredNetworkEstimate& estimate : message.estimates()) {
+    state.estimates.push_back(ReadAs<NetworkEstimate>(estimate));
+  }
+  return state;
+}
+
+std::string NameOf(const store::JobEvent& event) {
+  return absl::StrCat("event ", event.number, " of job ", event.job_id);
+}
+
+absl::Status Damaged(const store::JobEvent& event) {
+  return absl::DataLossError(absl::StrCat(NameOf(event), " cannot be read"));
+}
+
 }  // namespace
 
 std::string EncodeSpec(const JobSpec& spec) {
@@ -122,6 +298,7 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
 std::string EncodeSnapshot(const JobSnapshot& snapshot) {
   auto message = WriteStored<v1::StoredJobState>(snapshot);
   message.set_state(std::string(JobStateName(snapshot.state)));
+  message.mutable_phase()->set_kind(static_cast<v1::JobPhase::Kind>(snapshot.phase.kind));
   for (const auto& [outcome, count] : snapshot.outcomes) {
     if (count == 0) continue;
     const int number = static_cast<int>(outcome);
@@ -141,6 +318,7 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
     const int64_t count = number < message.outcomes_size() ? message.outcomes(number) : 0;
     if (count != 0) snapshot.outcomes[outcome] = count;
   }
+  snapshot.phase.kind = static_cast<PhaseKind>(message.phase().kind());
   if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
   if (auto known = JobStateFromName(message.state()); known.ok()) snapshot.state = *known;
   return snapshot;
@@ -172,6 +350,48 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
   snapshot.created_unix_ms = row.created_unix_ms;
   snapshot.fence = row.fence;
   return snapshot;
+}
+
+store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
+  v1::StoredPropose message;
+  message.set_version(kStoredVersion);
+  WriteFields(event, message);
+  for (const Proposal& proposal : event.proposals) WriteFields(proposal, *message.add_proposals());
+  return {job_id, event.number, kProposeKind, message.SerializeAsString()};
+}
+
+store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
+  v1::StoredTell message;
+  message.set_version(kStoredVersion);
+  for (const TellEvent::Told& one : event.told) WriteFields(one, *message.add_told());
+  return {job_id, event.number, kTellKind, message.SerializeAsString()};
+}
+
+absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
+  if (event.kind != kProposeKind) return Damaged(event);
+  v1::StoredPropose message;
+  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
+  ProposeEvent decoded{.number = event.number};
+  absl::Status status = ReadFields(message, decoded);
+  for (const v1::StoredProposal& stored : message.proposals()) {
+    status.Update(ReadFields(stored, decoded.proposals.emplace_back()));
+  }
+  if (!status.ok()) return Damaged(event);
+  return decoded;
+}
+
+absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
+  if (event.kind != kTellKind) return Damaged(event);
+  v1::StoredTell message;
+  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
+  if (message.told().empty()) return Damaged(event);
+  TellEvent decoded{.number = event.number};
+  absl::Status status;
+  for (const v1::StoredTold& stored : message.told()) {
+    status.Update(ReadFields(stored, decoded.told.emplace_back()));
+  }
+  if (!status.ok()) return Damaged(event);
+  return decoded;
 }
 
 }  // namespace hone::job

@@ -1,11 +1,14 @@
 #ifndef HONE_SERVER_JOB_ACTOR_JOB_CODEC_H_
 #define HONE_SERVER_JOB_ACTOR_JOB_CODEC_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/record/record.h"
 #include "server/job/actor/job_types.h"
 #include "server/store/store.h"
 
@@ -24,6 +27,49 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
 // Returns the row of a job, without its claim.
 store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now);
 absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row);
+
+// A candidate of a Propose. Candidates that were measured before are dropped and get no trial.
+struct Proposal {
+  record::Candidate candidate;
+  int64_t trial = -1;  // -1: dropped
+  friend bool operator==(const Proposal&, const Proposal&) = default;
+};
+
+// A call of SearchStrategy::Propose: its arguments, its model and its result. Replaying a job's
+// events in order reproduces the candidates.
+struct ProposeEvent {
+  int64_t number = 0;
+  int asked = 0;
+  int64_t model_version = 0;  // how often the model had been trained; 0: untrained
+  int64_t model_tells = 0;    // how many Tells, including earlier records, it was trained on
+  int64_t prior_record = 0;   // earlier records up to this id were told before the first Propose
+  // The search started from other workloads' records up to this id; 0: from none.
+  int64_t transfer_record = 0;
+  // The row of the stored model that the search started from; 0: none.
+  int64_t transfer_model = 0;
+  std::vector<Proposal> proposals;
+};
+
+// Consecutive results that were told to the strategy.
+struct TellEvent {
+  struct Told {
+    int64_t trial = 0;
+    record::Outcome outcome = record::Outcome::kOk;
+    double latency_ns = 0;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  int64_t number = 0;
+  std::vector<Told> told;
+};
+
+store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);
+store::JobEvent Encode(const std::string& job_id, const TellEvent& event);
+// DataLoss: the event is damaged. FailedPrecondition: a newer release wrote it.
+absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event);
+absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event);
+
+inline constexpr char kProposeKind[] = "propose";
+inline constexpr char kTellKind[] = "tell";
 
 }  // namespace hone::job
 

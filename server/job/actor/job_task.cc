@@ -18,7 +18,6 @@ absl::Status JobTask::Open(StopCheck check) {
                                                   spec.tolerance, std::move(check)));
   only_ = spaces_->only_candidate();
   JobSnapshot& state = job_.state();
-  state.workload_digest = workload_.digest;
   for (const std::optional<Best>* known : {&state.best, &state.default_schedule, &state.given}) {
     if (known->has_value()) RaisePeaks((*known)->peak_gflops, (*known)->read_gbps);
   }
@@ -116,63 +115,105 @@ Best JobTask::MakeBest(const record::Record& record, const store::Pin& pin) cons
   return best;
 }
 
+// The way of one candidate. Its steps follow each other in the order below; each keeps this object,
+// and with it the job, alive for the next one.
+class JobTask::Measurement : public std::enable_shared_from_this<Measurement> {
+ public:
+  Measurement(JobTask& task, record::Record record, int64_t event, double earlier_ns,
+              OnRecord on_record, OnError on_error)
+      : task_(task),
+        job_(task.job_.shared_from_this()),
+        record_(std::move(record)),
+        event_(event),
+        earlier_ns_(earlier_ns),
+        on_record_(std::move(on_record)),
+        on_error_(std::move(on_error)) {}
+
+  // On the strand.
+  void Submit(fleet::WorkItem item) {
+    job_->services().fleet->Submit(
+        std::move(item), [self = shared_from_this()](absl::StatusOr<fleet::WorkResult> result,
+                                                     fleet::Acknowledge acknowledge) {
+          self->acknowledge_ = std::move(acknowledge);
+          result.ok() ? self->Complete(*std::move(result)) : self->Refuse(result.status());
+        });
+  }
+
+ private:
+  // In any thread. The fleet has no result.
+  void Refuse(const absl::Status& why) {
+    job_->Post([self = shared_from_this(), why] { std::move(self->on_error_)(why); });
+  }
+
+  // In any thread. Decides what the result is worth.
+  void Complete(fleet::WorkResult result) {
+    record_.result = std::move(result.result);
+    record_.environment = std::move(result.environment);
+    record_.created_unix_ms = absl::ToUnixMillis(job_->Now());
+    worker_ = std::move(result.worker_id);
+    peak_gflops_ = result.peak_gflops;
+    read_gbps_ = result.read_gbps;
+    const bool ok = record_.result.outcome == record::Outcome::kOk;
+    const std::string& given = job_->spec().inputs_digest;
+    if (ok && !(record_.result.latency_ns > 0)) {
+      record_.result.outcome = record::Outcome::kCrash;
+      record_.result.detail = "the worker reported no latency";
+    } else if (ok && !given.empty() && record_.result.inputs != given) {
+      record_.result.outcome = record::Outcome::kDeviceLost;
+      record_.result.detail =
+          absl::StrCat("worker ", worker_, " did not measure on the given data");
+    }
+    record_.quarantine_reason = WhyOutOfPolicy(record_, earlier_ns_);
+    record_.quarantined = !record_.quarantine_reason.empty();
+    Store();
+  }
+
+  // In any thread.
+  void Store() {
+    job_->services().store->Append(
+        std::move(record_), job_->Fence(event_),
+        [self = shared_from_this()](absl::StatusOr<record::Record> stored) {
+          self->Acknowledge(std::move(stored));
+        });
+  }
+
+  // In the store's thread. The worker keeps the result until it is durable.
+  void Acknowledge(absl::StatusOr<record::Record> stored) {
+    if (stored.ok()) std::move(acknowledge_)();
+    job_->Post([self = shared_from_this(), stored = std::move(stored)] { self->Report(stored); });
+  }
+
+  // On the strand.
+  void Report(const absl::StatusOr<record::Record>& stored) {
+    if (!stored.ok()) return job_->OnNotStored(stored.status());
+    if (stored->quarantined) {
+      ++job_->state().disturbed;
+      job_->state().disturbance =
+          absl::StrCat("on worker ", worker_, ", ", stored->quarantine_reason);
+    }
+    task_.RaisePeaks(peak_gflops_, read_gbps_);
+    std::move(on_record_)(*stored, worker_);
+  }
+
+  JobTask& task_;  // a member of the job
+  const std::shared_ptr<JobActor> job_;
+  record::Record record_;
+  const int64_t event_;
+  const double earlier_ns_;
+  OnRecord on_record_;
+  OnError on_error_;
+  fleet::Acknowledge acknowledge_;
+  std::string worker_;  // that measured it
+  double peak_gflops_ = 0;
+  double read_gbps_ = 0;
+};
+
 void JobTask::Measure(fleet::WorkItem item, record::Record record, int64_t event, double earlier_ns,
                       OnRecord on_record, OnError on_error) {
   record.policy = item.policy;
-  job_.services().fleet->Submit(
-      std::move(item),
-      [this, self = job_.shared_from_this(), event, earlier_ns, record = std::move(record),
-       on_record = std::move(on_record), on_error = std::move(on_error)](
-          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) mutable {
-        if (!result.ok()) {
-          self->Post([status = result.status(), on_error = std::move(on_error)]() mutable {
-            std::move(on_error)(status);
-          });
-          return;
-        }
-        Commit(std::move(record), event, earlier_ns, *std::move(result), std::move(acknowledge),
-               std::move(on_record));
-      });
-}
-
-// Runs in any thread.
-void JobTask::Commit(record::Record record, int64_t event, double earlier_ns,
-                     fleet::WorkResult result, fleet::Acknowledge acknowledge, OnRecord on_record) {
-  record.result = std::move(result.result);
-  record.environment = std::move(result.environment);
-  record.created_unix_ms = absl::ToUnixMillis(job_.Now());
-  if (record.result.outcome == record::Outcome::kOk && !(record.result.latency_ns > 0)) {
-    record.result.outcome = record::Outcome::kCrash;
-    record.result.detail = "the worker reported no latency";
-  }
-  const std::string& given = job_.spec().inputs_digest;
-  if (!given.empty() && record.result.outcome == record::Outcome::kOk &&
-      record.result.inputs != given) {
-    record.result.outcome = record::Outcome::kDeviceLost;
-    record.result.detail =
-        absl::StrCat("worker ", result.worker_id, " did not measure on the given data");
-  }
-  record.quarantine_reason = WhyOutOfPolicy(record, earlier_ns);
-  record.quarantined = !record.quarantine_reason.empty();
-  job_.services().store->Append(
-      std::move(record), job_.Fence(event),
-      [this, self = job_.shared_from_this(), acknowledge = std::move(acknowledge),
-       on_record = std::move(on_record), worker = std::move(result.worker_id),
-       peak = result.peak_gflops,
-       read = result.read_gbps](absl::StatusOr<record::Record> stored) mutable {
-        if (stored.ok()) std::move(acknowledge)();
-        self->Post([this, stored = std::move(stored), on_record = std::move(on_record),
-                    worker = std::move(worker), peak, read]() mutable {
-          if (!stored.ok()) return job_.OnNotStored(stored.status());
-          if (stored->quarantined) {
-            ++job_.state().disturbed;
-            job_.state().disturbance =
-                absl::StrCat("on worker ", worker, ", ", stored->quarantine_reason);
-          }
-          RaisePeaks(peak, read);
-          std::move(on_record)(*stored, worker);
-        });
-      });
+  std::make_shared<Measurement>(*this, std::move(record), event, earlier_ns, std::move(on_record),
+                                std::move(on_error))
+      ->Submit(std::move(item));
 }
 
 void JobTask::Quarantine(const record::Candidate& candidate, int64_t last_record,

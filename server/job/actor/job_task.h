@@ -64,10 +64,9 @@ class JobTask {
   void Quarantine(const record::Candidate& candidate, int64_t last_record, const std::string& why);
 
  private:
+  class Measurement;
   void Keep(const std::string& digest, const std::string& text);
   void RaisePeaks(double gflops, double read_gbps);
-  void Commit(record::Record record, int64_t event, double earlier_ns, fleet::WorkResult result,
-              fleet::Acknowledge acknowledge, OnRecord on_record);
 
   JobActor& job_;
   WorkloadInfo workload_;

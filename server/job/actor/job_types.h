@@ -5,15 +5,105 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
-#include "server/job/actor/network_types.h"
-#include "server/job/actor/risky_step.h"
+#include "server/job/scheduler/objective.h"
 
+// The request and the state of a job of networks. proto/hone/v1/tuning.proto explains the fields.
 namespace hone::job {
+
+// A step of a job that runs a lot of code on user input, in which a defect may crash the server:
+// making the design spaces, or proposing candidates. It is stored with the job before it begins and
+// removed when it ends. If a server takes over a job with a stored step, it assumes that an earlier
+// server crashed during this step.
+struct RiskyStep {
+  std::string name;    // "making the design spaces"
+  std::string server;  // the run of the server, as in claims on jobs: "host/…"
+  std::string boot;    // boot ID of its machine; "": unknown
+
+  friend bool operator==(const RiskyStep&, const RiskyStep&) = default;
+};
+
+// The names of the steps, for messages: "the server ended while making the design spaces".
+inline constexpr char kMakingSpaces[] = "making the design spaces";
+inline constexpr char kProposing[] = "proposing candidates";
+
+// Returns the boot ID of this machine; "" if the system does not provide one.
+std::string ThisBoot();
+
+// Returns whether a server probably crashed in the step. `server` is the run that found the step.
+// Returns false if the machine has been restarted since, or if the step belongs to `server` itself,
+// which abandoned the job and took it over again.
+bool EndedByItself(const RiskyStep& step, absl::string_view server, absl::string_view boot);
+
+struct NetworkTaskSpec {
+  std::string workload;  // text form, different in each task
+  std::vector<double> weights;
+  friend bool operator==(const NetworkTaskSpec&, const NetworkTaskSpec&) = default;
+};
+
+struct NetworkSpec {
+  std::string name;
+  std::vector<NetworkTaskSpec> tasks;  // never empty
+  std::vector<std::string> network_names;
+  std::string objective;  // never ""
+  std::vector<double> limits_ns, references_ns;
+  std::string scheduler;   // never ""
+  int64_t patience = 0;    // 0: no limit
+  int64_t early_stop = 0;  // trials of a task, for the objective "early-stop"
+  bool only_missing = false;
+  friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
+};
+
+// A task as the job of networks stores it, so that it can be shown without the task's own job.
+struct NetworkTaskState {
+  std::string workload_digest;
+  std::string op;
+  double flops = 0;
+  int64_t granted = 0;  // trials that its job was allowed
+  int64_t trials = 0;   // measured
+  int64_t earlier_trials = 0;
+  double known_latency_ns = 0;    // of the best that was published before; 0: none
+  double latency_ns = 0;          // best so far; 0: none
+  double default_latency_ns = 0;  // confirmed, also by earlier jobs; 0: unknown
+  double gflops = 0;
+  double peak_gflops = 0;
+  double seconds = 0;
+  bool confirmed = false;  // latency_ns is of a published best
+  bool disturbed = false;  // record::IsOnlyDisturbed of that best
+  bool closed = false;     // gets no more trials
+  std::string state;       // of its job (JobStateName); "": it has none
+  std::string error;
+  std::vector<ProgressPoint> curve;
+};
+
+// The total latency of all networks at some point of the job.
+struct NetworkEstimate {
+  int64_t wall_ms = 0;
+  int64_t trials = 0;
+  double latency_ns = 0;
+  friend bool operator==(const NetworkEstimate&, const NetworkEstimate&) = default;
+};
+
+struct NetworkState {
+  std::vector<NetworkTaskState> tasks;  // in the order of the request; empty until the job begins
+  std::vector<NetworkEstimate> estimates;
+};
+
+// Returns what a scheduler needs to know. REQUIRES: the state has the tasks of the request.
+std::vector<TaskProgress> ProgressOf(const NetworkSpec& spec, const NetworkState& state);
+Objective ObjectiveOf(const NetworkSpec& spec);
+// Return the weighted sum of the tasks' latencies over all networks; 0 if a latency is unknown.
+double NetworkLatency(const NetworkSpec& spec, const NetworkState& state);
+double DefaultNetworkLatency(const NetworkSpec& spec, const NetworkState& state);
+
+// Returns the id of the job that tunes a task: "4711.3" is task 3 of job 4711.
+std::string TaskJobId(absl::string_view network_job, size_t task);
+inline bool IsTaskJobId(absl::string_view id) { return id.find('.') != absl::string_view::npos; }
 
 // A client's request after validation. proto/hone/v1/tuning.proto explains the fields.
 struct JobSpec {
@@ -34,6 +124,7 @@ struct JobSpec {
   std::string space;
   int revalidate = 0;         // if not 0, confirm this many stored candidates without a search
   bool unpublished = false;   // do not confirm or publish the best; if revalidate, only measure
+  bool is_check = false;      // `space` is a trace with all of its decisions
   std::string inputs_digest;  // of the data of a user to measure on; "": seeded inputs
   std::string owner;          // the caller's name; "" if callers are not authenticated
   std::string priority = "normal";  // "low", "normal" or "high"
@@ -45,10 +136,11 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-// Returns the priority of a job's work items (server/fleet/fair_share.h).
+// Returns the priority of a job's work items (server/fleet/lease_book.h).
 int PriorityOf(absl::string_view name);
 
-enum class JobState { kPending, kRunning, kConfirming, kDone, kCancelled, kFailed };
+// The numbers are those of v1::JobState.
+enum class JobState { kPending = 1, kRunning, kConfirming, kDone, kCancelled, kFailed };
 
 // Returns "pending", "running", …, as in store::JobRow.
 absl::string_view JobStateName(JobState state);
@@ -56,6 +148,39 @@ absl::string_view JobStateName(JobState state);
 absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
 // Returns whether a job is done, cancelled or failed.
 bool HasEnded(JobState state);
+
+// The kinds of JobPhase, with the numbers and meanings of v1::JobPhase::Kind.
+enum class PhaseKind {
+  kNone,
+  kMakingSpaces,
+  kRestoring,
+  kWaitingForTurn,
+  kWaitingForResult,
+  kWaitingForCapacity,
+  kMeasuringFirstAgain,
+  kMeasuringWithout,
+  kFinishing,
+  kConfirming,
+  kBuildingStored,
+  kRound,
+  kWaitingForQuiet,
+  kTasksConfirmed,
+  kWaitingForArtifact,
+  kCheckingWinner,
+  kWaitingForKernel,
+};
+
+// What a job does or waits for. tuning.proto explains the fields.
+struct JobPhase {
+  PhaseKind kind = PhaseKind::kNone;
+  std::string detail;
+  int64_t done = 0;
+  int64_t whole = 0;
+  int round = 0;
+  bool cancelling = false;
+
+  friend bool operator==(const JobPhase&, const JobPhase&) = default;
+};
 
 // A measured candidate with what a client needs to show it.
 struct Best {
@@ -108,14 +233,15 @@ struct JobSnapshot {
   // The best of the job's own candidates. It differs from `best` if an earlier best stays
   // published.
   std::optional<Best> own_best;
-  int64_t quarantined = 0;  // candidates that a revalidation found wrong
-  int64_t disturbed = 0;    // measurements quarantined because the machine was disturbed
-  std::string disturbance;  // how the last of them was disturbed
-  int64_t queued = 0;       // candidates that wait for their results
-  std::string phase;        // what the job does or waits for, as text for users
-  std::string note;         // why it ended early, as text for users
-  int64_t version = 0;      // increases with every change
-  int64_t fence = 0;        // of this server's claim on the job, see store::JobRow
+  int64_t quarantined = 0;   // candidates that a revalidation found wrong
+  int64_t disturbed = 0;     // measurements quarantined because the machine was disturbed
+  std::string disturbance;   // how the last of them was disturbed
+  int64_t queued = 0;        // candidates that wait for their results
+  JobPhase phase;            // kNone once the job has ended
+  std::string note;          // why it ended early, as text for users
+  bool unconfirmed = false;  // no candidate could be confirmed; the note says why
+  int64_t version = 0;       // increases with every change
+  int64_t fence = 0;         // of this server's claim on the job, see store::JobRow
   // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
   // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,
@@ -127,6 +253,9 @@ struct JobSnapshot {
   int64_t unmeasured = 0;
   std::optional<NetworkState> network;  // set if the job tunes networks
 };
+
+// Makes a job that has ended pending again, without what its end said.
+void Reopen(JobSnapshot& job);
 
 }  // namespace hone::job
 

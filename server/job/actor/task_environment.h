@@ -111,10 +111,13 @@ class TaskEnvironment {
   // InvalidArgument: the workload is malformed; the message has the line and column.
   virtual absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const = 0;
   // Checks whether a job on the workload can search `space`, the name of a space maker or the text
-  // of a trace file. InvalidArgument: the maker is unknown (the message lists the makers) or does
-  // not support the workload (the message says what it supports); the trace is malformed, belongs
-  // to another workload, or does not replay (the message says where, or prints the program).
-  virtual absl::Status CheckSpace(const std::string& workload, const std::string& space) const = 0;
+  // of a trace file. Returns whether it is a trace with all of its decisions, so that the job only
+  // checks this schedule. InvalidArgument: the maker is unknown (the message lists the makers) or
+  // does not support the workload (the message says what it supports); the trace is malformed,
+  // belongs to another workload, or does not replay (the message says where, or prints the
+  // program).
+  virtual absl::StatusOr<bool> CheckSpace(const std::string& workload,
+                                          const std::string& space) const = 0;
   // Makes the design spaces for `space`, as in CheckSpace; "": uses the default maker. `tolerance`
   // is the job's; some schedules are legal only with a tolerance. InvalidArgument: a text is
   // malformed, or as for CheckSpace. FailedPrecondition: there is no design space for the workload.

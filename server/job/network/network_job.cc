@@ -13,7 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/confirm/confirm_phase.h"
-#include "server/job/actor/unmeasured.h"
+#include "server/job/actor/job_advice.h"
 #include "server/job/network/network_state.h"
 #include "server/job/search/search_options.h"
 #include "spdlog/spdlog.h"
@@ -90,7 +90,7 @@ void NetworkChildren::RefreshChild(size_t i) {
   if (!child.begun && !child.ended) {
     // It has not begun yet, or another replica claimed it temporarily and did not get its messages.
     child.restoring = child.restoring || was_begun;
-    child.finishing = false;
+    child.confirming = false;
     return;
   }
   child.last = found->snapshot;
@@ -186,17 +186,17 @@ JobSpec NetworkChildren::SpecOf(size_t i) const {
   return child;
 }
 
-void NetworkChildren::Finish(size_t i, absl::Duration left) {
+void NetworkChildren::Confirm(size_t i, absl::Duration left) {
   Child& next = children_[i];
   const auto sharing = std::count_if(children_.begin(), children_.end(), [&](const Child& child) {
-    return child.exists && !child.ended && (!child.finishing || &child == &next);
+    return child.exists && !child.ended && (!child.confirming || &child == &next);
   });
-  next.finishing = true;
+  next.confirming = true;
   const absl::Duration part = left / static_cast<double>(std::max<int64_t>(1, sharing));
   // Its last measurement and its publication take a while.
   const absl::Duration limit = std::max(part - lateness_, std::min(part, absl::ZeroDuration()));
   if (InFlight(i) == 0) next.due = job_.Steady() + limit;
-  jobs().FinishChild(Id(i), limit, job_.state().cancelled);
+  jobs().ConfirmChild(Id(i), limit, job_.state().cancelled);
 }
 
 void NetworkChildren::Cancel() {
@@ -278,7 +278,7 @@ void NetworkJob::OnTick() {
       Grant();
     }
   } else {
-    Confirm();
+    ContinueConfirming();
   }
   if (HasEnded()) return;
   if (SaveIsDue()) Save();
@@ -293,12 +293,12 @@ void NetworkJob::OnCancel(bool confirm) {
   if (!confirm) {
     ends_now_ = true;
     Save();
-    return Cut();
+    return EndLate();
   }
   if (confirming) {
     LimitConfirmation();
     for (size_t i = 0; i < Tasks(); ++i) {  // those that confirm now have less time, too
-      if (children_[i].finishing && !children_[i].ended) Finish(i);
+      if (children_[i].confirming && !children_[i].ended) ConfirmTask(i);
     }
   }
   Save();
@@ -353,7 +353,7 @@ std::optional<int> NetworkJob::NextTask() const {
 }
 
 void NetworkJob::Grant() {
-  if (children_.IsAnyRestoring()) return SetPhase("restoring the searches of its tasks");
+  if (children_.IsAnyRestoring()) return SetPhase({PhaseKind::kRestoring});
   int preparing = 0;
   int64_t measuring = 0;
   int64_t granted = 0;
@@ -363,7 +363,7 @@ void NetworkJob::Grant() {
     if (in_flight == 0) continue;
     children_[i].begun ? measuring += in_flight : ++preparing;
   }
-  SetPhase("");
+  SetPhase({});
   while (measuring <= batch_ && preparing < kMostPreparing) {
     const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
     if (left <= 0) return;
@@ -409,7 +409,7 @@ void NetworkJob::BeginConfirming() {
   state().state = JobState::kConfirming;
   LimitConfirmation();
   for (size_t i = 0; i < Tasks(); ++i) {
-    if (children_.InFlight(i) > 0) Finish(i);
+    if (children_.InFlight(i) > 0) ConfirmTask(i);
   }
   Save();
   ShowState();
@@ -432,21 +432,23 @@ void NetworkJob::ShowConfirming() {
   }
   const bool waits = absl::c_any_of(children_.list(), [](const Child& child) {
     return child.last != nullptr && !child.ended &&
-           absl::StartsWith(child.last->phase, kWaitingForQuiet);
+           child.last->phase.kind == PhaseKind::kWaitingForQuiet;
   });
-  const std::string done = absl::StrCat(confirmed, " of ", Tasks(), " tasks confirmed");
-  SetPhase(waits ? absl::StrCat(kWaitingForQuiet, ": ", done, "; ", state().disturbance) : done);
+  SetPhase({.kind = waits ? PhaseKind::kWaitingForQuiet : PhaseKind::kTasksConfirmed,
+            .detail = waits ? state().disturbance : "",
+            .done = confirmed,
+            .whole = static_cast<int64_t>(Tasks())});
 }
 
-void NetworkJob::Confirm() {
-  if (ends_by_) return Cut();
+void NetworkJob::ContinueConfirming() {
+  if (ends_by_) return EndLate();
   const bool limited = spec().max_time > absl::ZeroDuration();
   const bool unfinished = children_.Unfinished() > 0;
   // A cancelled job with nothing to confirm needs no worker.
   const bool must_end = state().cancelled ? unfinished : limited && IsLate();
-  if (must_end && !WorkerAnswers(*this)) return Conclude(WhyNoWorker(*this));
+  if (must_end && !WorkerAnswers(*this)) return EndWith(WhyNoWorker(*this));
   const absl::Duration grace = state().cancelled ? absl::ZeroDuration() : kFirstResultGrace;
-  if ((limited || state().cancelled) && unfinished && TimeLeft() <= -grace) return Cut();
+  if ((limited || state().cancelled) && unfinished && TimeLeft() <= -grace) return EndLate();
   ShowConfirming();
   std::optional<size_t> heaviest;
   double most = -1;
@@ -454,7 +456,7 @@ void NetworkJob::Confirm() {
     const Child& child = children_[i];
     if (child.creating) return;
     if (!child.exists || child.ended) continue;
-    if (child.finishing) return;
+    if (child.confirming) return;
     const std::vector<double>& weights = spec().network->tasks[i].weights;
     const double share =
         network().tasks[i].latency_ns * std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -462,10 +464,10 @@ void NetworkJob::Confirm() {
     most = share;
     heaviest = i;
   }
-  heaviest.has_value() ? Finish(*heaviest) : Conclude("");
+  heaviest.has_value() ? ConfirmTask(*heaviest) : EndWith("");
 }
 
-void NetworkJob::Cut() {
+void NetworkJob::EndLate() {
   children_.Cancel();
   int64_t unconfirmed = 0;
   for (const Child& child : children_.list()) {
@@ -477,24 +479,24 @@ void NetworkJob::Cut() {
   }
   if (!ends_by_) ends_by_ = Steady() + kPublishing;
   if (children_.Unfinished() > 0 && Steady() < *ends_by_) return;
-  if (unconfirmed == 0 || ends_now_) return Conclude("");
+  if (unconfirmed == 0 || ends_now_) return EndWith("");
   const std::string tasks = Counted(unconfirmed, "task");
   if (!state().cancelled) {
-    return Conclude(absl::StrCat("when the time was over, ", tasks,
-                                 unconfirmed == 1 ? " was" : " were", " not confirmed"));
+    return EndWith(absl::StrCat("when the time was over, ", tasks,
+                                unconfirmed == 1 ? " was" : " were", " not confirmed"));
   }
-  Conclude(absl::StrCat("a cancelled job confirms its tasks for at most ",
-                        absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ", tasks,
-                        unconfirmed == 1 ? " is" : " are", " not confirmed"));
+  EndWith(absl::StrCat("a cancelled job confirms its tasks for at most ",
+                       absl::ToInt64Seconds(kConfirmationAfterCancel), " s, so that ", tasks,
+                       unconfirmed == 1 ? " is" : " are", " not confirmed"));
 }
 
-void NetworkJob::Finish(size_t i) {
+void NetworkJob::ConfirmTask(size_t i) {
   const absl::Duration left =
       state().cancelled ? std::max(TimeLeft() - kPublishing, absl::ZeroDuration()) : TimeLeft();
-  children_.Finish(i, left);
+  children_.Confirm(i, left);
 }
 
-void NetworkJob::Conclude(std::string why) {
+void NetworkJob::EndWith(std::string why) {
   ShowStoredBests(spec(), services(), network());
   int64_t without = 0;
   bool is_resumable = true;

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/job/actor/child_jobs.h"
 #include "server/job/actor/job_actor.h"
+#include "server/job/actor/job_services.h"
 #include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
@@ -27,7 +27,7 @@ class NetworkChildren {
     bool creating = false;   // or being reopened
     bool restoring = false;  // it existed before, and its search is not restored yet
     bool begun = false;
-    bool finishing = false;
+    bool confirming = false;
     bool ended = false;
     std::optional<absl::Time> due;  // the end of its part of the time, if it only confirms
     int64_t allowance = 0;          // the last one that was granted
@@ -49,7 +49,7 @@ class NetworkChildren {
   // Gives a task more trials. Creates its job, or starts it again, if necessary.
   void Grant(size_t task, int64_t trials);
   // Tells a child to stop its search and to confirm, in an equal part of `left`.
-  void Finish(size_t task, absl::Duration left);
+  void Confirm(size_t task, absl::Duration left);
   // Ends all of them, also those that are being created.
   void Cancel();
 
@@ -133,21 +133,21 @@ class NetworkJob final : public JobActor {
   bool IsLate() const { return TimeLeft() <= absl::ZeroDuration(); }
   // Describes the confirmation, and that a child waits for a quieter machine.
   void ShowConfirming();
-  // Tells the next child to finish, or ends the job.
-  void Confirm();
+  // Tells the next child to confirm, or ends the job.
+  void ContinueConfirming();
   // Ends a job whose time is over, or that a user ends at once. A child that is publishing its best
   // ends with it, so the job waits a moment for its children.
-  void Cut();
+  void EndLate();
   // Gives a child its equal part of the time that is left.
-  void Finish(size_t task);
+  void ConfirmTask(size_t task);
   // Ends the job. `why`: the reason that it waits no longer for its tasks; "" if all have ended.
-  void Conclude(std::string why);
+  void EndWith(std::string why);
 
   // The following members are used only on the strand.
   const int64_t batch_;
   std::unique_ptr<TaskScheduler> scheduler_;
   NetworkChildren children_;
-  std::optional<absl::Time> ends_by_;  // set when the children were told to end, see Cut
+  std::optional<absl::Time> ends_by_;  // set when the children were told to end, see EndLate
   bool ends_now_ = false;              // a user skipped the confirmation
 };
 

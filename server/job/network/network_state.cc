@@ -6,7 +6,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "server/confirm/stored_default.h"
+#include "server/confirm/finalist.h"
 
 namespace hone::job {
 namespace {

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "server/job/scheduler/improvement.h"
-#include "server/job/scheduler/schedulers.h"
+#include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "common/base/rng.h"
-#include "server/job/scheduler/schedulers.h"
+#include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
 namespace {

@@ -2,7 +2,7 @@
 #define HONE_SERVER_JOB_SCHEDULER_IMPROVEMENT_H_
 
 #include "absl/types/span.h"
-#include "server/job/scheduler/task_progress.h"
+#include "server/job/scheduler/objective.h"
 
 namespace hone::job {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "server/job/scheduler/schedulers.h"
+#include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
 namespace {

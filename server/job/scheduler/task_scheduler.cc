@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/job/scheduler/schedulers.h"
 
 namespace hone::job {
 namespace {

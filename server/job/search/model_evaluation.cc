@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/job/search/task_rows.h"
+#include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/metric.h"
 
 namespace hone::job {

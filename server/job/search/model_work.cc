@@ -5,8 +5,8 @@
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "server/job/actor/exceptions.h"
-#include "server/job/search/task_rows.h"
+#include "server/job/actor/executor.h"
+#include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/model_file.h"
 
 namespace hone::job {

@@ -7,11 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/record/record.h"
+#include "server/job/actor/task_environment.h"
 #include "server/store/store.h"
+#include "server/tuner/cost_model/cost_model.h"
 
 namespace hone::job {
+
+// Returns whether a latency is between a nanosecond and an hour. Results outside this range are not
+// used for training: labels of a model are relative to the best latency of a task, so one absurd
+// latency would spoil all of them.
+inline bool IsPlausibleLatency(double nanoseconds) {
+  return nanoseconds >= 1 && nanoseconds <= 3.6e12;  // false for NaN
+}
 
 // A measured candidate.
 struct RecordedCandidate {
@@ -64,6 +75,40 @@ struct RecordedTasks {
 // the message says what to do. Other errors are those of the store.
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop);
+
+// The feature rows and latencies of a recorded task: candidate i of `features` took latency_ns[i]
+// (0: failed).
+struct TaskRows {
+  std::string workload_digest;
+  std::string op;
+  cost_model::FeatureMatrix features;
+  std::vector<double> latency_ns;
+  double best_ns = 0;  // 0: no candidate ran
+  int left_out = 0;    // candidates that do not replay with this program
+
+  int candidates() const { return static_cast<int>(latency_ns.size()); }
+  // Returns the label for CostModel::Update.
+  double Throughput(int i) const { return latency_ns[i] > 0 ? best_ns / latency_ns[i] : 0; }
+};
+
+// Replays the candidates and extracts their rows. `feature_set` is "" for models that read no
+// features. `pause` is called every few milliseconds, to release locks; its error is returned.
+// Candidates are left out if their space is not stored or this version of the program refuses it.
+// NotFound: the feature set is unknown.
+absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environment,
+                                                  store::Store& store,
+                                                  absl::Span<const RecordedTask> tasks,
+                                                  const std::string& feature_set,
+                                                  const std::function<absl::Status()>& pause);
+
+// Feature rows with labels, for training or evaluation.
+struct LabelledRows {
+  cost_model::FeatureMatrix features;
+  std::vector<double> throughput;
+
+  // Adds candidate i of a task. REQUIRES: the same feature set in all calls.
+  void Add(const TaskRows& task, int i);
+};
 
 }  // namespace hone::job
 

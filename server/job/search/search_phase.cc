@@ -11,10 +11,10 @@
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
-#include "server/job/actor/exceptions.h"
+#include "server/job/actor/executor.h"
+#include "server/job/job_book.h"
 #include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
-#include "server/job/withdrawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -282,7 +282,7 @@ int64_t SearchPhase::Unmeasured() const {
 void SearchPhase::Settle() {
   JobSnapshot& state = job_.state();
   if (std::exchange(state.unmeasured, 0) == 0) return;
-  job_.SetPhase("waiting for its turn among the tasks");
+  job_.SetPhase({PhaseKind::kWaitingForTurn});
   job_.Save();
   job_.ShowState();
 }
@@ -306,10 +306,10 @@ void SearchPhase::Pump() {
     }
     return on_done_();
   }
-  const std::string before = state.phase;
-  job_.SetPhase(stopping_           ? "finishing the measurements in progress"
-                : state.trials == 0 ? "waiting for the first result"
-                : LacksLeader()     ? "measuring the first best again"
+  const JobPhase before = state.phase;
+  job_.SetPhase(stopping_           ? JobPhase{PhaseKind::kFinishing}
+                : state.trials == 0 ? JobPhase{PhaseKind::kWaitingForResult}
+                : LacksLeader()     ? JobPhase{PhaseKind::kMeasuringFirstAgain}
                                     : job_.silent_work());
   // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
@@ -409,7 +409,7 @@ void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
   if (job_.HasEnded()) return;
   if (absl::IsResourceExhausted(status) && !stopping_) {
     deferred_.push_back(trial);
-    job_.SetPhase(absl::StrCat("waiting for free capacity: ", status.message()));
+    job_.SetPhase({PhaseKind::kWaitingForCapacity, std::string(status.message())});
     return job_.ShowState();
   }
   --outstanding_;

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/job/search/plausible_latency.h"
+#include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/stacked_model.h"
 
 namespace hone::job {

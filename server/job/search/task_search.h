@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/digest.h"
-#include "server/job/actor/search_event.h"
+#include "server/job/actor/job_codec.h"
 #include "server/job/actor/task_environment.h"
 #include "server/job/search/transfer.h"
 #include "server/store/store.h"

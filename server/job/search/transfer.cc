@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "server/job/search/plausible_latency.h"
+#include "server/job/search/recorded_task.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {

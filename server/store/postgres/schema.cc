@@ -12,7 +12,7 @@ namespace {
 
 // The tables of README.md. Texts that may contain any bytes are bytea. Texts are sorted by their
 // bytes, regardless of the database's language.
-constexpr char kFirst[] = R"sql(
+constexpr char kFirstPostgres[] = R"sql(
 CREATE TABLE identity (id text NOT NULL);
 INSERT INTO identity VALUES (substr(md5(random()::text || clock_timestamp()::text), 1, 16));
 
@@ -218,7 +218,7 @@ absl::Status MigrateInTransaction(PostgresConnection& connection,
 }  // namespace
 
 const std::vector<const char*>& PostgresMigrations() {
-  static const auto* const migrations = new std::vector<const char*>{kFirst};
+  static const auto* const migrations = new std::vector<const char*>{kFirstPostgres};
   return *migrations;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/base/status_macros.h"
-#include "server/store/sqlite/status.h"
+#include "server/store/sqlite/connection.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {

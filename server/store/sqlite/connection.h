@@ -10,11 +10,60 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/store/sqlite/statement.h"
+#include "server/store/connection.h"
 
 struct sqlite3;
-
+struct sqlite3_stmt;
+struct sqlite3;
 namespace hone::store {
+
+// Returns the status of the last failed call on `database`. `what` describes the attempt. The
+// message contains the path and says what to do.
+//   ResourceExhausted  the disk or the database is full
+//   PermissionDenied   the file, its folder or the disk is read-only, or this user may not open it
+//   DataLoss           not a database, or a damaged one (IsDamaged)
+//   Unavailable        another program holds the lock for longer than the busy timeout
+//   AlreadyExists      a uniqueness constraint
+//   FailedPrecondition another constraint
+//   InvalidArgument    a text or blob over SQLite's limit
+//   Internal           anything else: an I/O error, a wrong statement
+absl::Status SqliteError(sqlite3* database, const std::string& path, absl::string_view what);
+
+// A DataLoss that says that the store's file is damaged, and what to do. IsDamaged tells it from
+// other data that is lost, such as one record that cannot be decoded.
+absl::Status DamagedError(const std::string& path, absl::string_view message);
+bool IsDamaged(const absl::Status& status);
+
+// One use of a prepared statement, made by SqliteConnection::Prepare. Destruction resets the
+// statement, which ends its read transaction; the connection owns and keeps the compiled form. Not
+// thread-safe.
+class SqliteStatement final : public StatementRun {
+ public:
+  SqliteStatement(sqlite3_stmt* statement, const std::string* path)
+      : statement_(statement), path_(path) {}
+  ~SqliteStatement() override;
+
+  void BindInt64(int64_t value) override;
+  void BindDouble(double value) override;  // SQLite can store NaN only as NULL
+  void BindText(absl::string_view text) override;
+  void BindBlob(absl::string_view bytes) override;
+  void BindBool(bool value) override { BindInt64(value ? 1 : 0); }
+  void BindRaw(absl::string_view text) override { BindText(text); }
+  absl::StatusOr<bool> Step() override;
+  int64_t Int64() override;
+  bool Bool() override { return Int64() != 0; }
+  double Double() override;
+  std::string Text() override;
+
+ private:
+  void Check(int code);
+
+  sqlite3_stmt* const statement_;
+  const std::string* const path_;
+  int next_parameter_ = 1;
+  int next_column_ = 0;
+  absl::Status bind_error_;
+};
 
 // One connection to a SQLite database with the settings that the store needs. Used by one thread at
 // a time, except StopEarly, which any thread may call.

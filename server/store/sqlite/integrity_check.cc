@@ -10,17 +10,17 @@
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "common/base/thread_priority.h"
-#include "server/store/sqlite/status.h"
+#include "server/store/sqlite/connection.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(1);
+constexpr absl::Duration kEndPatience = absl::Seconds(1);
 // No caller waits for the check of a large store, which takes minutes.
 constexpr int kNice = 19;
 constexpr int64_t kLargeBytes = int64_t{256} << 20;
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
+constexpr absl::Duration kAwaitLimit = absl::Seconds(5);
 constexpr absl::Duration kPoll = absl::Milliseconds(1);
 
 }  // namespace
@@ -61,7 +61,7 @@ void Soundness::SetDamage(const absl::Status& damage) {
 
 absl::Status Soundness::AwaitCheck() {
   // A timed wait for the mutex would follow the wall clock.
-  const absl::Time deadline = SteadyNow() + kLongestWait;
+  const absl::Time deadline = SteadyNow() + kAwaitLimit;
   while (true) {
     {
       absl::MutexLock lock(&mutex_);
@@ -107,7 +107,7 @@ IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
 
 IntegrityCheck::~IntegrityCheck() {
   state_->connection->StopEarly();
-  if (state_->ended.WaitForNotificationWithTimeout(kPatience)) {
+  if (state_->ended.WaitForNotificationWithTimeout(kEndPatience)) {
     thread_.join();
     return;
   }

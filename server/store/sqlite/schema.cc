@@ -5,14 +5,14 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
-#include "server/store/sqlite/status.h"
 
 namespace hone::store {
 namespace {
 
 // README.md says what each table and column means.
-constexpr char kFirst[] = R"sql(
+constexpr char kFirstSqlite[] = R"sql(
 CREATE TABLE identity (
   id TEXT NOT NULL
 ) STRICT;
@@ -214,7 +214,7 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<const char*>& SqliteMigrations() {
-  static const auto* const migrations = new std::vector<const char*>{kFirst};
+  static const auto* const migrations = new std::vector<const char*>{kFirstSqlite};
   return *migrations;
 }
 

@@ -11,6 +11,25 @@
 
 namespace hone::store {
 
+// The lock of one process on a store: an flock on "<path>.lock", which the kernel releases when the
+// process ends for any reason. SQLite itself would allow several processes, which would get
+// "database is locked" errors and, with SQLite before 3.51.3, could damage the log. The file is not
+// removed. It contains the holder's process id, which the error message names. Movable.
+class StoreLock {
+ public:
+  // Unavailable: another store object, in this or another process, has the lock; the message names
+  // the process. PermissionDenied, ResourceExhausted, NotFound: the lock file cannot be created.
+  static absl::StatusOr<StoreLock> Acquire(const std::string& store_path);
+
+  StoreLock(StoreLock&& other) noexcept;
+  StoreLock& operator=(StoreLock&&) = delete;
+  ~StoreLock();
+
+ private:
+  explicit StoreLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
 struct SqliteStoreOptions {
   // Maximum number of simultaneous reads; further reads wait.
   size_t max_readers = 16;

@@ -20,7 +20,7 @@
 #include "common/operator/operator.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
-#include "server/store/blob_codec.h"
+#include "server/store/record_columns.h"
 #include "server/tuner/space/generate.h"
 #include "worker/builder/build.h"
 

@@ -38,12 +38,6 @@ inline v1::Job DoneJob() {
   return job;
 }
 
-// A design space that contains one schedule: that of the untiled default.
-inline std::string SpaceOfOneSchedule() {
-  return "workload relu\ninput A: f32[8]\noutput C[i: 8] = max(A[i], 0)\ntrace 1\n"
-         "b0 = block(\"C\")\nl0 = loops(b0)\n";
-}
-
 }  // namespace hone::cli
 
 #endif  // HONE_TESTS_CLIENT_CLI_MEASURED_H_

@@ -1,5 +1,4 @@
-#include "client/cli/shell_word.h"
-
+#include "client/cli/suggested_command.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {

@@ -1,7 +1,7 @@
 #include "client/cli/suggested_command.h"
 
 #include "absl/status/status.h"
-#include "client/cli/globals.h"
+#include "client/cli/command.h"
 #include "client/cli/tune/run_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

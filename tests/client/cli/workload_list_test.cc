@@ -1,10 +1,9 @@
-#include "client/cli/workload_list.h"
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "client/cli/workload_argument.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,3 @@
-#include "client/connection/kernel_code.h"
-
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -7,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "client/connection/program_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -240,12 +240,13 @@ TEST_F(JobConfirmTest, LeaderSurvivesARestart) {
 TEST_F(JobConfirmTest, PhaseShowsTheProgressOfTheConfirmation) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 200 && Get(id)->state != JobState::kConfirming; ++i) Step();
-  std::set<std::string> phases;
+  bool shown = false;
   for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
     Step(1);
-    phases.insert(Get(id)->phase);
+    const JobPhase phase = Get(id)->phase;
+    shown = shown || (phase.kind == PhaseKind::kRound && phase.round == 1 && phase.done == 2);
   }
-  EXPECT_THAT(phases, testing::Contains(testing::ContainsRegex("round 1: 2 of [0-9] measured")));
+  EXPECT_TRUE(shown);
 }
 
 TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
@@ -321,9 +322,7 @@ TEST_F(JobConfirmTest, TheArtifactOfALostWorkerIsNotAwaitedAfterTheTimeLimit) {
   JobSpec spec = Spec(0);
   spec.max_time = absl::Seconds(20);
   const std::string id = Create(spec);
-  const auto is_waiting = [&] {
-    return testing::Matches(HasSubstr("waiting for the winner's artifact"))(Get(id)->phase);
-  };
+  const auto is_waiting = [&] { return Get(id)->phase.kind == PhaseKind::kWaitingForArtifact; };
   for (int i = 0; i < 500 && !is_waiting(); ++i) Step();
   ASSERT_TRUE(is_waiting());
   device_is_gone = true;

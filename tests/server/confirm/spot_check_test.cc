@@ -1,7 +1,6 @@
-#include "server/confirm/spot_check.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/confirm/publication.h"
 
 namespace hone::job {
 namespace {

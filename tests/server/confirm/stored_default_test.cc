@@ -1,7 +1,6 @@
-#include "server/confirm/stored_default.h"
-
 #include "common/record/processes.h"
 #include "gtest/gtest.h"
+#include "server/confirm/finalist.h"
 
 namespace hone::job {
 namespace {

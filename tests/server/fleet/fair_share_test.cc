@@ -1,12 +1,11 @@
 // The order of grants, without workers.
 
-#include "server/fleet/fair_share.h"
-
 #include <map>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/fleet/lease_book.h"
 
 namespace hone::fleet {
 namespace {

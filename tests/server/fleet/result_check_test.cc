@@ -1,9 +1,8 @@
-#include "server/fleet/result_check.h"
-
 #include <cmath>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/fleet/deliveries.h"
 
 namespace hone::fleet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/fleet/fair_share.h"
+#include "server/fleet/lease_book.h"
 #include "tests/server/job/job_harness.h"
 
 namespace hone::job {
@@ -26,8 +26,7 @@ TEST(JobRoomTest, JobWaitsForQueueSpaceAndFinishes) {
   bool waited = false;
   for (int i = 0; i < 1000 && !HasEnded(harness.Get(id)->state); ++i) {
     harness.Step();
-    waited =
-        waited || harness.Get(id)->phase.find("waiting for free capacity") != std::string::npos;
+    waited = waited || harness.Get(id)->phase.kind == PhaseKind::kWaitingForCapacity;
   }
   EXPECT_EQ(harness.Get(id)->state, JobState::kDone) << harness.Get(id)->error;
   EXPECT_EQ(harness.Get(id)->trials, 40);
@@ -234,14 +233,12 @@ TEST_F(SpotCheckTest, SilentCheckerDelaysPublicationForABoundedTime) {
 TEST_F(SpotCheckTest, DeadCheckerIsNotWaitedFor) {
   FakeDevice second("1", "second");
   const std::string id = Create(Spec(30));
-  const auto is_checking = [&] {
-    return testing::Matches(HasSubstr("second checks the winner"))(Get(id)->phase);
-  };
-  for (int i = 0; i < 500 && !is_checking(); ++i) {
+  const JobPhase checks{PhaseKind::kCheckingWinner, "second"};
+  for (int i = 0; i < 500 && Get(id)->phase != checks; ++i) {
     Step();
     if (Get(id)->state == JobState::kConfirming) second.Step(*fleet, *artifacts, 0);
   }
-  ASSERT_TRUE(is_checking()) << Get(id)->phase;
+  ASSERT_EQ(Get(id)->phase, checks);
   const absl::Time died = clock.Now();
   const auto job = RunToEnd(id, 3000);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
@@ -259,21 +256,21 @@ TEST_F(SpotCheckTest, ALateAnswerIsNotThatOfTheNextChecker) {
   };
   const std::string id = Create(Spec(30));
   const auto asks = [&](const char* worker) {
-    return testing::Matches(HasSubstr(worker))(Get(id)->phase);
+    return Get(id)->phase == JobPhase{PhaseKind::kCheckingWinner, worker};
   };
-  for (int i = 0; i < 500 && !asks("late checks the winner"); ++i) {
+  for (int i = 0; i < 500 && !asks("late"); ++i) {
     Step();
     if (Get(id)->state == JobState::kConfirming) late.Step(*fleet, *artifacts, 0);
   }
-  ASSERT_TRUE(asks("late checks the winner")) << Get(id)->phase;
-  for (int i = 0; i < 300 && !asks("third checks the winner"); ++i) {
+  ASSERT_TRUE(asks("late"));
+  for (int i = 0; i < 300 && !asks("third"); ++i) {
     Step();
     third.Step(*fleet, *artifacts, 0);
   }
-  ASSERT_TRUE(asks("third checks the winner")) << Get(id)->phase;
+  ASSERT_TRUE(asks("third"));
   late.Step(*fleet, *artifacts);
   Step();
-  EXPECT_TRUE(asks("third checks the winner")) << Get(id)->phase;
+  EXPECT_TRUE(asks("third"));
   others = {&late, &third};
   const auto job = RunToEnd(id, 3000);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;

@@ -202,7 +202,7 @@ TEST_F(JobReplicasTest, ANetworkOfADeadReplicaContinuesAtTheOther) {
   ASSERT_THAT(two_->jobs.Unfinished(), testing::ElementsAre(id));
   Run({two_.get()}, 400, absl::Milliseconds(100));
   const auto ended = *two_->jobs.Get(id);
-  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
   EXPECT_EQ(ended->trials, 96);
 }
 
@@ -215,7 +215,7 @@ TEST_F(JobReplicasTest, ANetworkMovesFromASleepingReplicaWithItsTasks) {
   Run({one_.get(), two_.get()}, 400, absl::Milliseconds(100));
   EXPECT_THAT(one_->jobs.Unfinished(), testing::IsEmpty());
   const auto ended = *two_->jobs.Get(id);
-  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
   EXPECT_EQ(ended->trials, 96);
   for (const NetworkTaskState& task : ended->network->tasks) EXPECT_TRUE(task.confirmed);
 }
@@ -233,7 +233,7 @@ TEST_F(JobReplicasTest, AResumedNetworkContinuesItsTasks) {
   });
   Run({one_.get(), two_.get()}, 1500, absl::Milliseconds(100));
   const auto ended = *one_->jobs.Get(id);
-  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
   EXPECT_EQ(ended->trials, 240);
 }
 
@@ -248,7 +248,7 @@ TEST_F(JobReplicasTest, ATaskIsLeftToTheReplicaThatHasItsNetwork) {
   EXPECT_GT(store_.GetJob(task)->fence, fence) << "the second replica claimed it";
   Run({one_.get(), two_.get()}, 400, absl::Seconds(1));
   const auto ended = *one_->jobs.Get(id);
-  EXPECT_EQ(ended->state, JobState::kDone) << ended->error << ended->phase;
+  EXPECT_EQ(ended->state, JobState::kDone) << ended->error;
   EXPECT_EQ(ended->trials, 96);
 }
 

@@ -307,7 +307,7 @@ TEST_F(JobRestartTest, AResumedJobShowsItsLastBestUntilOneLeads) {
     ASSERT_TRUE(now->best) << i;
     EXPECT_EQ(now->best->record.candidate, first->best->record.candidate);
   }
-  EXPECT_EQ(Get(id)->phase, "measuring the first best again");
+  EXPECT_EQ(Get(id)->phase.kind, PhaseKind::kMeasuringFirstAgain);
   device.measure = nullptr;
   for (int i = 0; i < 20; ++i) Step(5);
   EXPECT_EQ(Get(id)->best->record.id, 0) << "one leads";

@@ -56,12 +56,12 @@ TEST_F(JobResultTest, ASearchWithoutALeaderSaysWhatItMeasures) {
   };
   const std::string id = Create(Spec(1000));
   for (int i = 0; i < 100 && Get(id)->trials == 0; ++i) Step();
-  EXPECT_EQ(Get(id)->phase, "measuring the first best again");
+  EXPECT_EQ(Get(id)->phase.kind, PhaseKind::kMeasuringFirstAgain);
   disturbed = false;
   for (int i = 0; i < 100 && !Get(id)->best; ++i) Step();
   Step();
   ASSERT_EQ(Get(id)->state, JobState::kRunning);
-  EXPECT_EQ(Get(id)->phase, "");
+  EXPECT_EQ(Get(id)->phase, JobPhase());
 }
 
 TEST_F(JobResultTest, AWithdrawnBestIsQuarantined) {
@@ -113,9 +113,8 @@ TEST_F(JobResultTest, AConfirmationWaitsForAQuieterMachine) {
     return result;
   };
   const std::string id = Create(Spec(20));
-  for (int i = 0; i < 300 && !absl::StrContains(Get(id)->phase, "quieter"); ++i) Step();
-  EXPECT_THAT(Get(id)->phase,
-              HasSubstr("waiting for a quieter machine: on worker device, the machine was 3.5"));
+  for (int i = 0; i < 300 && Get(id)->phase.kind != PhaseKind::kWaitingForQuiet; ++i) Step();
+  EXPECT_THAT(Get(id)->phase.detail, HasSubstr("on worker device, the machine was 3.5"));
   EXPECT_THAT(Get(id)->disturbance, HasSubstr("3.5 times as slow"));
   const int64_t before = Get(id)->disturbed;
   disturbed = false;
@@ -134,16 +133,15 @@ TEST_F(JobResultTest, DisturbedMachineDelaysTheEndForABoundedTime) {
     return result;
   };
   const std::string id = Create(Spec(20));
-  std::set<std::string> phases;
+  int rounds = 0;
   for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) {  // 40 seconds
     Step();
-    phases.insert(Get(id)->phase);
+    if (Get(id)->phase.kind == PhaseKind::kRound) ++rounds;
   }
   auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_GT(job->disturbed, 0);
-  EXPECT_THAT(phases, Contains(HasSubstr("round ")));
-  EXPECT_THAT(phases, Each(Not(HasSubstr(" disturbed")))) << "the job has another count of these";
+  EXPECT_GT(rounds, 0);
 }
 
 TEST_F(JobResultTest, ATimeLimitIncludesTheConfirmation) {

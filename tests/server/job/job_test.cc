@@ -178,7 +178,7 @@ TEST_F(JobTest, AJobThatIsBeingCancelledSaysSo) {
   for (int i = 0; i < 3; ++i) Step(2);
   ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
   executor->RunAll();
-  EXPECT_EQ(Get(id)->phase, "finishing the measurements in progress (being cancelled)");
+  EXPECT_EQ(Get(id)->phase, (JobPhase{.kind = PhaseKind::kFinishing, .cancelling = true}));
 }
 
 TEST_F(JobTest, TheTimeLimitStopsProposingAndConfirms) {

@@ -4,13 +4,14 @@
 #include "gtest/gtest.h"
 #include "server/job/job_starter.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/memory_store.h"
 
 namespace hone::job {
 
 // The book and the starter of a server, for tests of the parts that use them. The jobs are
-// suspended before their messages run, so they need no environment.
+// suspended before their messages run.
 class StarterHarness : public ::testing::Test {
  protected:
   ~StarterHarness() override {
@@ -23,9 +24,11 @@ class StarterHarness : public ::testing::Test {
   ManualExecutor executor_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_{&clock_, &artifacts_};
+  FakeTaskEnvironment environment_;
   const JobServices services_{.clock = &clock_,
                               .store = &store_,
                               .fleet = &fleet_,
+                              .environment = &environment_,
                               .executor = &executor_,
                               .server = "host/2"};
   const JobOptions options_;

@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "nlohmann/json.hpp"
-#include "server/service/field_error.h"
+#include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {

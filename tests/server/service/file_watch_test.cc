@@ -1,5 +1,3 @@
-#include "server/service/file_watch.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 
 #include "common/base/file.h"
 #include "gtest/gtest.h"
+#include "server/service/server_flags.h"
 
 namespace hone::service {
 namespace {

@@ -1,8 +1,7 @@
-#include "server/service/peaks.h"
-
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "server/service/job_convert.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace hone::service {

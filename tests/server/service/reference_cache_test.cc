@@ -1,5 +1,3 @@
-#include "server/service/reference_cache.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +6,7 @@
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
 #include "gtest/gtest.h"
+#include "server/service/upload_handler.h"
 
 namespace hone::service {
 namespace {

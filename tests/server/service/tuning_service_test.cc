@@ -13,7 +13,7 @@
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/field_error.h"
+#include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
 
 namespace hone::service {

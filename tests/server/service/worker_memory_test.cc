@@ -1,13 +1,12 @@
 // What a server remembers of workers, also when the wall clock is changed.
 
-#include "server/service/worker_memory.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/standing_keeper.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_store.h"
 

@@ -10,7 +10,7 @@
 #include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/field_error.h"
+#include "server/service/request_fields.h"
 #include "tests/fault/tcp_proxy.h"
 #include "tests/server/service/service_harness.h"
 

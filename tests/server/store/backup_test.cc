@@ -1,4 +1,6 @@
 // Online backup and restore of the SQLite store.
+#include "server/store/sqlite/backup.h"
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +12,6 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/restore.h"
 #include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/done.h"

@@ -1,11 +1,10 @@
-#include "server/store/blob_codec.h"
-
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/record_columns.h"
 
 namespace hone::store {
 namespace {

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/sqlite/committer.h"
-#include "server/store/sqlite/status.h"
+#include "server/store/sqlite/connection.h"
 #include "server/store/write_queue.h"
 #include "tests/temporary_folder.h"
 

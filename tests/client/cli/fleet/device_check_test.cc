@@ -1,6 +1,5 @@
-#include "client/cli/fleet/device_check.h"
-
 #include "absl/strings/match.h"
+#include "client/cli/fleet/health_check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,4 @@
-#include "client/cli/network/network_baseline.h"
-
+#include "client/cli/network/network_timing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
-#include "client/cli/network/repeated_runs.h"
-
 #include <cstdint>
 
+#include "client/cli/network/network_timing.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {

@@ -136,9 +136,9 @@ TEST(NetworkOutputTest, AJobThatIsNotASearchIsRecognisable) {
   v1::Job job;
   job.set_workload("first line");
   EXPECT_EQ(DescribeJobAndKind(job), "first line");
-  job.mutable_request()->set_space(SpaceOfOneSchedule());
+  job.set_is_check(true);
   EXPECT_EQ(DescribeJobAndKind(job), "check of first line");
-  job.mutable_request()->clear_space();
+  job.set_is_check(false);
   job.mutable_request()->set_revalidate(3);
   EXPECT_EQ(DescribeJobAndKind(job), "revalidation of first line");
   job.mutable_request()->set_revalidate(0);

@@ -3,13 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "client/cli/output/phase_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -46,6 +46,17 @@ Pace PaceOf(v1::Job job) {
   return pace;
 }
 
+v1::JobPhase Phase(v1::JobPhase::Kind kind, const std::string& detail = "", int64_t done = 0,
+                   int64_t whole = 0, int round = 0) {
+  v1::JobPhase phase;
+  phase.set_kind(kind);
+  phase.set_detail(detail);
+  phase.set_done(done);
+  phase.set_whole(whole);
+  phase.set_round(round);
+  return phase;
+}
+
 std::string Text(const v1::Job& job, int columns = 1000) {
   return ProgressText(job, PaceOf(job), columns);
 }
@@ -55,10 +66,10 @@ TEST(ProgressTextTest, ShowsEverythingOnAWideTerminal) {
             "tuning  128/256 trials  best 291.8 GFLOP/s (50.0 % of peak)  invalid 25.0 %"
             "  6.4 trials/s  0:20 left");
   v1::Job job = JobInProgress();
-  job.set_phase("waiting");
-  EXPECT_THAT(Text(job), HasSubstr("trials/s  (waiting)"));
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_WAITING_FOR_RESULT);
+  EXPECT_THAT(Text(job), HasSubstr("trials/s  (waiting for the first result)"));
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(17)));
-  EXPECT_THAT(Text(job), HasSubstr("0:17 left  (waiting)"));
+  EXPECT_THAT(Text(job), HasSubstr("0:17 left  (waiting for the first result)"));
 }
 
 TEST(ProgressTextTest, TheTimeLeftFallsUntilTheNextTrial) {
@@ -80,7 +91,7 @@ TEST(ProgressTextTest, ShowsNoSpeedBeforeItIsKnown) {
 TEST(ProgressTextTest, ExplainsAMissingBest) {
   v1::Job job = JobInProgress();
   job.clear_best();
-  job.set_phase("measuring the first best again");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_MEASURING_FIRST_AGAIN);
   EXPECT_THAT(Text(job), HasSubstr("0:20 left  (measuring the first best again)"));
   job.clear_phase();
   job.clear_outcomes();
@@ -173,7 +184,7 @@ TEST(ProgressTextTest, ThePhaseOfASearchGoesBeforeItsTrials) {
   job.mutable_best()->set_confirmed(false);
   job.mutable_best()->set_gflops(6.9);
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(3)));
-  job.set_phase("finishing the measurements in progress");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_FINISHING);
   EXPECT_THAT(Text(job), EndsWith("0:03 left  (finishing the measurements in progress)"));
   EXPECT_EQ(Text(job, 79), "tuning  53 trials  best ~6.9 GFLOP/s  0:03 left  (finishing …)");
   EXPECT_EQ(Text(job, 60), "tuning  53 trials  best ~6.9 GFLOP/s  0:03 left");
@@ -183,7 +194,7 @@ TEST(ProgressTextTest, ThePhaseOfASearchGoesBeforeItsTrials) {
 TEST(ProgressTextTest, FitsIn40Columns) {
   v1::Job job = JobInProgress();
   EXPECT_EQ(Text(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
-  job.set_phase("round 1: 2 of 5 confirmed");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_ROUND, "", 2, 5, 1);
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(20)));
   EXPECT_EQ(Text(job, 39), "128/256  best 291.8 GFLOP/s  0:20 left");
   job.mutable_best()->mutable_record()->set_id(0);
@@ -207,7 +218,8 @@ TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
   v1::Job job = JobInProgress();
   job.set_state(v1::JOB_STATE_CONFIRMING);
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(20)));
-  job.set_phase("waiting for a quieter machine: on worker a-long-name, other programs are busy");
+  *job.mutable_phase() =
+      Phase(v1::JobPhase::KIND_WAITING_FOR_QUIET, "on worker a-long-name, other programs are busy");
   EXPECT_THAT(Text(job), HasSubstr("on worker a-long-name"));
   EXPECT_EQ(Text(job, 90),
             "confirming  128/256 trials  best 291.8 GFLOP/s  0:20 left  "
@@ -218,9 +230,9 @@ TEST(ProgressTextTest, AWaitStaysOnANarrowTerminal) {
   job.clear_left_ms();
   EXPECT_EQ(Text(job, 40), "128/256  (waiting for a quieter machine)");
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(20)));
-  job.set_phase("waiting for a worker");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_WAITING_FOR_WORKER);
   EXPECT_EQ(Text(job, 39), "128/256  waiting for a worker 0:20 left");
-  job.set_phase("no server since 2026-11-24 17:12:35");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_NO_SERVER, "2026-11-24 17:12:35");
   EXPECT_EQ(Text(job, 39), "(no server since 2026-11-24 17:12:35)");
 }
 
@@ -233,7 +245,7 @@ TEST(ProgressTextTest, ShowsHowANetworkWaits) {
   while (job.network().tasks_size() < 5) job.mutable_network()->add_tasks();
   job.set_disturbed(3);
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(52)));
-  job.set_phase("waiting for a quieter machine: 2 of 5 tasks confirmed; on worker x, …");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_WAITING_FOR_QUIET, "on worker x, …", 2, 5);
   EXPECT_EQ(Text(job, 79),
             "128/256  sum ~2.000 ms  3 disturbed  0:52 left  (waiting for a quieter machine)");
 }
@@ -242,10 +254,8 @@ TEST(ProgressTextTest, CountsDisturbedMeasurementsOnce) {
   v1::Job job = JobInProgress();
   job.set_state(v1::JOB_STATE_CONFIRMING);
   job.set_disturbed(7);
-  job.set_phase("round 2: 1 of 5 measured");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_ROUND, "", 1, 5, 2);
   EXPECT_THAT(Text(job), EndsWith("  7 disturbed  (round 2: 1 of 5 measured)"));
-  job.set_phase("round 2: 1 of 5 measured, 2 disturbed");
-  EXPECT_THAT(Text(job), AllOf(Not(HasSubstr("7 disturbed")), EndsWith(", 2 disturbed)")));
 }
 
 TEST(ProgressTextTest, CountsWhatARevalidationHasConfirmed) {
@@ -266,13 +276,35 @@ TEST(ProgressTextTest, ShowsThePhaseIn80Columns) {
   job.set_trials(1000);
   job.mutable_request()->set_max_trials(1000);
   job.mutable_best()->set_gflops(12'345);
-  job.set_phase("round 3: 5 of 8 measured");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_ROUND, "", 5, 8, 3);
   job.set_left_ms(absl::ToInt64Milliseconds(absl::Seconds(17)));
   const std::string text = Text(job, 79);
   EXPECT_LE(text.size(), 79u);
   EXPECT_THAT(text, HasSubstr("1000/1000"));
   EXPECT_THAT(text, HasSubstr("GFLOP/s"));
   EXPECT_THAT(text, HasSubstr("0:17 left  (round 3: 5 of 8 measured)"));
+}
+
+TEST(PhaseTextTest, SaysWhatAJobDoesOrWaitsFor) {
+  v1::JobPhase phase = Phase(v1::JobPhase::KIND_MEASURING_WITHOUT, "worker x is silent", 2);
+  EXPECT_EQ(TextsOf(phase).full, "measuring without 2 candidates: worker x is silent");
+  EXPECT_EQ(TextsOf(phase).brief, "measuring without 2 candidates");
+  phase = Phase(v1::JobPhase::KIND_CHECKING_WINNER, "pi-07");
+  EXPECT_EQ(TextsOf(phase).full, "worker pi-07 checks the winner");
+  phase = Phase(v1::JobPhase::KIND_WAITING_FOR_QUIET, "on worker x, …", 2, 5);
+  EXPECT_EQ(TextsOf(phase).full,
+            "waiting for a quieter machine: 2 of 5 tasks confirmed; on worker x, …");
+  phase = Phase(v1::JobPhase::KIND_FINISHING);
+  phase.set_cancelling(true);
+  EXPECT_EQ(TextsOf(phase).full, "finishing the measurements in progress (being cancelled)");
+  EXPECT_EQ(TextsOf(v1::JobPhase()).full, "");
+}
+
+// New kinds must not be forgotten there.
+TEST(PhaseTextTest, EveryKindHasWords) {
+  for (int kind = 1; v1::JobPhase::Kind_IsValid(kind); ++kind) {
+    EXPECT_NE(TextsOf(Phase(static_cast<v1::JobPhase::Kind>(kind))).full, "") << kind;
+  }
 }
 
 TEST(TrialsTextTest, SaysHowFarAJobIs) {
@@ -294,7 +326,7 @@ TEST(TrialsTextTest, SaysHowFarAJobIs) {
 
 TEST(TrialsTextTest, TheSpeedSaysNothingAboutAJobThatWaits) {
   v1::Job job = JobInProgress();
-  job.set_phase("waiting for a worker");
+  *job.mutable_phase() = Phase(v1::JobPhase::KIND_WAITING_FOR_WORKER);
   EXPECT_EQ(TrialsText(job), "128 of 256 trials (50 %)");
   job.clear_phase();
   job.set_trials(0);

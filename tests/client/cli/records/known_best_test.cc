@@ -1,5 +1,6 @@
 #include "client/cli/records/known_best.h"
 
+#include "common/record/origin.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {
@@ -17,11 +18,11 @@ TEST(UnknownTextTest, NamesTheJobThatMeasured) {
 TEST(IsForgottenTest, OtherQuarantinesAreNotForgotten) {
   record::Record record;
   record.quarantine_reason = "forgotten by ann on 2026-11-27 03:46:04 UTC";
-  EXPECT_FALSE(IsForgotten(record));
+  EXPECT_FALSE(record::IsForgotten(record));
   record.quarantined = true;
-  EXPECT_TRUE(IsForgotten(record));
+  EXPECT_TRUE(record::IsForgotten(record));
   record.quarantine_reason = "revalidation: the output is wrong";
-  EXPECT_FALSE(IsForgotten(record));
+  EXPECT_FALSE(record::IsForgotten(record));
 }
 
 TEST(UnconfirmedJobTest, DisturbedMeasurementsCountAndForgottenOnesDoNot) {

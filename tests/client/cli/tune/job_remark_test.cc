@@ -30,8 +30,10 @@ TEST(RemarkOnTest, SaysOnceThatNothingIsConfirmed) {
   job.set_state(v1::JOB_STATE_DONE);
   job.mutable_best();
   EXPECT_EQ(RemarkOn(job), "best not confirmed");
+  job.set_unconfirmed(true);
   job.set_note("no best could be confirmed: other work disturbed every measurement");
   EXPECT_EQ(RemarkOn(job), job.note());
+  job.set_unconfirmed(false);
   job.set_note("another note");
   EXPECT_EQ(RemarkOn(job), "best not confirmed; another note");
 }

@@ -1,7 +1,7 @@
-#include "client/cli/tune/job_wait.h"
 
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
+#include "client/cli/output/phase_text.h"
 #include "client/cli/tune/run_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 class JobWaitTest : public ::testing::Test {
@@ -29,29 +28,29 @@ class JobWaitTest : public ::testing::Test {
 
 TEST_F(JobWaitTest, ExplainsAWaitOnce) {
   wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait_.phase(), IsEmpty());
+  EXPECT_FALSE(wait_.phase().has_value());
   job_.set_wait_reason("no worker runs target t: pi-07 was stopped");
   wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  EXPECT_EQ(TextsOf(*wait_.phase()).full, "waiting for a worker");
   EXPECT_EQ(wait_.TakeMessage().value_or(""),
             "job 12 waits: no worker runs target t: pi-07 was stopped");
   job_.set_state(v1::JOB_STATE_CONFIRMING);
   wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_EQ(wait_.phase(), "waiting for a worker");
+  EXPECT_EQ(TextsOf(*wait_.phase()).full, "waiting for a worker");
   EXPECT_FALSE(wait_.TakeMessage().has_value()) << "it was explained before";
   job_.clear_wait_reason();
   wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait_.phase(), IsEmpty());
+  EXPECT_FALSE(wait_.phase().has_value());
 }
 
 TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
   JobWait wait(&clock_, /*is_private=*/true);
   job_.set_wait_reason("no worker runs target t");
   wait.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait.phase(), IsEmpty());
+  EXPECT_FALSE(wait.phase().has_value());
   EXPECT_FALSE(wait.TakeMessage().has_value());
   wait.Look(job_, client::JobNews::kNoServer);
-  EXPECT_THAT(wait.phase(), HasSubstr("no server since "));
+  EXPECT_THAT(TextsOf(*wait.phase()).full, HasSubstr("no server since "));
   EXPECT_FALSE(wait.TakeMessage().has_value()) << "a private server does not come back";
 }
 
@@ -133,14 +132,14 @@ TEST_F(JobWaitTest, ReportsAnUnreachableServerUntilItReturns) {
   wait_.Look(job_, client::JobNews::kChanged);
   const std::string since = FormatTime(absl::ToUnixMillis(clock_.Now()));
   wait_.Look(job_, client::JobNews::kNoServer);
-  EXPECT_EQ(wait_.phase(), "no server since " + since);
+  EXPECT_EQ(TextsOf(*wait_.phase()).full, "no server since " + since);
   EXPECT_THAT(wait_.TakeMessage().value_or(""), HasSubstr("job 12 continues"));
   clock_.Advance(absl::Seconds(30));
   wait_.Look(job_, client::JobNews::kNoServer);
-  EXPECT_EQ(wait_.phase(), "no server since " + since);
+  EXPECT_EQ(TextsOf(*wait_.phase()).full, "no server since " + since);
   EXPECT_FALSE(wait_.TakeMessage().has_value());
   wait_.Look(job_, client::JobNews::kChanged);
-  EXPECT_THAT(wait_.phase(), IsEmpty());
+  EXPECT_FALSE(wait_.phase().has_value());
 }
 
 TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {

@@ -1,5 +1,4 @@
-#include "client/cli/tune/pace.h"
-
+#include "client/cli/output/progress.h"
 #include "gtest/gtest.h"
 
 namespace hone::cli {
@@ -65,8 +64,8 @@ TEST_F(PaceTest, AWaitDoesNotCount) {
 }
 
 TEST_F(PaceTest, TrialsThatARestartedServerFindsAgainDoNotCount) {
-  for (const char* phase : {"making the design spaces", "restoring the searches of its tasks"}) {
-    job_.set_phase(phase);
+  for (const auto kind : {v1::JobPhase::KIND_MAKING_SPACES, v1::JobPhase::KIND_RESTORING}) {
+    job_.mutable_phase()->set_kind(kind);
     Later(0, 0);
     job_.clear_phase();
     Later(1000, 170);

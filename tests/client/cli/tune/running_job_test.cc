@@ -44,7 +44,7 @@ TEST(CountTunedTest, AJobThatDoesNotSearchDoesNotCount) {
   job.mutable_request()->set_revalidate(3);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
   job.mutable_request()->set_revalidate(0);
-  job.mutable_request()->set_space(SpaceOfOneSchedule());
+  job.set_is_check(true);
   EXPECT_EQ(CountTuned(job, {"a"}, "t", 0), 0u);
 }
 

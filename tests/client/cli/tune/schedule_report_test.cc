@@ -1,7 +1,6 @@
-#include "client/cli/tune/schedule_report.h"
-
 #include <string>
 
+#include "client/cli/tune/tune_report.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/measured.h"
@@ -86,20 +85,6 @@ TEST(ScheduleReportTest, NamesThePublishedFigureOfThisSchedule) {
                     HasSubstr("stays the best, as job 3 confirmed it")));
   job.mutable_best()->set_pinned_unix_ms(1'700'000'000'000);
   EXPECT_THAT(CheckReport(job), HasSubstr("that figure stays, because it is pinned\n"));
-}
-
-// A check that ends before it has a result is a check nevertheless.
-TEST(IsCheckTest, ASpaceWithOpenDecisionsIsSearched) {
-  v1::CreateJobRequest spec;
-  EXPECT_FALSE(IsCheck(spec));
-  spec.set_space("templates");
-  EXPECT_FALSE(IsCheck(spec));
-  spec.set_space(SpaceOfOneSchedule());
-  EXPECT_TRUE(IsCheck(spec));
-  *spec.mutable_space() += "x0, x1 = sample_perfect_tile(l0, parts=2) = [4, 2]\n";
-  EXPECT_TRUE(IsCheck(spec));
-  spec.set_space(SpaceOfOneSchedule() + "x0, x1 = sample_perfect_tile(l0, parts=2)\n");
-  EXPECT_FALSE(IsCheck(spec));
 }
 
 // Other work disturbed every measurement of the confirmation.

@@ -1,7 +1,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
-#include "server/job/actor/search_event.h"
 
 namespace hone::job {
 namespace {
@@ -19,7 +18,8 @@ TEST(CodecTest, SpecRoundTrips) {
                      .cost_model = "xgboost",
                      .tolerance = 1e-3,
                      .transfer = true,
-                     .space = "workload x\ntrace 1\n"};
+                     .space = "workload x\ntrace 1\n",
+                     .is_check = true};
   absl::StatusOr<JobSpec> read = DecodeSpec(EncodeSpec(spec));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, spec);
@@ -42,6 +42,8 @@ TEST(CodecTest, SnapshotRoundTrips) {
   snapshot.best->pinned_unix_ms = 1700000000123;
   snapshot.given = snapshot.best;
   snapshot.given->record.result.outcome = record::Outcome::kWrongOutput;
+  snapshot.phase = {PhaseKind::kRound, "detail", 2, 5, 1, true};
+  snapshot.unconfirmed = true;
   snapshot.crashes = 1;
   snapshot.risky_step = {.name = "proposing", .server = "host/1", .boot = "b"};
   absl::StatusOr<JobSnapshot> read = DecodeSnapshot(EncodeSnapshot(snapshot));
@@ -55,6 +57,8 @@ TEST(CodecTest, SnapshotRoundTrips) {
   EXPECT_EQ(read->state, JobState::kFailed);
   EXPECT_EQ(read->outcomes, snapshot.outcomes);
   EXPECT_FALSE(read->default_schedule.has_value());
+  EXPECT_EQ(read->phase, snapshot.phase);
+  EXPECT_TRUE(read->unconfirmed);
   EXPECT_EQ(read->crashes, 1);
   EXPECT_EQ(read->risky_step, snapshot.risky_step);
 }

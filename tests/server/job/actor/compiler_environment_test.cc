@@ -13,6 +13,21 @@ double FixedFlopsOf(const std::string& workload) {
   return described.ok() ? described->fixed_flops : -1;
 }
 
+TEST(CheckSpaceTest, ASpaceWithOpenDecisionsIsSearched) {
+  const std::string workload = "workload relu\ninput A: f32[8]\noutput C[i: 8] = max(A[i], 0)\n";
+  const auto environment = MakeCompilerEnvironment(1);
+  const auto is_check = [&](const std::string& space) {
+    const absl::StatusOr<bool> decided = environment->CheckSpace(workload, space);
+    EXPECT_TRUE(decided.ok()) << decided.status();
+    return decided.ok() && *decided;
+  };
+  const std::string loops = workload + "trace 1\nb0 = block(\"C\")\nl0 = loops(b0)\n";
+  EXPECT_FALSE(is_check("rules"));
+  EXPECT_TRUE(is_check(loops));
+  EXPECT_TRUE(is_check(loops + "x0, x1 = sample_perfect_tile(l0, parts=2) = [4, 2]\n"));
+  EXPECT_FALSE(is_check(loops + "x0, x1 = sample_perfect_tile(l0, parts=2)\n"));
+}
+
 TEST(FixedFlopsTest, ContractionCountsAllMultiplyAdds) {
   EXPECT_EQ(FixedFlopsOf("input A: f32[64, 32]\n"
                          "input B: f32[32, 48]\n"

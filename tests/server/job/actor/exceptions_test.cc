@@ -1,10 +1,10 @@
-#include "server/job/actor/exceptions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <new>
 #include <stdexcept>
+
+#include "server/job/actor/executor.h"
 
 namespace hone::job {
 namespace {

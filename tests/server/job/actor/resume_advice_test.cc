@@ -1,6 +1,5 @@
-#include "server/job/actor/resume_advice.h"
-
 #include "gtest/gtest.h"
+#include "server/job/actor/job_advice.h"
 
 namespace hone::job {
 namespace {

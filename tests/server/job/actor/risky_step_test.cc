@@ -1,6 +1,6 @@
-#include "server/job/actor/risky_step.h"
-
 #include <gtest/gtest.h>
+
+#include "server/job/actor/job_types.h"
 
 namespace hone::job {
 namespace {

@@ -64,11 +64,12 @@ TEST_F(WaitReasonTest, ASilentWorkerIsNamedWhileAnotherGoesOn) {
   device_is_gone = true;
   Pass(absl::Seconds(7));
   EXPECT_EQ(Reason(id), "");
-  EXPECT_THAT(Get(id)->phase, StartsWith(absl::StrCat("measuring without ", held, " candidates: ",
-                                                      "worker device has not answered since ")));
+  EXPECT_EQ(Get(id)->phase.kind, PhaseKind::kMeasuringWithout);
+  EXPECT_EQ(Get(id)->phase.done, static_cast<int64_t>(held));
+  EXPECT_THAT(Get(id)->phase.detail, StartsWith("worker device has not answered since "));
   device_is_gone = false;
   Pass(absl::Seconds(2));
-  EXPECT_EQ(Get(id)->phase, "");
+  EXPECT_EQ(Get(id)->phase, JobPhase());
 }
 
 TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {

@@ -1,9 +1,8 @@
-#include "server/job/managed_child_jobs.h"
-
 #include <utility>
 
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/job_starter.h"
 #include "tests/server/job/starter_harness.h"
 
 namespace hone::job {
@@ -45,7 +44,7 @@ TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
   EXPECT_EQ(children_.GetChild("1.0")->snapshot->state, JobState::kFailed);
   EXPECT_FALSE(children_.GetChild("1.0")->begun) << "it is not in memory";
   children_.AllowChild("1.0", 100);  // these have no effect
-  children_.FinishChild("1.0", absl::Seconds(1), /*cancelled=*/false);
+  children_.ConfirmChild("1.0", absl::Seconds(1), /*cancelled=*/false);
   children_.CancelChild("1.0");
 
   children_.ReopenChild("1.0", 16, Keep());

@@ -100,7 +100,7 @@ TEST(RoundRobinTest, TheTaskWithTheFewestTrialsIsNext) {
 // A seed whose draw for the progress of these tests is not random.
 constexpr uint64_t kNotDrawn = 1;
 
-// The gradients, computed by hand from the formula in schedulers.h, with batches of 8.
+// The gradients, computed by hand from the formula in task_scheduler.h, with batches of 8.
 TEST(GradientTest, ForwardBoundIsTheShareOfABatch) {
   // One batch each, no similar task and no window: -0.8 * w * g / 1.
   std::vector<TaskProgress> tasks = {After({100}, 2), After({150}, 1)};

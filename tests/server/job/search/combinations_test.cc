@@ -147,7 +147,7 @@ TEST(CombinationsTest, IncompatibleChoicesAreExplained) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(why));
     return !status.ok();
   };
-  EXPECT_TRUE(refused(environment->CheckSpace(kWorkload, "sketches"), "rules, templates"));
+  EXPECT_TRUE(refused(environment->CheckSpace(kWorkload, "sketches").status(), "rules, templates"));
   EXPECT_TRUE(refused(environment->CreateModel("analytic", {.feature_set = "knob"}).status(),
                       "reads only feature set 'analytic'"));
   EXPECT_TRUE(refused(environment->CreateModel("random", {.feature_set = "knob"}).status(),

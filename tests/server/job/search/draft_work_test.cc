@@ -24,11 +24,13 @@ JobServices ServicesOf(JobHarness& harness) {
           .executor = harness.executor.get()};
 }
 
+absl::Status GoOn() { return absl::OkStatus(); }
+
 absl::StatusOr<std::string> Draft(const JobServices& services, ManualExecutor& executor,
                                   const JobSpec& spec) {
   DraftWork work(services, JobHarness::DefaultOptions());
   std::optional<absl::StatusOr<std::string>> answer;
-  work.Draft(spec, [&](absl::StatusOr<std::string> trace) { answer = std::move(trace); });
+  work.Draft(spec, GoOn, [&](absl::StatusOr<std::string> trace) { answer = std::move(trace); });
   executor.RunAll();
   return answer.value_or(absl::InternalError("no answer"));
 }
@@ -86,7 +88,7 @@ TEST(DraftWorkTest, DraftsAreLimitedAndStop) {
   DraftWork work(ServicesOf(harness), JobHarness::DefaultOptions());
   std::vector<absl::Status> answers;
   const auto draft = [&] {
-    work.Draft(JobHarness::Spec(8), [&](const absl::StatusOr<std::string>& trace) {
+    work.Draft(JobHarness::Spec(8), GoOn, [&](const absl::StatusOr<std::string>& trace) {
       answers.push_back(trace.status());
     });
   };
@@ -103,6 +105,22 @@ TEST(DraftWorkTest, DraftsAreLimitedAndStop) {
   ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 3);
   for (size_t i = answers.size() - 2; i < answers.size(); ++i) {
     EXPECT_TRUE(absl::IsUnavailable(answers[i])) << answers[i];
+  }
+}
+
+// Making the design spaces may take minutes.
+TEST(DraftWorkTest, EndsWhenItsCallerHasGone) {
+  JobHarness harness;
+  DraftWork work(ServicesOf(harness), JobHarness::DefaultOptions());
+  for (const int patience : {0, 1, 2}) {  // 0: it has not begun
+    int asked = 0;
+    absl::Status answer;
+    work.Draft(
+        JobHarness::Spec(8),
+        [&] { return asked++ < patience ? absl::OkStatus() : absl::CancelledError("gone"); },
+        [&](const absl::StatusOr<std::string>& trace) { answer = trace.status(); });
+    harness.executor->RunAll();
+    EXPECT_TRUE(absl::IsCancelled(answer)) << patience << ": " << answer;
   }
 }
 

@@ -1,0 +1,53 @@
+#ifndef HONE_SERVER_SERVICE_REQUEST_FIELDS_H_
+#define HONE_SERVER_SERVICE_REQUEST_FIELDS_H_
+
+#include <cmath>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "server/fleet/fleet.h"
+#include "server/store/store.h"
+
+namespace hone::service {
+
+// Returns a readable name of a field, such as "cost model" for "cost_model", because users know the
+// options of commands but not the protocol.
+inline std::string FieldWords(absl::string_view field) {
+  return absl::StrReplaceAll(field, {{"_", " "}, {".", " "}});
+}
+
+// Returns InvalidArgument with the name of a request's field.
+inline absl::Status FieldError(absl::string_view field, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(FieldWords(field), ": ", why));
+}
+
+// InvalidArgument: not a finite number from 0 to 1.
+inline absl::Status CheckTolerance(double tolerance) {
+  if (std::isfinite(tolerance) && tolerance >= 0 && tolerance <= 1) return absl::OkStatus();
+  return FieldError("tolerance", "not a number from 0 to 1");
+}
+
+// Returns the task that a request names with workload_digest, target and tolerance.
+// InvalidArgument: one of them is missing or wrong; the message names the field.
+template <typename Request>
+absl::StatusOr<store::TaskKey> TaskOf(const Request& request) {
+  if (request.workload_digest().empty()) return FieldError("workload_digest", "missing");
+  if (request.target().empty()) return FieldError("target", "missing");
+  if (absl::Status status = CheckTolerance(request.tolerance()); !status.ok()) return status;
+  return store::TaskKey{.workload_digest = request.workload_digest(),
+                        .target = request.target(),
+                        .tolerance = request.tolerance()};
+}
+
+// Returns the text form of a target that a request names by its text form or by the key of a
+// registered worker's target. InvalidArgument: it is too long. FailedPrecondition: no worker of
+// that key is registered; the message lists the keys.
+absl::StatusOr<std::string> DescribedTarget(const std::string& target, const fleet::Fleet& fleet);
+
+}  // namespace hone::service
+
+#endif  // HONE_SERVER_SERVICE_REQUEST_FIELDS_H_
