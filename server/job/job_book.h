@@ -17,8 +17,6 @@
 #include "server/job/actor/job_types.h"
 #include "server/store/store.h"
 
-// Bests that were confirmed, and withdrawn later: their records were quarantined, for example with
-// "hone forget".
 namespace hone::job {
 
 // Enforces the limits on unfinished jobs, and reserves places for jobs that are about to be
@@ -127,7 +125,8 @@ SnapshotOr SharedFromRow(const store::JobRow& row);
 // Returns the state of a job, from memory or else from the store. NotFound: no such job.
 SnapshotOr ReadJob(const JobBook& book, store::Store& store, const std::string& id);
 
-// Returns whether a best is confirmed and was not withdrawn since then.
+// Returns whether a best is confirmed and was not withdrawn since: its record was not quarantined,
+// for example with "hone forget".
 bool IsStillConfirmed(store::Store& store, const std::optional<Best>& best);
 
 // Returns the state of a job with the quarantine of its withdrawn bests, or `job` itself if there

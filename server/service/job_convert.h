@@ -14,11 +14,6 @@
 #include "server/job/actor/task_environment.h"
 #include "server/job/search/draft_work.h"
 
-// The workers of one target measure slightly different peaks. Shares of the peak can be compared
-// only if they refer to the same one, so every answer has the largest peak that is known: that of
-// the registered workers of the target, the one that is stored with the job, or the rate of a
-// kernel that is faster than these (job::LeastPeakOf). A result without a peak keeps none, because
-// its workload has no known peak.
 namespace hone::service {
 
 // Limits of requests of clients. common/rpc limits the size of messages.
@@ -57,6 +52,12 @@ v1::FeatureTable ToProto(const job::FeatureTable& table);
 absl::StatusOr<int> PageSize(int asked);
 // InvalidArgument: the token is too long to be a page token.
 absl::Status CheckPageToken(const std::string& token);
+
+// The workers of one target measure slightly different peaks. Shares of the peak can be compared
+// only if they refer to the same one, so every answer has the largest peak that is known: that of
+// the registered workers of the target, the one that is stored with the job, or the rate of a
+// kernel that is faster than these (job::LeastPeakOf). A result without a peak keeps none, because
+// its workload has no known peak.
 
 // Sets the peaks of all results of a job.
 void SetPeaks(const fleet::Fleet& fleet, v1::Job& job);

@@ -14,9 +14,10 @@
 #include "server/store/exchange/record_import.h"
 #include "server/store/store.h"
 
-// Streams of exports and imports. Each deletes itself when it is done. Reading the store and
-// checking lines happens on the executor, not on gRPC's threads.
 namespace hone::service {
+
+// The streams of exports and imports. Each deletes itself when it is done. Reading the store and
+// checking lines happens on the executor, not on gRPC's threads.
 
 // Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {

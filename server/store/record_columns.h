@@ -16,13 +16,14 @@
 #include "common/record/record.h"
 #include "server/store/store.h"
 
-// The blobs of the record table. Their formats are part of the schema, so a change of a format
-// needs a migration.
 // The columns of the tables record and environment, used by every database. They are derived from
 // the description of a record's fields. Binder is a statement and Row is its result; both have the
 // functions of the same names as Statement (connection.h).
 namespace hone::store {
 
+// The blobs of the record table. Their formats are part of the schema, so a change of a format
+// needs a migration.
+//
 // Decisions: the zigzag form of each value in base 128, low group first, like Protobuf's sint64.
 // Most decisions take one byte.
 std::string EncodeDecisions(const std::vector<int64_t>& decisions);

@@ -12,6 +12,7 @@
 namespace google::protobuf {
 class Message;
 }
+
 // The JSON that --json prints. Its keys are part of the interface: they may be added, but are never
 // renamed.
 namespace hone::cli {

@@ -6,7 +6,7 @@
 #include "client/cli/output/json_output.h"
 #include "client/connection/api.h"
 
-// Reports the check of a handwritten schedule: a job whose space contains only this candidate.
+// The reports of jobs that have ended.
 namespace hone::cli {
 
 // The peak FLOP rate of the device for the job's workload, in GFLOP/s; 0: unknown.
@@ -17,6 +17,9 @@ double PeakOf(const v1::Job& job);
 // wrote it. `peak`: the peak of the device in GFLOP/s; 0: unknown. `trace`: whether to print the
 // best schedule as well.
 void PrintTuneReport(const v1::Job& job, const std::string& title, double peak, bool trace);
+
+// The following functions report the check of a handwritten schedule: a job whose space contains
+// only this candidate.
 
 // Whether the schedule gave a correct output and a latency.
 bool PassedCheck(const v1::Job& job);

@@ -13,7 +13,6 @@
 #include "common/record/record.h"
 #include "server/job/scheduler/objective.h"
 
-// The request and the state of a job of networks. proto/hone/v1/tuning.proto explains the fields.
 namespace hone::job {
 
 // A step of a job that runs a lot of code on user input, in which a defect may crash the server:
@@ -40,6 +39,7 @@ std::string ThisBoot();
 // which abandoned the job and took it over again.
 bool EndedByItself(const RiskyStep& step, absl::string_view server, absl::string_view boot);
 
+// The request and the state of a job of networks. proto/hone/v1/tuning.proto explains the fields.
 struct NetworkTaskSpec {
   std::string workload;  // text form, different in each task
   std::vector<double> weights;

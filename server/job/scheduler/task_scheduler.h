@@ -13,7 +13,6 @@
 #include "absl/types/span.h"
 #include "server/job/scheduler/objective.h"
 
-// The schedulers of the registry. Each is implemented in <name>.cc.
 namespace hone::job {
 
 struct SchedulerOptions {
@@ -48,6 +47,8 @@ absl::StatusOr<std::unique_ptr<TaskScheduler>> CreateTaskScheduler(absl::string_
                                                                    SchedulerOptions options);
 std::vector<std::string> TaskSchedulerNames();
 inline constexpr char kDefaultTaskScheduler[] = "expected-gain";
+
+// The schedulers of the registry. Each is implemented in the file of its name.
 
 // The baseline: selects the task that has had the fewest trials in this job.
 std::unique_ptr<TaskScheduler> MakeRoundRobinScheduler(SchedulerOptions options);

@@ -15,7 +15,7 @@
 
 struct pg_result;
 struct pg_conn;
-struct pg_result;
+
 namespace hone::store {
 
 // The parameters $1, $2, … of a statement in order. PostgreSQL's binary format represents every

@@ -14,7 +14,7 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
-struct sqlite3;
+
 namespace hone::store {
 
 // Returns the status of the last failed call on `database`. `what` describes the attempt. The
