@@ -1,29 +1,20 @@
 #ifndef HONE_TESTS_FAKES_FAKE_ROOT_H_
 #define HONE_TESTS_FAKES_FAKE_ROOT_H_
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "tests/temporary_folder.h"
+
 namespace hone {
 
 // A temporary folder that stands for / in code that reads /proc and /sys.
-class FakeRoot {
+class FakeRoot : public TemporaryFolder {
  public:
-  FakeRoot() {
-    char name[] = "/tmp/hone_root_XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~FakeRoot() { std::filesystem::remove_all(path_); }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-
-  const std::string& path() const { return path_; }
   void Write(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories(std::filesystem::path(path_ + path).parent_path());
-    std::ofstream(path_ + path) << text;
+    std::filesystem::create_directories(std::filesystem::path(*this / path).parent_path());
+    std::ofstream(*this / path) << text;
   }
   // Adds a process whose threads are in these states.
   void AddProcess(int pid, const std::string& name, const std::string& states) const {
@@ -37,9 +28,6 @@ class FakeRoot {
       Write(folder + "/task/" + thread + "/stat", line);
     }
   }
-
- private:
-  std::string path_;
 };
 
 }  // namespace hone

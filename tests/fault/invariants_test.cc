@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/worker.pb.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 #include "tests/server/store/done.h"
 
 namespace hone::fault {
@@ -133,7 +133,7 @@ record::Record Confirmed(int64_t trial, double latency_ns) {
 
 // A job publishes the fastest of the candidates that enough processes measured.
 TEST(InvariantsTest, BestIsTheFastestThatEnoughProcessesConfirmed) {
-  store::MemoryStore store;
+  store::ManualStore store;
   ASSERT_TRUE(store::PutText(store, "w", "workload").ok());
   ASSERT_TRUE(store::PutText(store, "s", "space").ok());
   ASSERT_TRUE(store::PutArtifact(store, DigestOf("kernel").ToHex(), "kernel").ok());

@@ -16,7 +16,7 @@
 #include "common/rpc/token_table.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "server/store/sqlite/sqlite_store.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace hone::fuzz {
@@ -44,19 +44,9 @@ bool OthersWait() {
   return true;
 }
 
-std::string MakeFolder() {
-  std::error_code error;
-  const char* const memory = "/dev/shm";
-  std::string name = std::filesystem::is_directory(memory, error)
-                         ? absl::StrCat(memory, "/hone_fuzz_XXXXXX")
-                         : "/tmp/hone_fuzz_XXXXXX";
-  Require(mkdtemp(name.data()) != nullptr, "there is a temporary folder");
-  return name;
-}
-
-std::unique_ptr<store::Store> MakeStore(const std::string& folder, bool on_disk) {
-  if (!on_disk) return std::make_unique<store::MemoryStore>();
-  auto store = store::OpenSqliteStore(folder + "/hone.db", {.check_integrity = false});
+std::unique_ptr<store::Store> MakeStore(const TemporaryFolder& folder, bool on_disk) {
+  if (!on_disk) return std::make_unique<store::ManualStore>();
+  auto store = store::OpenSqliteStore(folder / "hone.db", {.check_integrity = false});
   Require(store.ok(), "a new store opens", store.status().ToString());
   return *std::move(store);
 }
@@ -134,7 +124,7 @@ class Exchange final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 }  // namespace
 
 HandlersWorld::HandlersWorld(bool on_disk)
-    : folder_(MakeFolder()),
+    : folder_(std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp"),
       authenticator_(Tokens()),
       limiter_(&clock_, 0, 0),
       certificates_(rpc::ServerSecurity{}),
@@ -175,7 +165,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .watches = &watches_,
                  .uploads = &uploads_,
                  .target_wait = absl::Seconds(5)}) {
-  const rpc::Address address{.path = folder_ + "/s"};
+  const rpc::Address address{.path = folder_ / "s"};
   auto listener = service::Listener::Start(
       {.address = address},
       {.certificates = &certificates_, .limiter = &limiter_, .services = &handlers_});
@@ -195,8 +185,6 @@ HandlersWorld::~HandlersWorld() {
   channel_.reset();
   listener_->Shutdown(absl::Now() + absl::Seconds(1));
   Work();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 std::string HandlersWorld::TokenOf(absl::string_view role) {

@@ -27,6 +27,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::fuzz {
 
@@ -35,7 +36,7 @@ namespace hone::fuzz {
 // Pass. Lease ids are "fuzz-1", "fuzz-2", …, job ids "1", "2", …. Used by one thread.
 class HandlersWorld {
  public:
-  // With `on_disk` it is slower, but exports, imports and backups work.
+  // With `on_disk` it is slower, but backups work.
   explicit HandlersWorld(bool on_disk);
   ~HandlersWorld();
 
@@ -56,7 +57,7 @@ class HandlersWorld {
   // once. Ends the process if one is violated.
   void CheckWhatMustHold();
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
   job::JobManager& jobs() { return jobs_; }
 
  private:
@@ -64,7 +65,7 @@ class HandlersWorld {
   bool Work();
 
   FakeClock clock_;
-  const std::string folder_;
+  const TemporaryFolder folder_;
   rpc::Authenticator authenticator_;
   rpc::RateLimiter limiter_;
   rpc::ServerCertificates certificates_;

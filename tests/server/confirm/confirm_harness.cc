@@ -17,7 +17,7 @@ void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; 
 }  // namespace
 
 double Latency(const fleet::LeaseGrant& lease) {
-  const bool hidden = lease.work->decisions == kHidden && lease.work->policy.name == "confirm";
+  const bool hidden = lease.work->decisions == kHidden && IsConfirmation(lease);
   return hidden ? 60 : FakeLatency(lease.work->decisions);
 }
 
@@ -33,7 +33,7 @@ ConfirmHarness::ConfirmHarness() {
 std::vector<fleet::LeaseGrant> ConfirmHarness::ConfirmLeases() {
   std::vector<fleet::LeaseGrant> leases;
   for (const fleet::LeaseGrant& lease : device.seen) {
-    if (lease.work->policy.name == "confirm") leases.push_back(lease);
+    if (IsConfirmation(lease)) leases.push_back(lease);
   }
   return leases;
 }

@@ -8,6 +8,7 @@
 #include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/server/job/job_harness.h"
 
 namespace hone::job {
 namespace {
@@ -156,13 +157,6 @@ TEST(ConfirmationTest, TheCombinedResultIsTheMedianOfTheProcesses) {
   const record::MeasureResult combined = confirmation.Combined(0);
   EXPECT_DOUBLE_EQ(combined.latency_ns, 110);
   EXPECT_THAT(combined.samples_ns, SizeIs(27));
-}
-
-record::MeasureResult Took(double latency_ns) {
-  record::MeasureResult result;
-  result.latency_ns = latency_ns;
-  result.samples_ns = {latency_ns, latency_ns};
-  return result;
 }
 
 TEST(ConfirmationTest, SlowYardstickOnlyRunsAndIsNotRanked) {

@@ -23,7 +23,7 @@ auto DisturbedFrom(int first, int* confirmations) {
   return [first, confirmations](const fleet::LeaseGrant& lease) {
     record::MeasureResult result;
     result.latency_ns = FakeLatency(lease.work->decisions);
-    if (lease.work->policy.name == "confirm" && (*confirmations)++ >= first) {
+    if (IsConfirmation(lease) && (*confirmations)++ >= first) {
       result.latency_ns *= 20;
       result.dispersion = 2;
     }
@@ -153,7 +153,7 @@ class DisturbedFastestTest : public JobConfirmEndTest {
       const std::vector<int64_t>& decisions = lease.work->decisions;
       record::MeasureResult result;
       result.latency_ns = FakeLatency(decisions);
-      if (lease.work->policy.name == "confirm") {
+      if (IsConfirmation(lease)) {
         const bool disturbed = searching || decisions == fastest_;
         result.dispersion = disturbed ? 2 : 0;
         if (disturbed) result.latency_ns *= factor;
@@ -196,10 +196,8 @@ TEST_F(JobConfirmEndTest, NoteSaysThatTheFastestWasNotMeasuredInTime) {
   bool searching = true;
   double leader_ns = 0;
   device.measure = [&](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    if (searching && lease.work->policy.name == "confirm") {
+    record::MeasureResult result = Timed(lease);
+    if (searching && IsConfirmation(lease)) {
       if (leader_ns == 0) leader_ns = result.latency_ns;
       if (result.latency_ns != leader_ns) result.outcome = record::Outcome::kRunTimeout;
     }
@@ -232,7 +230,7 @@ TEST_F(JobConfirmEndTest, OnlyUndisturbedProcessesArePublished) {
     device.measure = [&](const fleet::LeaseGrant& lease) {
       record::MeasureResult result;
       result.latency_ns = FakeLatency(lease.work->decisions);
-      if (lease.work->policy.name == "confirm" && rng.Below(10) < 7) {
+      if (IsConfirmation(lease) && rng.Below(10) < 7) {
         result.latency_ns *= 20;
         result.dispersion = 2;
       }

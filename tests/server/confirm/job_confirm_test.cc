@@ -99,10 +99,7 @@ TEST_F(JobConfirmTest, MuchSlowerDefaultIsMeasuredInThreeProcesses) {
 // A default that runs for seconds would take longer than the confirmation may.
 TEST_F(JobConfirmTest, DefaultWithoutTimeForItIsNotConfirmed) {
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = lease.work->decisions.empty() ? 2e9 : FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    return result;
+    return Took(lease.work->decisions.empty() ? 2e9 : FakeLatency(lease.work->decisions));
   };
   auto job = RunToEnd(Create(Spec(40)));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -143,11 +140,8 @@ TEST_F(JobConfirmTest, ShownBestNeverGetsWorse) {
     Rng rng(noise);
     device.measure = [&](const fleet::LeaseGrant& lease) {
       const bool screen = lease.work->policy.name == "screen";
-      record::MeasureResult result;
-      result.latency_ns = FakeLatency(lease.work->decisions) *
-                          (screen ? 1 - 0.4 * rng.Uniform() : 1 - 0.02 * rng.Uniform());
-      result.samples_ns = {result.latency_ns};
-      return result;
+      return Took(FakeLatency(lease.work->decisions) *
+                  (screen ? 1 - 0.4 * rng.Uniform() : 1 - 0.02 * rng.Uniform()));
     };
     JobSpec spec = Spec(120, absl::StrCat("noise ", noise));
     spec.workload = absl::StrCat("fake op", noise, " 12");
@@ -189,11 +183,8 @@ TEST_F(JobConfirmTest, MoreTrialsAreNotWorseOnALoadedMachine) {
           burst = rng.Below(2) == 0 ? 1 : 1.1 + 0.4 * rng.Uniform();
         }
         const bool lucky = lease.work->policy.name == "screen" && rng.Below(8) == 0;
-        record::MeasureResult result;
-        result.latency_ns = FakeLatency(lease.work->decisions) * burst *
-                            (1 + 0.05 * rng.Uniform()) * (lucky ? 0.6 : 1);
-        result.samples_ns = {result.latency_ns};
-        return result;
+        return Took(FakeLatency(lease.work->decisions) * burst * (1 + 0.05 * rng.Uniform()) *
+                    (lucky ? 0.6 : 1));
       };
       JobSpec spec = Spec(trials, absl::StrCat(seed, " ", trials));
       spec.workload = absl::StrCat("fake op", seed, "x", trials, " 12");
@@ -261,7 +252,7 @@ TEST_F(JobConfirmTest, AllFinalistsRunOnOneDevice) {
   const auto runs = [](const FakeDevice& one) {
     std::map<std::vector<int64_t>, int> of;  // candidates
     for (const fleet::LeaseGrant& lease : one.seen) {
-      if (lease.work->policy.name == "confirm") ++of[lease.work->decisions];
+      if (IsConfirmation(lease)) ++of[lease.work->decisions];
     }
     return of;
   };

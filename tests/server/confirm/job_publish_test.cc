@@ -148,10 +148,7 @@ TEST_F(JobPublishTest, UsersAreToldIfTheMachineWasSlowerInTheConfirmation) {
   RunUntilConfirming(id);
   ASSERT_TRUE(Get(id)->best.has_value()) << "the search has a leader";
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = 2 * FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    return result;
+    return Took(2 * FakeLatency(lease.work->decisions));
   };
   const auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -205,10 +202,7 @@ TEST_F(JobPublishTest, BestWithdrawnMeanwhileDoesNotBlockTheWinner) {
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
   const record::Record incumbent = Best(*Get(id)).record;
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = lease.work->decisions == kHidden ? 1000 : Latency(lease);
-    result.samples_ns = {result.latency_ns};
-    return result;
+    return Took(lease.work->decisions == kHidden ? 1000 : Latency(lease));
   };
   store.Quarantine(incumbent.workload_digest, "t", incumbent.candidate, incumbent.id, "a reason",
                    [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
@@ -340,10 +334,7 @@ TEST_F(JobPublishTest, PublishedBestCompetesAndATieKeepsIt) {
 TEST_F(JobPublishTest, FasterRemeasuredIncumbentIsRepublished) {
   double disturbance = 3;
   device.measure = [&](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions) * disturbance;
-    result.samples_ns = {result.latency_ns};
-    return result;
+    return Took(FakeLatency(lease.work->decisions) * disturbance);
   };
   auto first = RunToEnd(Create(Spec(200, "first")));
   ASSERT_EQ(first->state, JobState::kDone) << first->error;

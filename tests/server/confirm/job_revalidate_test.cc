@@ -214,9 +214,7 @@ TEST_F(JobRevalidateTest, TimeoutDoesNotQuarantine) {
 
 TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
+    record::MeasureResult result = Timed(lease);
     result.facts.program_digest = "new";
     return result;
   };
@@ -225,9 +223,7 @@ TEST_F(JobRevalidateTest, AnotherProgramOfTheSameTraceMakesTheOldRecordsStale) {
   ASSERT_EQ(first->state, JobState::kDone) << first->error;
   EXPECT_EQ(first->quarantined, 0);
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
+    record::MeasureResult result = Timed(lease);
     result.facts.program_digest = "newer";
     return result;
   };

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/fake_clock.h"
+#include "tests/server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 namespace {
@@ -16,8 +16,9 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kWait = absl::Seconds(8);
 
-class WorkerCallsTest : public ::testing::Test {
+class WorkerCallsTest : public FleetPartsTest {
  protected:
+  WorkerCallsTest() : FleetPartsTest({.instance = "test"}) {}
   Worker& AddWorker(const std::string& id) {
     Worker& worker = registry_.Add(id);
     registry_.Update(worker, report_, clock_.Now());
@@ -41,23 +42,8 @@ class WorkerCallsTest : public ::testing::Test {
     RunDeferred();
   }
 
-  const FleetOptions options_{.instance = "test"};
   WorkerReport report_{.epoch = "1",
                        .capabilities = {.target_key = "t", .can_build = true, .can_run = true}};
-  FakeClock clock_;
-  ArtifactCache artifacts_;
-  Standings standings_;
-  WorkerRegistry registry_{&standings_};
-  LeaseBook book_{&options_};
-  Dispatcher dispatcher_{&options_, &artifacts_, &standings_, &registry_, &book_};
-  DeferredCalls deferred_;
-  WorkerCalls calls_{{.clock = &clock_,
-                      .options = &options_,
-                      .standings = &standings_,
-                      .registry = &registry_,
-                      .book = &book_,
-                      .dispatcher = &dispatcher_,
-                      .deferred = &deferred_}};
   std::optional<SynchronizeReply> reply_;  // to the last call
 };
 

@@ -15,6 +15,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::job {
 namespace {
@@ -96,9 +97,7 @@ class ServerRun {
 
 class JobCrashTest : public ::testing::Test {
  protected:
-  JobCrashTest() { std::filesystem::create_directories(folder_); }
-  ~JobCrashTest() override { std::filesystem::remove_all(folder_); }
-  std::string Path(int run) const { return absl::StrCat(folder_, "/", run, ".db"); }
+  std::string Path(int run) const { return folder_ / absl::StrCat(run, ".db"); }
 
   // The first server crashes in a step of the second of two jobs. Returns the id of that job and of
   // the other.
@@ -113,8 +112,7 @@ class JobCrashTest : public ::testing::Test {
     return {bad, beside};
   }
 
-  const std::string folder_ = ::testing::TempDir() + "/job_crash_test_" +
-                              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TemporaryFolder folder_;
 };
 
 class JobCrashAtStep : public JobCrashTest, public ::testing::WithParamInterface<const char*> {};

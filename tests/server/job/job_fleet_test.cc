@@ -13,13 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-record::MeasureResult Took(double latency_ns) {
-  record::MeasureResult result;
-  result.latency_ns = latency_ns;
-  result.samples_ns = {latency_ns};
-  return result;
-}
-
 TEST(JobRoomTest, JobWaitsForQueueSpaceAndFinishes) {
   JobHarness harness(JobHarness::DefaultOptions(), {.max_items_per_owner = 3});
   const std::string id = harness.Create(JobHarness::Spec(40));

@@ -94,10 +94,8 @@ TEST_F(JobGivenTest, AFailedCheckIsReportedWhileTheDefaultIsFine) {
 
 TEST_F(JobGivenTest, FailureInConfirmationIsReported) {
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    if (lease.work->policy.name == "confirm" && !lease.work->decisions.empty()) {
+    record::MeasureResult result = Timed(lease);
+    if (IsConfirmation(lease) && !lease.work->decisions.empty()) {
       result = {.outcome = record::Outcome::kCrash, .detail = "signal 11"};
     }
     return result;

@@ -10,6 +10,19 @@
 
 namespace hone::job {
 
+record::MeasureResult Took(double latency_ns) {
+  record::MeasureResult result;
+  result.latency_ns = latency_ns;
+  result.samples_ns = {latency_ns};
+  return result;
+}
+
+record::MeasureResult Timed(const fleet::LeaseGrant& lease) {
+  return Took(FakeLatency(lease.work->decisions));
+}
+
+bool IsConfirmation(const fleet::LeaseGrant& lease) { return lease.work->policy.name == "confirm"; }
+
 void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish) {
   for (const std::string& digest : keep_) {
     auto found = artifacts_.find(digest);

@@ -14,9 +14,14 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 
 namespace hone::job {
+
+// What a device answers that measured this latency, or the FakeLatency of the candidate.
+record::MeasureResult Took(double latency_ns);
+record::MeasureResult Timed(const fleet::LeaseGrant& lease);
+bool IsConfirmation(const fleet::LeaseGrant& lease);
 
 // A worker that measures with FakeLatency. Its artifacts are the decisions as text.
 class FakeDevice {
@@ -56,7 +61,7 @@ class JobHarness {
   static JobSpec Spec(int64_t trials, const std::string& request = "r");
   // Creates the job and returns its id.
   std::string Create(JobSpec spec);
-  // Creates the job in a store that holds its writes (MemoryStore::Hold), and takes `steps` steps
+  // Creates the job in a store that holds its writes (ManualStore::Hold), and takes `steps` steps
   // after its confirmation has begun. Commits before each step. Returns the job's id.
   std::string CreateAndConfirm(JobSpec spec, int steps);
   // One round: messages, the device, and a tick of the clock.
@@ -68,7 +73,7 @@ class JobHarness {
 
   FakeClock clock;  // for deadlines
   FakeClock wall;   // wall clock
-  store::MemoryStore store;
+  store::ManualStore store;
   FakeTaskEnvironment environment;
   JobOptions options;
   fleet::FleetOptions fleet_options;

@@ -69,7 +69,7 @@ class JobReplicasTest : public testing::Test {
   }
 
   FakeClock clock_;
-  store::MemoryStore store_;
+  store::ManualStore store_;
   FakeTaskEnvironment environment_;
   std::unique_ptr<Replica> one_;
   std::unique_ptr<Replica> two_;

@@ -24,15 +24,6 @@ using ::testing::Pair;
 
 class JobResultTest : public ::testing::Test, protected JobHarness {
  protected:
-  static record::MeasureResult Timed(const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    return result;
-  }
-  static bool IsConfirmation(const fleet::LeaseGrant& lease) {
-    return lease.work->policy.name == "confirm";
-  }
   bool IsPublished(const JobSnapshot& job) {
     return store.LookupBest({.workload_digest = job.workload_digest, .target = "t"}).ok();
   }

@@ -51,11 +51,7 @@ TEST_F(JobTest, AnEarlyGoodCandidateIsTheBestOfALongJob) {
   std::vector<int64_t> first;
   device.measure = [&](const fleet::LeaseGrant& lease) {
     if (first.empty()) first = lease.work->decisions;
-    record::MeasureResult result;
-    result.latency_ns =
-        lease.work->decisions == first ? 50 : 100 + FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    return result;
+    return Took(lease.work->decisions == first ? 50 : 100 + FakeLatency(lease.work->decisions));
   };
   const std::string id = Create(Spec(800));
   auto job = RunToEnd(id, 5000);

@@ -6,7 +6,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 
 namespace hone::job {
 
@@ -20,7 +20,7 @@ class StarterHarness : public ::testing::Test {
   }
 
   FakeClock clock_;
-  store::MemoryStore store_;
+  store::ManualStore store_;
   ManualExecutor executor_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_{&clock_, &artifacts_};

@@ -68,9 +68,7 @@ class AdminBestsTest : public ::testing::Test, protected ServiceHarness {
         Call(*admin_, &AdminStub::UnpinBest, About<v1::UnpinBestRequest>(), &response));
   }
   absl::StatusOr<v1::Best> Lookup(bool nearest = false) {
-    v1::LookupBestRequest request;
-    request.set_workload("fake op 12");
-    request.set_target("t");
+    v1::LookupBestRequest request = BestOf();
     request.set_nearest(nearest);
     v1::Best best;
     const absl::Status status =

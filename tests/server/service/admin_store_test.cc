@@ -138,11 +138,8 @@ TEST_F(AdminStoreTest, ExportIsImportedOnceByAnotherServer) {
     EXPECT_EQ(there[i].SerializeAsString(), records[i].SerializeAsString()) << i;
   }
   // An import publishes nothing, but jobs start from the imported records.
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  EXPECT_EQ(Call(*other_.tuning, &TuningStub::LookupBest, lookup, &best).error_code(),
+  EXPECT_EQ(Call(*other_.tuning, &TuningStub::LookupBest, BestOf(), &best).error_code(),
             grpc::StatusCode::NOT_FOUND);
 }
 
@@ -150,11 +147,8 @@ TEST_F(AdminStoreTest, FiltersApplyToListsAndExports) {
   const v1::Job first = Tune(12);
   const v1::Job second = Tune(12, "fake other 9");
   const std::vector<v1::Record> all = All(*this);
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &TuningStub::LookupBest, lookup, &best).ok());
+  ASSERT_TRUE(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best).ok());
   const int64_t middle = all[all.size() / 2].created_unix_ms();
   struct Case {
     const char* what;
@@ -219,9 +213,7 @@ TEST_F(AdminStoreTest, NearestAndRevalidateUseImportedConfirmations) {
   const std::vector<v1::Record> bests = All(other_, unpublished);
   ASSERT_EQ(bests.size(), 1u);
 
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 3");
-  lookup.set_target("t");
+  v1::LookupBestRequest lookup = BestOf("fake op 3");
   lookup.set_nearest(true);
   v1::Best best;
   const grpc::Status unknown = Call(*other_.tuning, &TuningStub::LookupBest, lookup, &best);
@@ -380,11 +372,8 @@ TEST_F(AdminStoreTest, CompactionReportsRemovalsAndKeepsTheBest) {
   ASSERT_TRUE(Call(*admin_, &AdminStub::CompactStore, request, &report).ok());
   EXPECT_EQ(report.records_removed(), removed);
   EXPECT_EQ(All(*this).size(), before - static_cast<size_t>(removed));
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  EXPECT_TRUE(Call(*tuning, &TuningStub::LookupBest, lookup, &best).ok());
+  EXPECT_TRUE(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best).ok());
   request.set_keep_best(-1);
   EXPECT_EQ(Call(*admin_, &AdminStub::CompactStore, request, &report).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);

@@ -34,6 +34,16 @@ class AdminWorkersTest : public ::testing::Test, protected ServiceHarness {
             .ok());
     return workers;
   }
+  grpc::Status Remove(const std::string& id) {
+    v1::RemoveWorkerRequest request;
+    request.set_id(id);
+    return Call(*admin_, &AdminStub::RemoveWorker, request, &removed_);
+  }
+  // A call of a worker, from now on.
+  void SynchronizeAs(const std::string& id) {
+    worker_ = id;
+    ASSERT_TRUE(Synchronize().ok());
+  }
   grpc::Status Drain(const std::string& id, bool resume, v1::WorkerInfo* info) {
     v1::DrainWorkerRequest request;
     request.set_id(id);
@@ -44,6 +54,7 @@ class AdminWorkersTest : public ::testing::Test, protected ServiceHarness {
   std::string worker_ = "w";
   std::unique_ptr<AdminStub> admin_;
   v1::SynchronizeResponse reply_;
+  v1::RemoveWorkerResponse removed_;
 };
 
 TEST_F(AdminWorkersTest, AWorkerIsDrainedAndResumed) {
@@ -59,11 +70,8 @@ TEST_F(AdminWorkersTest, AWorkerIsDrainedAndResumed) {
 }
 
 TEST_F(AdminWorkersTest, RemovedWorkerIsRejectedUntilResumed) {
-  v1::RemoveWorkerRequest request;
-  request.set_id("w");
-  v1::RemoveWorkerResponse removed;
-  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).ok());
-  EXPECT_EQ(removed.requeued(), 0);
+  ASSERT_TRUE(Remove("w").ok());
+  EXPECT_EQ(removed_.requeued(), 0);
   v1::ListWorkersResponse workers = List();
   ASSERT_EQ(workers.workers_size(), 1);
   EXPECT_FALSE(workers.workers(0).connected());
@@ -71,8 +79,7 @@ TEST_F(AdminWorkersTest, RemovedWorkerIsRejectedUntilResumed) {
   EXPECT_FALSE(workers.workers(0).target().empty());
   ASSERT_TRUE(Synchronize().ok());
   EXPECT_THAT(reply_.refused(), HasSubstr("administrator"));
-  EXPECT_EQ(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).error_code(),
-            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Remove("w").error_code(), grpc::StatusCode::NOT_FOUND);
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", true, &info).ok());
   workers = List();
@@ -87,46 +94,34 @@ TEST_F(AdminWorkersTest, RemovedWorkerIsRejectedUntilResumed) {
 }
 
 TEST_F(AdminWorkersTest, AResumedWorkerThatDoesNotComeBackCanBeForgotten) {
-  v1::RemoveWorkerRequest request;
-  request.set_id("w");
-  v1::RemoveWorkerResponse removed;
-  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).ok());
+  ASSERT_TRUE(Remove("w").ok());
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", true, &info).ok());
-  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).ok());
+  ASSERT_TRUE(Remove("w").ok());
   EXPECT_EQ(List().workers_size(), 0);
 }
 
 TEST_F(AdminWorkersTest, WorkerStatesSurviveRestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
-  worker_ = "gone";
-  ASSERT_TRUE(Synchronize().ok());
-  v1::RemoveWorkerRequest remove;
-  remove.set_id("gone");
-  v1::RemoveWorkerResponse removed;
-  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, remove, &removed).ok());
-  worker_ = "resumed";
-  ASSERT_TRUE(Synchronize().ok());
+  SynchronizeAs("gone");
+  ASSERT_TRUE(Remove("gone").ok());
+  SynchronizeAs("resumed");
   ASSERT_TRUE(Drain("resumed", false, &info).ok());
   ASSERT_TRUE(Drain("resumed", true, &info).ok());
   Restart();
-  worker_ = "w";
-  ASSERT_TRUE(Synchronize().ok());
+  SynchronizeAs("w");
   EXPECT_TRUE(reply_.drain());
-  worker_ = "gone";
-  ASSERT_TRUE(Synchronize().ok());
+  SynchronizeAs("gone");
   EXPECT_THAT(reply_.refused(), HasSubstr("administrator"));
-  worker_ = "resumed";
-  ASSERT_TRUE(Synchronize().ok());
+  SynchronizeAs("resumed");
   EXPECT_FALSE(reply_.drain());
   // A resumed worker stays resumed after a restart, even if it was not connected.
   ASSERT_TRUE(Drain("gone", true, &info).ok());
   Restart();
   ASSERT_TRUE(Drain("w", true, &info).ok()) << "a worker that has not called yet can be resumed";
   for (const char* const name : {"w", "gone"}) {
-    worker_ = name;
-    ASSERT_TRUE(Synchronize().ok());
+    SynchronizeAs(name);
     EXPECT_FALSE(reply_.drain()) << name;
     EXPECT_EQ(reply_.refused(), "") << name;
   }
@@ -135,15 +130,10 @@ TEST_F(AdminWorkersTest, WorkerStatesSurviveRestart) {
 TEST_F(AdminWorkersTest, DrainedAndRemovedWorkersAreListedAfterRestart) {
   v1::WorkerInfo info;
   ASSERT_TRUE(Drain("w", false, &info).ok());
-  worker_ = "gone";
-  ASSERT_TRUE(Synchronize().ok());
-  v1::RemoveWorkerRequest remove;
-  remove.set_id("gone");
-  v1::RemoveWorkerResponse removed;
-  ASSERT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, remove, &removed).ok());
+  SynchronizeAs("gone");
+  ASSERT_TRUE(Remove("gone").ok());
   Restart();
-  worker_ = "here";
-  ASSERT_TRUE(Synchronize().ok());
+  SynchronizeAs("here");
   v1::ListWorkersRequest list;
   v1::ListWorkersResponse page;
   list.set_page_size(2);
@@ -198,10 +188,7 @@ TEST_F(AdminWorkersTest, WorkersAreKnownAfterARestart) {
   EXPECT_TRUE(List().workers(0).connected());
 
   Restart();
-  v1::RemoveWorkerRequest request;
-  request.set_id("w");
-  v1::RemoveWorkerResponse removed;
-  EXPECT_TRUE(Call(*admin_, &AdminStub::RemoveWorker, request, &removed).ok());
+  EXPECT_TRUE(Remove("w").ok());
   EXPECT_EQ(List().workers_size(), 0);
   Restart();
   EXPECT_EQ(List().workers_size(), 0);

@@ -1,28 +1,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "common/base/file.h"
 #include "gtest/gtest.h"
 #include "server/service/server_flags.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::service {
 namespace {
 
 class FileWatchTest : public ::testing::Test {
  protected:
-  FileWatchTest() {
-    char name[] = "/tmp/hone_watch_XXXXXX";
-    folder_ = mkdtemp(name);
-    tokens_ = folder_ + "/tokens";
-    key_ = folder_ + "/key";
-    EXPECT_TRUE(WriteFileAtomically(tokens_, "one").ok());
-  }
-  ~FileWatchTest() override { std::filesystem::remove_all(folder_); }
+  FileWatchTest() { EXPECT_TRUE(WriteFileAtomically(tokens_, "one").ok()); }
 
-  std::string folder_, tokens_, key_;
+  const TemporaryFolder folder_;
+  const std::string tokens_ = folder_ / "tokens", key_ = folder_ / "key";
 };
 
 TEST_F(FileWatchTest, ReplacedFileIsReportedOnce) {

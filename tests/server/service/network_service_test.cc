@@ -39,8 +39,7 @@ class NetworkServiceTest : public ::testing::Test, protected ServiceHarness {
     return job;
   }
   v1::Job Get(const std::string& id) {
-    v1::GetJobRequest request;
-    request.set_id(id);
+    const v1::GetJobRequest request = JobOf(id);
     v1::Job job;
     Call(*tuning, &Stub::GetJob, request, &job);
     return job;
@@ -90,11 +89,8 @@ TEST_F(NetworkServiceTest, TunesANetworkToItsEnd) {
     EXPECT_EQ(Trials(task.job()).size(), static_cast<size_t>(task.trials()));
     latency += task.weights(0) * task.latency_ns();
     trials += task.trials();
-    v1::LookupBestRequest lookup;
-    lookup.set_workload(task.workload());
-    lookup.set_target("t");
     v1::Best best;
-    ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+    ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(task.workload()), &best).ok());
     EXPECT_EQ(best.record().result().latency_ns(), task.latency_ns());
   }
   EXPECT_EQ(trials, 120);
@@ -203,11 +199,9 @@ TEST_F(NetworkServiceTest, AnUnwatchedNetworkIsCancelledAsOneJob) {
   v1::CreateJobRequest endless = NetworkRequest(0);
   endless.set_max_time_ms(3'600'000);
   const std::string id = Create(endless).id();
-  v1::GetJobRequest watched;
-  watched.set_id(id);
   {
     grpc::ClientContext context;
-    auto reader = tuning->WatchJob(&context, watched);
+    auto reader = tuning->WatchJob(&context, JobOf(id));
     v1::Job state;
     const absl::Time until = absl::Now() + absl::Seconds(2);
     while (absl::Now() < until && reader->Read(&state)) {

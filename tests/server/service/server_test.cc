@@ -164,8 +164,7 @@ TEST_F(ServerTest, DamageThatIsFoundLaterStopsJobs) {
             grpc::StatusCode::DATA_LOSS);
   EXPECT_TRUE(Eventually([&] { return !IsServing(""); }));
   worker.slow = 0;
-  v1::GetJobRequest id;
-  id.set_id(job.id());
+  const v1::GetJobRequest id = JobOf(job.id());
   EXPECT_TRUE(Eventually([&] {
     return Call(*tuning, &Stub::GetJob, id, &job).ok() && job.state() == v1::JOB_STATE_FAILED;
   }));
@@ -188,10 +187,8 @@ TEST_F(ServerTest, ShutdownNotifiesWatchersQuickly) {
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
-  v1::GetJobRequest request;
-  request.set_id(job.id());
   grpc::ClientContext context;
-  auto reader = tuning->WatchJob(&context, request);
+  auto reader = tuning->WatchJob(&context, JobOf(job.id()));
   ASSERT_TRUE(reader->Read(&job));
   const absl::Time begin = absl::Now();
   Stop();
@@ -207,8 +204,7 @@ TEST_F(ServerTest, NewServerContinuesTheJob) {
   {
     RemoteWorker worker(channel, "w");
     ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(300), &job).ok());
-    v1::GetJobRequest request;
-    request.set_id(job.id());
+    const v1::GetJobRequest request = JobOf(job.id());
     ASSERT_TRUE(Eventually(
         [&] { return Call(*tuning, &Stub::GetJob, request, &job).ok() && job.trials() > 30; }));
     Stop();

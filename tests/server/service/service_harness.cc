@@ -1,8 +1,5 @@
 #include "tests/server/service/service_harness.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -126,16 +123,9 @@ void RemoteWorker::Run() {
   }
 }
 
-ServiceHarness::ServiceHarness() {
-  char name[] = "/tmp/hone_service_XXXXXX";
-  folder = mkdtemp(name);
-  address.path = folder + "/s";
-}
+ServiceHarness::ServiceHarness() { address.path = folder + "/s"; }
 
-ServiceHarness::~ServiceHarness() {
-  Stop();
-  std::filesystem::remove_all(folder);
-}
+ServiceHarness::~ServiceHarness() { Stop(); }
 
 absl::Status ServiceHarness::Start(ServerOptions options) {
   auto store = store::OpenSqliteStore(folder + "/hone.db");
@@ -168,6 +158,19 @@ v1::CreateJobRequest ServiceHarness::Request(int64_t trials, const std::string& 
   request.set_target("native");
   request.set_max_trials(trials);
   request.set_seed(1);
+  return request;
+}
+
+v1::LookupBestRequest ServiceHarness::BestOf(const std::string& workload) {
+  v1::LookupBestRequest request;
+  request.set_workload(workload);
+  request.set_target("t");
+  return request;
+}
+
+v1::GetJobRequest ServiceHarness::JobOf(const std::string& id) {
+  v1::GetJobRequest request;
+  request.set_id(id);
   return request;
 }
 

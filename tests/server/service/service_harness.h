@@ -16,6 +16,7 @@
 #include "hone/v1/tuning.grpc.pb.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "server/service/server.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::service {
 
@@ -69,10 +70,14 @@ class ServiceHarness {
   std::shared_ptr<grpc::Channel> Connect();
 
   static v1::CreateJobRequest Request(int64_t trials, const std::string& request_id = "");
+  // The request for the best of a workload on target t.
+  static v1::LookupBestRequest BestOf(const std::string& workload = "fake op 12");
+  static v1::GetJobRequest JobOf(const std::string& id);
   // Waits for the end of a job and returns the job.
   v1::Job WaitForEnd(const std::string& id);
 
-  std::string folder;
+  const TemporaryFolder temporary_folder;
+  std::string folder = temporary_folder.path();
   rpc::Address address;
   std::unique_ptr<Server> server;
   std::shared_ptr<grpc::Channel> channel;

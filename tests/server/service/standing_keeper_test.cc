@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 
 namespace hone::service {
 namespace {
@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 
 // The parts of a server that deal with the standings of workers.
 struct Replica {
-  Replica(const FakeClock* clock, store::MemoryStore* store)
+  Replica(const FakeClock* clock, store::ManualStore* store)
       : fleet(clock, &artifacts,
               {.on_standing = [this](const std::string& id) { keeper.Keep(id); }}),
         keeper({.clock = clock,
@@ -71,7 +71,7 @@ class StandingKeeperTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  store::MemoryStore store_;
+  store::ManualStore store_;
   Replica one_{&clock_, &store_};
   Replica two_{&clock_, &store_};
 };
@@ -111,7 +111,7 @@ TEST_F(StandingKeeperTest, ReplicaLearnsOfStateChanges) {
 }
 
 TEST_F(StandingKeeperTest, UnsharedStoreIsNotPolled) {
-  store::MemoryStore alone;
+  store::ManualStore alone;
   Replica server(&clock_, &alone);
   alone.ChangeStanding({.worker_id = "w", .drained = true}, [](const absl::Status&) {});
   clock_.Advance(10 * StandingKeeper::kLookInterval);

@@ -49,11 +49,8 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   EXPECT_NEAR(job.default_schedule().record().result().latency_ns(), 1000, 0.1);
   EXPECT_EQ(job.best().peak_gflops(), 50);
 
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
   EXPECT_EQ(best.record().id(), job.best().record().id());
   EXPECT_EQ(best.record().policy().name(), "confirm");
   EXPECT_EQ(best.record().environment().cpu(), "fake cpu");
@@ -82,16 +79,11 @@ TEST_F(TuningServiceTest, EveryAnswerHasTheLargestPeakOfTheTarget) {
   other.mutable_capabilities()->set_peak_gflops(77);
   v1::SynchronizeResponse reply;
   ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, other, &reply).ok());
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
   EXPECT_EQ(best.record().id(), job.best().record().id());
   EXPECT_EQ(best.peak_gflops(), 77);
-  v1::GetJobRequest get;
-  get.set_id(job.id());
-  ASSERT_TRUE(Call(*tuning, &Stub::GetJob, get, &job).ok());
+  ASSERT_TRUE(Call(*tuning, &Stub::GetJob, JobOf(job.id()), &job).ok());
   EXPECT_EQ(job.best().peak_gflops(), 77);
   EXPECT_EQ(job.default_schedule().peak_gflops(), 77);
 }
@@ -104,11 +96,8 @@ TEST_F(TuningServiceTest, ThePeakIsStoredWithTheJob) {
   }
   Stop();
   ASSERT_TRUE(Start().ok());
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
   EXPECT_EQ(best.peak_gflops(), 50);
 }
 
@@ -130,10 +119,8 @@ TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
   RemoteWorker worker(channel, "w");
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(200), &job).ok());
-  v1::GetJobRequest request;
-  request.set_id(job.id());
   grpc::ClientContext context;
-  auto reader = tuning->WatchJob(&context, request);
+  auto reader = tuning->WatchJob(&context, JobOf(job.id()));
   v1::Job state;
   int64_t trials = -1;
   int messages = 0;
@@ -155,8 +142,7 @@ TEST_F(TuningServiceTest, CancelKeepsMeasurements) {
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
   ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
-  v1::GetJobRequest get;
-  get.set_id(job.id());
+  const v1::GetJobRequest get = JobOf(job.id());
   ASSERT_TRUE(Eventually(
       [&] { return Call(*tuning, &Stub::GetJob, get, &job).ok() && job.trials() > 20; }));
   v1::CancelJobRequest cancel;
@@ -263,9 +249,7 @@ TEST_F(TuningServiceTest, NearestAnswersForAnUnseenShape) {
   RemoteWorker worker(channel, "w");
   const v1::Job job = Tune(150);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 3");  // same name as "fake op 12", but smaller
-  lookup.set_target("t");
+  v1::LookupBestRequest lookup = BestOf("fake op 3");  // same name as "fake op 12", but smaller
   v1::Best best;
   EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
             grpc::StatusCode::NOT_FOUND)
@@ -333,18 +317,14 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
 
 TEST_F(TuningServiceTest, MissingJobIsNotFound) {
   v1::Job job;
-  v1::GetJobRequest get;
-  get.set_id("4711");
+  const v1::GetJobRequest get = JobOf("4711");
   EXPECT_EQ(Call(*tuning, &Stub::GetJob, get, &job).error_code(), grpc::StatusCode::NOT_FOUND);
   grpc::ClientContext watch;
   auto reader = tuning->WatchJob(&watch, get);
   EXPECT_FALSE(reader->Read(&job));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
-  v1::LookupBestRequest lookup;
-  lookup.set_workload("fake op 12");
-  lookup.set_target("t");
   v1::Best best;
-  EXPECT_EQ(Call(*tuning, &Stub::LookupBest, lookup, &best).error_code(),
+  EXPECT_EQ(Call(*tuning, &Stub::LookupBest, BestOf(), &best).error_code(),
             grpc::StatusCode::NOT_FOUND);
   v1::GetArtifactRequest artifact;
   artifact.set_digest(std::string(32, '0'));

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/service/standing_keeper.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 
 namespace hone::service {
 namespace {
@@ -35,7 +35,7 @@ class WorkerMemoryTest : public ::testing::Test {
   }
 
   FakeClock wall_, steady_;
-  store::MemoryStore store_;
+  store::ManualStore store_;
   fleet::ArtifactCache artifacts_;
   fleet::Fleet fleet_{&steady_, &artifacts_, {}};
   WorkerMemory memory_{

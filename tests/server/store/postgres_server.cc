@@ -74,14 +74,12 @@ absl::StatusOr<PostgresServer*> PostgresServer::Get() {
 absl::Status PostgresServer::Start() {
   const std::string programs = PostgresPrograms();
   if (programs.empty()) return absl::NotFoundError("PostgreSQL is not installed");
-  folder_ = "/tmp/hone_pg_XXXXXX";
-  if (mkdtemp(folder_.data()) == nullptr) return absl::InternalError("no temporary folder");
   if (geteuid() == 0 &&
-      (User() == nullptr || chown(folder_.c_str(), User()->pw_uid, User()->pw_gid) != 0)) {
+      (User() == nullptr || chown(folder_.path().c_str(), User()->pw_uid, User()->pw_gid) != 0)) {
     return absl::InternalError("no user to run PostgreSQL as");
   }
-  const std::string data = absl::StrCat(folder_, "/data");
-  const std::string log = absl::StrCat(folder_, "/log");
+  const std::string data = folder_ / "data";
+  const std::string log = folder_ / "log";
   int status = 0;
   const pid_t made = Run({absl::StrCat(programs, "/initdb"), "-D", data, "-E", "UTF8", "--locale=C",
                           "-A", "trust", "-U", "hone", "--no-sync"},
@@ -89,7 +87,7 @@ absl::Status PostgresServer::Start() {
   if (waitpid(made, &status, 0) < 0 || status != 0) {
     return absl::InternalError(absl::StrCat("initdb failed; see ", log));
   }
-  pid_ = Run({absl::StrCat(programs, "/postgres"), "-D", data, "-k", folder_, "-c",
+  pid_ = Run({absl::StrCat(programs, "/postgres"), "-D", data, "-k", folder_.path(), "-c",
               "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=32MB"},
              log);
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
@@ -107,12 +105,10 @@ PostgresServer::~PostgresServer() {
     kill(pid_, SIGQUIT);
     waitpid(pid_, nullptr, 0);
   }
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 std::string PostgresServer::Uri(const std::string& database) const {
-  return absl::StrCat("postgresql://hone@/", database, "?host=", folder_);
+  return absl::StrCat("postgresql://hone@/", database, "?host=", folder_.path());
 }
 
 absl::Status PostgresServer::Administer(const std::string& sql) {

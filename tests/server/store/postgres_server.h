@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::store {
 
@@ -32,7 +33,7 @@ class PostgresServer {
   absl::Status Start();
   std::string Uri(const std::string& database) const;
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   pid_t pid_ = -1;
   std::set<std::string> databases_;
 };

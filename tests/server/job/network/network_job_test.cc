@@ -196,10 +196,8 @@ TEST_F(NetworkJobTest, AKnownTaskStartsFromItsBest) {
 TEST_F(NetworkJobTest, DefaultSchedulesThatAreConfirmedBeforeArePreferred) {
   bool disturbed = false;
   device.measure = [&](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    if (disturbed && lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    record::MeasureResult result = Timed(lease);
+    if (disturbed && IsConfirmation(lease)) result.reference_drift = 3.5;
     return result;
   };
   JobSpec one = Spec(60, "first");
@@ -322,10 +320,8 @@ TEST_F(NetworkJobTest, ASlowDeviceGetsMoreTimeForTheConfirmation) {
 // A machine that is always disturbed. The waits of the tasks are shown, and limited.
 TEST_F(NetworkJobTest, AConfirmationWaitsForAQuieterMachineForABoundedTime) {
   device.measure = [](const fleet::LeaseGrant& lease) {
-    record::MeasureResult result;
-    result.latency_ns = FakeLatency(lease.work->decisions);
-    result.samples_ns = {result.latency_ns};
-    if (lease.work->policy.name == "confirm") result.reference_drift = 3.5;
+    record::MeasureResult result = Timed(lease);
+    if (IsConfirmation(lease)) result.reference_drift = 3.5;
     return result;
   };
   const std::string id = Create(NetworkOf(60));
@@ -355,7 +351,7 @@ TEST_F(NetworkJobTest, LatenciesOfADisturbedMachineLeaveOutDelayedRuns) {
     record::MeasureResult result;
     result.latency_ns = alone;
     result.samples_ns = {alone};
-    if (lease.work->policy.name == "confirm") {
+    if (IsConfirmation(lease)) {
       result.samples_ns = {90 * alone, alone, 50 * alone, alone, alone, 80 * alone, 70 * alone};
       result.latency_ns = 50 * alone;
       result.dispersion = 2;

@@ -12,7 +12,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
-#include "tests/fakes/memory_store.h"
+#include "tests/fakes/manual_store.h"
 #include "tests/server/job/search/model_records.h"
 
 namespace hone::job {
@@ -45,7 +45,7 @@ class ModelWorkTest : public ::testing::Test {
   }
 
   FakeClock clock_, steady_clock_;
-  store::MemoryStore store_;
+  store::ManualStore store_;
   FakeTaskEnvironment environment_;
   ManualExecutor executor_;
   ModelWork work_;

@@ -1,10 +1,10 @@
-// The features of two programs, kept as text in golden/. After a deliberate change, run this test
-// with --regenerate.
+// The features of two programs, kept as text in golden/. HONE_UPDATE_GOLDEN=1
+// rewrites it; check the difference before you commit it.
+#include "tests/golden.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_format.h"
 #include "server/tuner/feature/feature_set.h"
@@ -12,8 +12,6 @@
 
 namespace hone::feature {
 namespace {
-
-bool regenerate = false;
 
 std::string Describe(const FeatureSet& set, const ir::Program& program,
                      const std::vector<int64_t>& decisions) {
@@ -32,35 +30,20 @@ std::string Describe(const FeatureSet& set, const ir::Program& program,
 }
 
 // Compares with one file per feature set.
-void ExpectGolden(const std::string& name, absl::string_view trace,
-                  const std::vector<int64_t>& decisions) {
+void CheckGolden(const std::string& name, absl::string_view trace,
+                 const std::vector<int64_t>& decisions) {
   const ir::Program program = ProgramOf(TraceCalled(trace), decisions);
   for (const std::string& set : FeatureSetNames()) {
     const std::string path = "tests/server/tuner/feature/golden/" + name + "." + set + ".txt";
-    const std::string text = Describe(**FindFeatureSet(set), program, decisions);
-    if (regenerate) {
-      std::ofstream(path) << text;
-      continue;
-    }
-    std::ifstream file(path);
-    std::stringstream kept;
-    kept << file.rdbuf();
-    EXPECT_EQ(text, kept.str()) << path << ": if the change is intended, run with --regenerate";
+    ExpectGolden(path, Describe(**FindFeatureSet(set), program, decisions));
   }
 }
 
 TEST(FeaturesGoldenTest, PackedMatmul) {
-  ExpectGolden("matmul_packed", "packed", {8, 2, 2, 4, 64, 2, 128, 2, 128});
+  CheckGolden("matmul_packed", "packed", {8, 2, 2, 4, 64, 2, 128, 2, 128});
 }
 
-TEST(FeaturesGoldenTest, FusedDense) { ExpectGolden("dense_fused", "fused", {12, 8, 8, 16}); }
+TEST(FeaturesGoldenTest, FusedDense) { CheckGolden("dense_fused", "fused", {12, 8, 8, 16}); }
 
 }  // namespace
 }  // namespace hone::feature
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i)
-    hone::feature::regenerate |= std::strcmp(argv[i], "--regenerate") == 0;
-  return RUN_ALL_TESTS();
-}

@@ -1,11 +1,9 @@
 // Compares the design spaces of some workloads with the text in testdata/. HONE_UPDATE_GOLDEN=1
 // updates the files.
 
-#include <gtest/gtest.h>
+#include "tests/golden.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "server/tuner/space/generate.h"
@@ -44,15 +42,7 @@ TEST_P(GoldenText, IsUnchanged) {
   }
   const std::string path =
       absl::StrCat("tests/server/tuner/space/testdata/", GetParam().file, ".txt");
-  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path) << text;
-    return;
-  }
-  std::ifstream file(path);
-  ASSERT_TRUE(file.is_open()) << path;
-  std::stringstream kept;
-  kept << file.rdbuf();
-  EXPECT_EQ(text, kept.str());
+  ExpectGolden(path, text);
 }
 
 INSTANTIATE_TEST_SUITE_P(

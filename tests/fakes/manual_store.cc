@@ -1,0 +1,113 @@
+#include "tests/fakes/manual_store.h"
+
+#include <cstdlib>
+#include <iostream>
+
+#include "common/base/status_macros.h"
+#include "server/store/sqlite/schema.h"
+
+namespace hone::store {
+namespace {
+
+void Require(const absl::Status& status) {
+  if (status.ok()) return;
+  std::cerr << status << "\n";
+  std::abort();
+}
+
+}  // namespace
+
+ManualStore::ManualStore() : DatabaseStore(nullptr) {
+  connection_ = SqliteConnection::OpenInMemory().value();
+  Require(connection_->Execute("PRAGMA foreign_keys = ON"));
+  Require(Migrate(*connection_, SqliteMigrations()));
+}
+
+void ManualStore::Hold() {
+  absl::MutexLock lock(&mutex_);
+  held_ = true;
+}
+
+void ManualStore::Commit() {
+  while (true) {
+    HeldWrite write;
+    absl::Status status;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (writes_.empty()) return;
+      write = std::move(writes_.front());
+      writes_.pop_front();
+      status = CommitOne(write.apply);
+    }
+    std::move(write.done)(status);
+  }
+}
+
+void ManualStore::Crash() {
+  std::deque<HeldWrite> lost;
+  absl::MutexLock lock(&mutex_);
+  std::swap(lost, writes_);
+  held_ = false;
+  Require(connection_->Execute("UPDATE job SET lease_until_unix_ms = 0"));
+}
+
+void ManualStore::FailWrites(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  failure_ = std::move(status);
+}
+
+void ManualStore::PutJob(JobRow job, Done done) {
+  if (const auto before = std::exchange(before_put_job_, nullptr)) before();
+  DatabaseStore::PutJob(std::move(job), std::move(done));
+}
+
+void ManualStore::AppendEvent(JobEvent event, Done done) {
+  if (event.kind == "propose" && !proposal_failure_.ok()) {
+    return Write([failure = proposal_failure_](Connection&) { return failure; }, std::move(done),
+                 0);
+  }
+  DatabaseStore::AppendEvent(std::move(event), std::move(done));
+}
+
+absl::Status ManualStore::Flush() {
+  Commit();
+  absl::MutexLock lock(&mutex_);
+  return failure_;
+}
+
+absl::StatusOr<BackupReport> ManualStore::Backup(const std::string&, const std::function<bool()>&) {
+  return absl::UnimplementedError("kept in memory");
+}
+
+absl::StatusOr<CompactReport> ManualStore::Compact(const CompactOptions&,
+                                                   const std::function<bool()>&) {
+  return absl::UnimplementedError("kept in memory");
+}
+
+absl::Status ManualStore::Read(absl::FunctionRef<absl::Status(Connection&)> read) {
+  absl::MutexLock lock(&mutex_);
+  return read(*connection_);
+}
+
+void ManualStore::Write(Apply apply, Done done, size_t) {
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (held_) {
+      writes_.push_back({std::move(apply), std::move(done)});
+      return;
+    }
+    status = CommitOne(apply);
+  }
+  std::move(done)(status);
+}
+
+absl::Status ManualStore::CommitOne(Apply& apply) {
+  HONE_RETURN_IF_ERROR(failure_);
+  HONE_RETURN_IF_ERROR(connection_->Execute("BEGIN"));
+  absl::Status status = apply(*connection_);
+  status.Update(connection_->Execute(status.ok() ? "COMMIT" : "ROLLBACK"));
+  return status;
+}
+
+}  // namespace hone::store

@@ -1,0 +1,76 @@
+#ifndef HONE_TESTS_FAKES_MANUAL_STORE_H_
+#define HONE_TESTS_FAKES_MANUAL_STORE_H_
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/store/database_store.h"
+#include "server/store/sqlite/connection.h"
+
+namespace hone::store {
+
+// The store on SQLite, in memory and without threads of its own. Writes are committed at once, or
+// by Commit while they are held. Thread-safe.
+class ManualStore final : public DatabaseStore {
+ public:
+  ManualStore();
+  // Makes later writes wait for Commit.
+  void Hold();
+  void Commit();
+  // Acts like the end of the process: drops held writes without their callbacks, and ends the
+  // claims on jobs.
+  void Crash();
+  // Makes IsShared return true, as for a store that server replicas share.
+  void Share() { shared_ = true; }
+  bool IsShared() const override { return shared_; }
+  // Makes later commits fail with this status.
+  void FailWrites(absl::Status status);
+  // Makes later writes of "propose" events fail with this status.
+  void FailProposals(absl::Status status) { proposal_failure_ = std::move(status); }
+  // Calls a function once, at the next PutJob, before its write.
+  void BeforePutJob(std::function<void()> call) { before_put_job_ = std::move(call); }
+
+  using Store::Append;
+  using Store::PublishBest;
+  using Store::Quarantine;
+  void PutJob(JobRow job, Done done) override;
+  void AppendEvent(JobEvent event, Done done) override;
+  absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
+  StoreHealth Health() override { return {.backend = "memory"}; }
+  absl::Status Flush() override;
+  // Backup and Compact return Unimplemented.
+  absl::StatusOr<BackupReport> Backup(const std::string& path,
+                                      const std::function<bool()>& cancelled) override;
+  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                        const std::function<bool()>& cancelled) override;
+
+ private:
+  struct HeldWrite {
+    Apply apply;
+    Done done;
+  };
+
+  absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override;
+  void Write(Apply apply, Done done, size_t bytes) override;
+  absl::Status CommitOne(Apply& apply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool shared_ = false;
+  std::atomic<int64_t> job_number_ = 0;  // the last one given
+  absl::Status proposal_failure_;
+  std::function<void()> before_put_job_;
+  absl::Mutex mutex_;
+  std::unique_ptr<SqliteConnection> connection_ ABSL_GUARDED_BY(mutex_);
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::deque<HeldWrite> writes_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hone::store
+
+#endif  // HONE_TESTS_FAKES_MANUAL_STORE_H_
