@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -17,8 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 using integration::Result;
 using integration::With;
@@ -49,13 +46,6 @@ class CodeTest : public ::testing::Test {
     auto object = nlohmann::ordered_json::parse(result.output, nullptr, /*exceptions=*/false);
     EXPECT_TRUE(object.is_object()) << result.output;
     return object;
-  }
-  void ExpectError(int code, const Words& words, const ::testing::Matcher<std::string>& message) {
-    const Result result = Hone(words);
-    EXPECT_EQ(result.code, code) << result.errors;
-    EXPECT_THAT(result.errors, message);
-    EXPECT_THAT(result.output, IsEmpty());
-    EXPECT_FALSE(std::filesystem::exists(data_ / "hone")) << "a server was started";
   }
 
   TemporaryFolder data_;
@@ -90,20 +80,6 @@ TEST_F(CodeTest, TheCodeOfATraceIsThatOfTheTarget) {
   EXPECT_THAT(KeysOf(Object({"show", trace_, "--workload", "--code"})),
               ElementsAre("workload", "code"));
   EXPECT_FALSE(std::filesystem::exists(data_ / "hone")) << "a trace needs no server";
-}
-
-TEST_F(CodeTest, MistakesAreUsageErrorsAndStartNoServer) {
-  const auto names = AllOf(HasSubstr("x86-avx2"), HasSubstr("x86-avx512"), HasSubstr("arm-neon"));
-  ExpectError(2, With({"show", "--draft", "--target", "pdp11"}, matmul_),
-              AllOf(HasSubstr("unknown target pdp11"), names));
-  ExpectError(2, {"show", trace_, "--code", "--target", "pdp11"},
-              AllOf(HasSubstr("unknown target pdp11"), names));
-  ExpectError(2, {"show", trace_, "--code", "--target", "x86_64-nothing-2c-01234567"},
-              AllOf(HasSubstr("a key does not describe a target"), names));
-  ExpectError(2, {"show", trace_, "--draft"}, HasSubstr("omit --draft"));
-  ExpectError(2, {"show", "matmul", "m=64", "n=64", "q=64", "--draft"}, HasSubstr("matmul"));
-  std::ofstream(files_ / "bad.hone") << "workload w\ninput A: f32[4]\noutput B[i: 8] = A[i]\n";
-  ExpectError(2, {"show", files_ / "bad.hone", "--draft"}, HasSubstr("bad.hone:3:"));
 }
 
 TEST_F(CodeTest, AThinInstallationSaysWhatIsMissing) {

@@ -32,29 +32,6 @@ TEST_F(ModelTest, ShowPrintsTheGraph) {
   EXPECT_EQ(json["graph"].get<std::string>(), result.output);
 }
 
-TEST_F(ModelTest, ShapesAreChecked) {
-  EXPECT_EQ(Hone({"show", kMnist, "--shape", "Input3=1x1x28x28"}).code, 0);
-  const struct {
-    std::vector<std::string> words;
-    const char* error;
-  } cases[] = {
-      {{"show", kMnist, "--shape", "Input3=1x1x30x30"}, "[1, 1, 30, 30] does not fit it"},
-      {{"show", kMnist, "--shape", "x=1"}, "there is no input 'x'"},
-      {{"show", kMnist, "--shape", "Input3"}, "as in --shape x=1x3x224x224"},
-      {{"show", kMnist, "--shape", "Input3=1xa"}, "as in --shape x=1x3x224x224"},
-      {{"show", kMnist, "--shape", "Input3=-1"}, "as in --shape x=1x3x224x224"},
-      {{"show", kMnist, "--shape", "a=1", "--shape", "a=2"}, "the shape is given twice"},
-      {{"show", kMnist, "--program"}, "is a network"},
-      {{"show", "nowhere.onnx"}, "nowhere.onnx"},
-      {{"show", "matmul", "m=2", "n=2", "k=2", "--shape", "a=1"}, "--shape is for models"},
-  };
-  for (const auto& c : cases) {
-    const Result result = Hone(c.words);
-    EXPECT_EQ(result.code, 2) << c.error;
-    EXPECT_THAT(result.errors, HasSubstr(c.error));
-  }
-}
-
 TEST_F(ModelTest, OperatorsOfNetworks) {
   const Result result = Hone({"operators", "--onnx"});
   EXPECT_EQ(result.code, 0) << result.errors;

@@ -9,6 +9,7 @@
 #include "common/record/given_inputs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::cli {
 namespace {
@@ -16,20 +17,19 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CheckNpyResultsTest, LeavesFilesAndFoldersAsTheyAre) {
-  const std::string folder = testing::TempDir() + "check_npy_results";
-  std::filesystem::remove_all(folder);
-  ASSERT_TRUE(std::filesystem::create_directory(folder));
-  const std::string file = folder + "/y.npy";
+  const TemporaryFolder folder;
+  const std::string file = folder / "y.npy";
   EXPECT_TRUE(CheckNpyResults({file}).ok());
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   ASSERT_TRUE(WriteFileAtomically(file, "old").ok());
   EXPECT_TRUE(CheckNpyResults({file}).ok());
   EXPECT_EQ(ReadFile(file).value_or(""), "old");
 }
 
 TEST(CheckNpyResultsTest, NamesThePathThatCannotBeWritten) {
+  const TemporaryFolder folder;
   for (const std::string path : {"/nowhere/y.npy", "/proc/y.npy", "/tmp"}) {
-    const absl::Status status = CheckNpyResults({testing::TempDir() + "x.npy", path});
+    const absl::Status status = CheckNpyResults({folder / "x.npy", path});
     EXPECT_EQ(ExitCodeFor(status), kExitFailed) << status;
     EXPECT_THAT(status.message(), HasSubstr(path));
   }
@@ -39,8 +39,9 @@ TEST(ReadGivenInputsTest, FilesAreNamedOrInOrder) {
   const auto workload = ir::ParseWorkload(
       "workload w\ninput A: f32[2]\ninput B: i32[2] < 5\noutput C[i: 2] = A[i] + f32(B[i])\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
-  const auto write = [](const std::string& name, ir::DType dtype, const void* data) {
-    const std::string path = testing::TempDir() + name;
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, ir::DType dtype, const void* data) {
+    const std::string path = folder / name;
     EXPECT_TRUE(WriteFileAtomically(path, client::NpyHeader(dtype, {2}) +
                                               std::string(static_cast<const char*>(data), 8))
                     .ok());

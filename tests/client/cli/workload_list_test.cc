@@ -6,6 +6,7 @@
 #include "client/cli/workload_argument.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::cli {
 namespace {
@@ -27,10 +28,11 @@ std::vector<std::string> Titles(const absl::StatusOr<std::vector<WorkloadArgumen
 class WorkloadListTest : public ::testing::Test {
  protected:
   std::string File(const std::string& name, const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/" + name;
+    const std::string path = folder_ / name;
     std::ofstream(path) << text;
     return path;
   }
+  const TemporaryFolder folder_;
   const std::string one_ =
       File("the one.hone", "workload w\ninput A: f32[4]\noutput B[i: 4] = A[i]\n");
 };
@@ -111,7 +113,7 @@ TEST_F(WorkloadListTest, AListThatIsGivenAsAWorkloadIsRecognized) {
 
   // Without a folder, the word could be an operator.
   const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(::testing::TempDir());
+  std::filesystem::current_path(folder_.path());
   EXPECT_EQ(error("net.txt"), "net.txt" + hint + "net.txt");
   EXPECT_THAT(error("other.txt"), HasSubstr("\"hone operators\" lists them"));
   std::filesystem::current_path(before);

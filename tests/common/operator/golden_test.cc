@@ -2,11 +2,9 @@
 // found by the digest of a workload, so a difference makes stored records useless.
 // HONE_UPDATE_GOLDEN=1 rewrites the file; check the difference before you commit it.
 
-#include <gtest/gtest.h>
+#include "tests/golden.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -156,12 +154,7 @@ TEST(GoldenTest, WorkloadsAreUnchanged) {
     for (const char* types : kTypes) typed.push_back(absl::StrCat(line, " ", types));
     golden += Summary(example, typed);
   }
-  std::stringstream kept;
-  kept << std::ifstream(kFile).rdbuf();
-  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(kFile) << golden;
-  const std::vector<std::string> before = absl::StrSplit(kept.str(), '\n'),
-                                 now = absl::StrSplit(golden, '\n');
-  EXPECT_EQ(before, now);
+  ExpectGolden(kFile, golden);
 }
 
 }  // namespace

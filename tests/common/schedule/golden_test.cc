@@ -2,14 +2,11 @@
 // program that results from the trace. HONE_UPDATE_GOLDEN=1 rewrites the programs; check the
 // difference before you commit it.
 
+#include "tests/golden.h"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/replay.h"
@@ -19,21 +16,11 @@ namespace {
 
 constexpr char kFolder[] = "tests/common/schedule/testdata";
 
-std::vector<std::string> Files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-    names.push_back(entry.path().stem());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 class GoldenTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenTest, TraceGivesTheProgram) {
   const std::string path = absl::StrCat(kFolder, "/", GetParam(), ".txt");
-  std::stringstream content;
-  content << std::ifstream(path).rdbuf();
-  const std::string text = content.str();
+  const std::string text = ReadGolden(path);
   const size_t end = text.find("\nprogram\n");
   const std::string input = end == std::string::npos ? text : text.substr(0, end + 1);
   const auto file = ParseTraceFile(input);
@@ -42,25 +29,20 @@ TEST_P(GoldenTest, TraceGivesTheProgram) {
   const auto workload = std::make_shared<const ir::Workload>(file->workload);
   const auto program = Replay(workload, file->parsed.trace, file->parsed.decisions);
   ASSERT_TRUE(program.ok()) << program.status();
-  const std::string output = absl::StrCat(input, "program\n", program->ToText());
-  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << output;
-  EXPECT_EQ(text, output);
+  ExpectGolden(path, absl::StrCat(input, "program\n", program->ToText()));
   // Replaying the trace again gives the same program.
   EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(),
             program->StructuralDigest());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(Files()),
+INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(GoldenNames(kFolder)),
                          [](const auto& info) { return info.param; });
 
 // Every primitive needs a golden that shows its effect.
 TEST(GoldenCoverageTest, EveryPrimitiveHasAGolden) {
   std::string all;
-  for (const std::string& name : Files()) {
-    std::stringstream content;
-    content << std::ifstream(absl::StrCat(kFolder, "/", name, ".txt")).rdbuf();
-    all += content.str();
-  }
+  for (const std::string& name : GoldenNames(kFolder))
+    all += ReadGolden(absl::StrCat(kFolder, "/", name, ".txt"));
   for (const Primitive& primitive : Primitives()) {
     EXPECT_NE(all.find(absl::StrCat(primitive.name, "(")), std::string::npos) << primitive.name;
   }

@@ -5,10 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,17 +17,12 @@
 #include "common/ir/vocabulary.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
+#include "tests/golden.h"
 
 namespace hone::schedule {
 namespace {
 
 constexpr char kPage[] = "docs/language.md";
-
-std::string ReadPage() {
-  std::stringstream content;
-  content << std::ifstream(kPage).rdbuf();
-  return content.str();
-}
 
 struct Example {
   std::string language;  // the word after ```
@@ -42,7 +34,7 @@ std::vector<Example> Examples() {
   std::vector<Example> examples;
   bool inside = false;
   int number = 0;
-  for (const absl::string_view line : absl::StrSplit(ReadPage(), '\n')) {
+  for (const absl::string_view line : absl::StrSplit(ReadGolden(kPage), '\n')) {
     ++number;
     if (absl::StartsWith(line, "```")) {
       inside = !inside;
@@ -171,12 +163,11 @@ std::string InstructionTable() {
 }
 
 TEST(LanguagePageTest, TablesMatchTheRegistries) {
-  std::string page = ReadPage();
+  std::string page = ReadGolden(kPage);
   const std::pair<std::string, std::string> kTables[] = {{"functions", FunctionTable()},
                                                          {"reducers", ReducerTable()},
                                                          {"primitives", PrimitiveTable()},
                                                          {"instructions", InstructionTable()}};
-  const std::string before = page;
   for (const auto& [name, table] : kTables) {
     const std::string mark = absl::StrCat("<!-- ", name, " -->\n");
     const size_t begin = page.find(mark), end = page.find("<!-- end -->", begin);
@@ -184,8 +175,7 @@ TEST(LanguagePageTest, TablesMatchTheRegistries) {
     ASSERT_NE(end, std::string::npos) << mark;
     page = absl::StrCat(page.substr(0, begin + mark.size()), table, page.substr(end));
   }
-  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(kPage) << page;
-  EXPECT_TRUE(before == page) << "HONE_UPDATE_GOLDEN=1 updates the tables of " << kPage;
+  ExpectGolden(kPage, page);
 }
 
 }  // namespace

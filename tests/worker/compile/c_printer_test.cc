@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "tests/golden.h"
 #include "tests/worker/compile/clang_check.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
@@ -54,19 +54,15 @@ class CGoldenTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(CGoldenTest, TraceGivesTheCode) {
   const std::string path = absl::StrCat(kFolder, "/", GetParam(), ".txt");
-  std::stringstream content;
-  content << std::ifstream(path).rdbuf();
-  const std::string text = content.str();
+  const std::string text = ReadGolden(path);
   const size_t end = text.find("\ncode\n");
   const std::string trace = end == std::string::npos ? text : text.substr(0, end + 1);
   const bool is_cuda = absl::StartsWith(GetParam(), "cuda");
   const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : LargeOpenClTarget());
   ASSERT_TRUE(code.ok()) << code.status();
   ASSERT_TRUE(code->module.has_value());
-  const std::string output =
-      absl::StrCat(trace, "code\n", code->module->LaunchesAsJson(), "\n", code->bytes);
-  if (std::getenv("HONE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << output;
-  EXPECT_EQ(text, output);
+  ExpectGolden(path,
+               absl::StrCat(trace, "code\n", code->module->LaunchesAsJson(), "\n", code->bytes));
   EXPECT_EQ(code->format, std::string(is_cuda ? kCudaSource : kOpenClSource));
   EXPECT_EQ(code->source, code->bytes);
   if (!is_cuda) {

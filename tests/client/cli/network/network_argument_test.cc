@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::cli {
 namespace {
@@ -53,41 +54,44 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
               HasSubstr("for the only task of my net.onnx on t; find it with"));
 }
 
-std::string WriteModel(const std::string& graph) {
-  const std::string path = testing::TempDir() + "/network_argument.onnx";
-  std::ofstream(path, std::ios::binary) << onnx::BytesOf(graph);
-  return path;
-}
+class ReadGraphTest : public testing::Test {
+ protected:
+  void WriteModel(const std::string& graph) {
+    std::ofstream(path_, std::ios::binary) << onnx::BytesOf(graph);
+  }
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "network.onnx";
+};
 
-TEST(ReadGraphTest, AModelThatCannotRunIsAUsageError) {
+TEST_F(ReadGraphTest, AModelThatCannotRunIsAUsageError) {
   const std::string x = onnx::Input("x", 1, "2, 3");
-  const std::string path = WriteModel(x + onnx::NodeText("NonZero", "x", "y") + onnx::Output("y"));
-  const absl::Status unknown = ReadGraph({path}).status();
+  WriteModel(x + onnx::NodeText("NonZero", "x", "y") + onnx::Output("y"));
+  const absl::Status unknown = ReadGraph({path_}).status();
   EXPECT_EQ(ExitCodeFor(unknown), kExitUsage);
-  EXPECT_THAT(unknown.message(), AllOf(HasSubstr(path), HasSubstr("NonZero (opset 17)")));
+  EXPECT_THAT(unknown.message(), AllOf(HasSubstr(path_), HasSubstr("NonZero (opset 17)")));
   WriteModel(onnx::Input("s", 7, "2") + onnx::NodeText("ConstantOfShape", "s", "y") +
              onnx::Output("y"));
-  const absl::Status computed = ReadGraph({path}).status();
+  const absl::Status computed = ReadGraph({path_}).status();
   EXPECT_EQ(ExitCodeFor(computed), kExitUsage);
   EXPECT_THAT(computed.message(), HasSubstr("node 'n_y' (ConstantOfShape): input 0 ('s') must be"));
 }
 
-TEST(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
+TEST_F(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
   const std::string x = onnx::Input("x", 1, "batch, 3");
-  const std::string path = WriteModel(x + onnx::NodeText("Relu", "x", "y") + onnx::Output("y"));
-  const absl::Status nothing = ReadGraph({path, {"batch=0"}}).status();
+  WriteModel(x + onnx::NodeText("Relu", "x", "y") + onnx::Output("y"));
+  const absl::Status nothing = ReadGraph({path_, {"batch=0"}}).status();
   EXPECT_EQ(ExitCodeFor(nothing), kExitUsage);
   EXPECT_EQ(nothing.message(),
-            "--shape batch=0: an extent of 0 leaves nothing to compute in " + path);
+            "--shape batch=0: an extent of 0 leaves nothing to compute in " + path_);
   WriteModel(x + onnx::NodeText("ReduceMean", "x", "y") + onnx::Output("y"));
-  const absl::Status refused = ReadGraph({path, {"x=0x3"}}).status();
+  const absl::Status refused = ReadGraph({path_, {"x=0x3"}}).status();
   EXPECT_EQ(ExitCodeFor(refused), kExitUsage);
   EXPECT_THAT(refused.message(), AllOf(HasSubstr("--shape x=0x3: an extent of 0 does not fit"),
                                        HasSubstr("node 'n_y' (ReduceMean)")));
   // A decoder without a past.
   WriteModel(onnx::Input("past", 1, "length, 3") + onnx::Input("x", 1, "2, 3") +
              onnx::NodeText("Concat", "past x", "y", onnx::Int("axis", 0)) + onnx::Output("y"));
-  EXPECT_TRUE(ReadGraph({path, {"length=0"}}).ok());
+  EXPECT_TRUE(ReadGraph({path_, {"length=0"}}).ok());
 }
 
 TEST(ReadOperatorAsNetworkTest, HasOneStep) {
