@@ -14,7 +14,8 @@ namespace hone {
 // path is short enough for a socket's. The destructor deletes it with its contents.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_("/tmp/hone_test_XXXXXX") {
+  explicit TemporaryFolder(const std::string& parent = "/tmp")
+      : path_(parent + "/hone_test_XXXXXX") {
     if (mkdtemp(path_.data()) == nullptr) std::abort();
   }
   ~TemporaryFolder() {

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::integration {
 namespace {
@@ -119,16 +120,16 @@ TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {
     words.insert(words.end(), options.begin(), options.end());
     return RunProgram(words);
   };
-  const std::string folder = ::testing::TempDir();
-  const Result good = check({"--store", folder + "/hone.db"});
+  const TemporaryFolder folder;
+  const Result good = check({"--store", folder / "hone.db"});
   EXPECT_EQ(good.code, 0) << good.errors;
-  const Result no_file = check({"--store", folder});
+  const Result no_file = check({"--store", folder.path()});
   EXPECT_EQ(no_file.code, 2);
   EXPECT_THAT(no_file.errors, AllOf(HasSubstr("is a folder"), HasSubstr("hone.db")));
-  const Result open = check({"--store", folder + "/hone.db", "--metrics-listen", "0.0.0.0:9090"});
+  const Result open = check({"--store", folder / "hone.db", "--metrics-listen", "0.0.0.0:9090"});
   EXPECT_EQ(open.code, 2);
   EXPECT_THAT(open.errors, AllOf(HasSubstr("metrics-listen"), HasSubstr("localhost")));
-  const Result twice = check({"--store", folder + "/hone.db", "--listen", "localhost:7172",
+  const Result twice = check({"--store", folder / "hone.db", "--listen", "localhost:7172",
                               "--metrics-listen", "localhost:7172"});
   EXPECT_EQ(twice.code, 2);
   EXPECT_THAT(twice.errors, HasSubstr("metrics-listen: localhost:7172 is also an address of the "
@@ -136,9 +137,7 @@ TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {
 }
 
 TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {
-  const std::filesystem::path folder = ::testing::TempDir() + "/offline_store";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   const std::string one = folder / "one.db", two = folder / "two.db", three = folder / "three.db";
   std::ofstream{two};  // an empty file is an empty database
   for (const std::vector<std::string>& words :

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "nlohmann/json.hpp"
 #include "server/store/record_columns.h"
 #include "server/tuner/space/generate.h"
+#include "tests/temporary_folder.h"
 #include "worker/builder/build.h"
 
 namespace hone::bench {
@@ -138,12 +138,11 @@ int Main(int argc, char** argv) {
                  std::string(target.status().message()).c_str());
     return kUsageExitCode;
   }
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-candidates-XXXXXX").string();
-  if (keep.empty() && mkdtemp(folder.data()) == nullptr) return 1;
+  const TemporaryFolder folder;
   int code = 0;
   for (const std::string& op : operators) {
     const absl::StatusOr<nlohmann::ordered_json> line =
-        Measure(op, *target, candidates, keep.empty() ? folder : keep);
+        Measure(op, *target, candidates, keep.empty() ? folder.path() : keep);
     if (!line.ok()) {
       std::fprintf(stderr, "candidate_benchmark: %s\n",
                    std::string(line.status().message()).c_str());
@@ -152,10 +151,6 @@ int Main(int argc, char** argv) {
     }
     std::printf("%s\n", line->dump().c_str());
     std::fflush(stdout);
-  }
-  if (keep.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
   }
   return code;
 }

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +29,7 @@
 #include "server/tuner/feature/nest.h"
 #include "server/tuner/space/generate.h"
 #include "tests/bench/candidate/timed_kernel.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::bench {
 namespace {
@@ -152,12 +152,11 @@ int Main(int argc, char** argv) {
   if (!given.empty()) families = given;
   target::Target target = target::DetectHost();
   target.cores = 1;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-outliers-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
+  const TemporaryFolder folder;
   std::printf(
       "| operator | candidates | ns per estimated cycle | least | 90 %% | most "
       "|\n|---|---|---|---|---|---|\n");
-  Hunt hunt(target, folder, traces, candidates, seed);
+  Hunt hunt(target, folder.path(), traces, candidates, seed);
   int failed = 0;
   for (const std::string& family : families) {
     const absl::Status status = hunt.Family(family);
@@ -165,8 +164,6 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "outlier_benchmark: %s\n", std::string(status.message()).c_str());
     failed = 1;
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return failed;
 }
 

@@ -14,6 +14,7 @@
 #include "common/target/target.h"
 #include "tests/bench/compare/contender.h"
 #include "tests/common/schedule/tolerance_needed.h"
+#include "tests/temporary_folder.h"
 #include "worker/builder/build.h"
 
 namespace hone::compare {
@@ -37,23 +38,19 @@ absl::StatusOr<HoneSource> BuildTrace(const std::string& path, int threads) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", file.status().message()));
   target::Target host = target::DetectHost();
   host.cores = threads;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-compare-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return absl::InternalError("no temporary folder");
+  const TemporaryFolder folder;
   const record::BuildResponse built =
       builder::Build({.workload = file->workload.ToText(),
                       .space = schedule::TraceFileText(file->workload, file->parsed.trace),
                       .decisions = file->parsed.decisions,
                       .target = host.ToText(),
-                      .artifact_dir = folder});
+                      .artifact_dir = folder.path()});
   absl::StatusOr<record::Artifact> artifact = absl::InvalidArgumentError(
       absl::StrCat(path, ": ", record::OutcomeName(built.outcome), ": ", built.detail));
   if (built.outcome == record::Outcome::kOk) {
-    HONE_ASSIGN_OR_RETURN(const std::string bytes,
-                          ReadFile(absl::StrCat(folder, "/", built.artifact_digest)));
+    HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(folder / built.artifact_digest));
     artifact = record::DecodeArtifact(bytes);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   HONE_RETURN_IF_ERROR(artifact.status());
   HONE_ASSIGN_OR_RETURN(
       const double tolerance,

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "tests/bench/candidate/timed_kernel.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::bench {
 namespace {
@@ -168,11 +168,8 @@ int Main(int argc, char** argv) {
   app.Add("--type", options.types, "Types: f32 (default), f64, f16, bf16");
   app.Add("--at", options.at, "Inputs to time instead, as multiples of the time at 1");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-math-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
-  const absl::Status status = RunAll(options, folder);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  const TemporaryFolder folder;
+  const absl::Status status = RunAll(options, folder.path());
   if (status.ok()) return 0;
   std::fprintf(stderr, "math_benchmark: %s\n", std::string(status.message()).c_str());
   return 1;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +30,7 @@
 #include "server/tuner/search/search_strategy.h"
 #include "server/tuner/space/generate.h"
 #include "tests/bench/candidate/timed_kernel.h"
+#include "tests/temporary_folder.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::bench {
@@ -224,11 +224,8 @@ int Main(int argc, char** argv) {
   app.Add("--seed", options.seed, "Seed of the draws", {Range(0, 100000)});
   app.Add("--rounds", options.rounds, "Rounds of timing; 0 times nothing", {Range(0, 100000)});
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-padding-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
-  const absl::Status status = RunAll(options, folder);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  const TemporaryFolder folder;
+  const absl::Status status = RunAll(options, folder.path());
   if (status.ok()) return 0;
   std::fprintf(stderr, "padding_benchmark: %s\n", std::string(status.message()).c_str());
   return 1;

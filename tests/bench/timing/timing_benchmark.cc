@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "server/confirm/confirmation.h"
+#include "tests/temporary_folder.h"
 #include "worker/agent/runner_client.h"
 
 namespace hone {
@@ -144,23 +144,17 @@ void Print(const char* what, const Tally& tally) {
 }
 
 absl::Status Measure(int pairs, double seconds, uint64_t seed, FILE* rounds) {
-  char name[] = "/tmp/hone-timing-XXXXXX";
-  const std::string folder = mkdtemp(name);
-  Bench bench(folder, rounds);
+  const TemporaryFolder folder;
+  Bench bench(folder.path(), rounds);
   Tally same, apart;
-  const absl::Status done = [&]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(const std::string first, bench.Artifact("repeats_100", "first"));
-    HONE_ASSIGN_OR_RETURN(const std::string copy, bench.Artifact("repeats_100", "copy"));
-    HONE_ASSIGN_OR_RETURN(const std::string slower, bench.Artifact("repeats_103", "slower"));
-    const absl::Time end = absl::Now() + absl::Seconds(seconds);
-    for (int pair = 0; pair < pairs && absl::Now() < end; ++pair) {
-      HONE_RETURN_IF_ERROR(bench.Judge(first, copy, false, seed + 2 * pair, same));
-      HONE_RETURN_IF_ERROR(bench.Judge(first, slower, true, seed + 2 * pair + 1, apart));
-    }
-    return absl::OkStatus();
-  }();
-  std::filesystem::remove_all(folder);
-  HONE_RETURN_IF_ERROR(done);
+  HONE_ASSIGN_OR_RETURN(const std::string first, bench.Artifact("repeats_100", "first"));
+  HONE_ASSIGN_OR_RETURN(const std::string copy, bench.Artifact("repeats_100", "copy"));
+  HONE_ASSIGN_OR_RETURN(const std::string slower, bench.Artifact("repeats_103", "slower"));
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  for (int pair = 0; pair < pairs && absl::Now() < end; ++pair) {
+    HONE_RETURN_IF_ERROR(bench.Judge(first, copy, false, seed + 2 * pair, same));
+    HONE_RETURN_IF_ERROR(bench.Judge(first, slower, true, seed + 2 * pair + 1, apart));
+  }
   std::printf("| pairs | decided | right | median ratio | 95 %% of the ratios | rounds |\n");
   std::printf("|---|---|---|---|---|---|\n");
   Print("two copies: within 1 %", same);

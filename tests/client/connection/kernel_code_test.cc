@@ -1,13 +1,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "client/connection/program_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::client {
 namespace {
@@ -17,21 +17,16 @@ using ::testing::HasSubstr;
 
 class KernelCodeTest : public ::testing::Test {
  protected:
-  KernelCodeTest() {
-    char folder[] = "/tmp/hone-kernel-code-test-XXXXXX";
-    folder_ = mkdtemp(folder);
-  }
-  ~KernelCodeTest() override { std::filesystem::remove_all(folder_); }
   // Runs a shell script in place of hone-builder.
   absl::StatusOr<std::string> CodeBy(const std::string& script,
                                      const std::string& trace = "a trace") {
-    const std::string path = folder_ + "/hone-builder";
+    const std::string path = folder_ / "hone-builder";
     std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
     chmod(path.c_str(), 0700);
-    return KernelCode(trace, "target words", folder_);
+    return KernelCode(trace, "target words", folder_.path());
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(KernelCodeTest, PassesTheTraceAndReturnsTheOutput) {
@@ -53,9 +48,9 @@ TEST_F(KernelCodeTest, ErrorsAreThoseOfTheBuilder) {
 }
 
 TEST_F(KernelCodeTest, ThinInstallationsHaveNoBuilder) {
-  const absl::Status missing = KernelCode("a trace", "target words", folder_).status();
+  const absl::Status missing = KernelCode("a trace", "target words", folder_.path()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), HasSubstr(folder_ + "/hone-builder is missing"));
+  EXPECT_THAT(std::string(missing.message()), HasSubstr(folder_ / "hone-builder is missing"));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 // The lifetime of the private server. Shell scripts stand in for hone-server and hone-worker.
 // tests/integration tests the same with the real programs.
@@ -42,16 +43,13 @@ bool Eventually(const std::function<bool()>& condition) {
 class PrivateServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/hone_private_XXXXXX";
-    root_ = mkdtemp(name);
-    std::filesystem::create_directories(root_ + "/bin");
+    std::filesystem::create_directories(root_ / "bin");
     WriteServer("touch \"$ready\"\nwhile :; do sleep 0.05; done\n");
-    WriteProgram("hone-worker", "echo $$ >> " + root_ + "/workers\nexec sleep 1000\n");
+    WriteProgram("hone-worker", "echo $$ >> " + root_ / "workers\nexec sleep 1000\n");
     for (const char* program : {"hone-builder", "hone-runner"}) WriteProgram(program, "exit 1\n");
   }
   void TearDown() override {
     EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); })) << "the keeper still runs";
-    std::filesystem::remove_all(root_);
   }
 
   // Writes the server script. `body` runs with $ready set to the ready file; the script records its
@@ -59,20 +57,20 @@ class PrivateServerTest : public ::testing::Test {
   void WriteServer(const std::string& body) {
     WriteProgram(
         "hone-server",
-        absl::StrCat("echo $$ >> ", root_, "/servers\n",
+        absl::StrCat("echo $$ >> ", root_.path(), "/servers\n",
                      "while [ $# -gt 0 ]; do [ \"$1\" = --ready-file ] && ready=$2; shift; done\n",
                      body));
   }
   void WriteProgram(const std::string& name, const std::string& body) {
-    const std::string path = absl::StrCat(root_, "/bin/", name);
+    const std::string path = absl::StrCat(root_.path(), "/bin/", name);
     std::ofstream(path) << "#!/bin/sh\n" << body;
     chmod(path.c_str(), 0755);
   }
 
   PrivateServer::Options Options(bool with_worker = false,
                                  const std::string& device = "cpu") const {
-    return {.data_dir = root_ + "/data",
-            .program_dir = root_ + "/bin",
+    return {.data_dir = root_ / "data",
+            .program_dir = root_ / "bin",
             .with_worker = with_worker,
             .device = device,
             .timeout = absl::Seconds(20)};
@@ -81,7 +79,7 @@ class PrivateServerTest : public ::testing::Test {
   // Returns the process IDs that a script recorded, oldest first.
   std::vector<pid_t> Pids(const std::string& file) const {
     std::vector<pid_t> pids;
-    const auto text = ReadFile(absl::StrCat(root_, "/", file));
+    const auto text = ReadFile(root_ / file);
     if (!text.ok()) return pids;
     for (absl::string_view line : absl::StrSplit(*text, '\n')) {
       int pid = 0;
@@ -91,7 +89,7 @@ class PrivateServerTest : public ::testing::Test {
   }
   static bool Lives(pid_t pid) { return kill(pid, 0) == 0; }
   bool KeeperRuns() const {
-    const int fd = open((root_ + "/data/private.lock").c_str(), O_RDWR | O_CLOEXEC);
+    const int fd = open((root_ / "data/private.lock").c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0) return false;
     const bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
     close(fd);
@@ -121,7 +119,7 @@ class PrivateServerTest : public ::testing::Test {
     waitpid(pid, nullptr, 0);
   }
 
-  std::string root_;
+  const TemporaryFolder root_;
 };
 
 TEST_F(PrivateServerTest, StartsAndEndsWithItsOnlyClient) {
@@ -155,7 +153,7 @@ TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClient) {
 // "pkill -INT" of a command also reaches the keeper. The command still needs the server.
 TEST_F(PrivateServerTest, AnInterruptDoesNotEndTheServer) {
   const pid_t first = StartClient(false);
-  const absl::StatusOr<std::string> lock = ReadFile(root_ + "/data/private.lock");
+  const absl::StatusOr<std::string> lock = ReadFile(root_ / "data/private.lock");
   ASSERT_TRUE(lock.ok()) << lock.status();
   const std::vector<std::string> words = absl::StrSplit(*lock, absl::ByAnyChar(" \n"));
   int keeper = 0;
@@ -182,17 +180,17 @@ TEST_F(PrivateServerTest, WorkerStartsWithFirstMeasuringClientAndRestarts) {
 }
 
 TEST_F(PrivateServerTest, EachDeviceHasAWorkerOfItsOwn) {
-  WriteProgram("hone-worker", "echo \"$@\" >> " + root_ + "/devices\nexec sleep 1000\n");
+  WriteProgram("hone-worker", "echo \"$@\" >> " + root_ / "devices\nexec sleep 1000\n");
   const auto commands = [&] {
-    const auto text = ReadFile(root_ + "/devices");
+    const auto text = ReadFile(root_ / "devices");
     return text.ok() ? *text : std::string();
   };
   const pid_t cpu = StartClient(true);
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(commands(), "--device cpu"); }));
   const pid_t gpu = StartClient(true, "opencl:1");
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(commands(), "--device opencl:1"); }));
-  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ + "/data/worker --exit"));
-  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ + "/data/worker-opencl-1 --exit"));
+  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ / "data/worker --exit"));
+  EXPECT_THAT(commands(), HasSubstr("--state-dir " + root_ / "data/worker-opencl-1 --exit"));
   const pid_t again = StartClient(true, "opencl:1");
   for (const pid_t client : {again, gpu, cpu}) KillClient(client);
   EXPECT_TRUE(Eventually([&] { return !KeeperRuns(); }));
@@ -295,7 +293,8 @@ TEST_F(PrivateServerTest, DoesNotInheritClientPipes) {
 
 TEST_F(PrivateServerTest, AcceptsALongPath) {
   PrivateServer::Options options = Options();
-  options.data_dir = absl::StrCat(root_, "/", std::string(90, 'a'), "/", std::string(90, 'b'));
+  options.data_dir =
+      absl::StrCat(root_.path(), "/", std::string(90, 'a'), "/", std::string(90, 'b'));
   auto server = PrivateServer::StartOrJoin(options);
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_TRUE((*server)->WaitUntilReady().ok());
@@ -306,19 +305,19 @@ TEST_F(PrivateServerTest, AcceptsALongPath) {
 
 TEST_F(PrivateServerTest, ExplainsMissingProgramsAndUnwritableFolders) {
   PrivateServer::Options options = Options();
-  options.program_dir = root_;
+  options.program_dir = root_.path();
   auto server = PrivateServer::StartOrJoin(options);
   EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("hone-server is missing"));
 
   for (const char* program : {"hone-worker", "hone-builder", "hone-runner"}) {
-    std::filesystem::rename(root_ + "/bin/" + program, root_ + "/gone");
+    std::filesystem::rename(root_ / "bin/" + program, root_ / "gone");
     EXPECT_TRUE(PrivateServer::StartOrJoin(Options()).ok()) << "a look-up needs no " << program;
     server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
     EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(server.status().message()),
                 HasSubstr(absl::StrCat(program, " is missing")));
-    std::filesystem::rename(root_ + "/gone", root_ + "/bin/" + program);
+    std::filesystem::rename(root_ / "gone", root_ / "bin/" + program);
   }
 
   options = Options();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone {
 namespace {
@@ -279,7 +280,7 @@ class ConfigOptionTest : public ::testing::Test {
  protected:
   // Returns the status of parsing a config file with this text and the given arguments.
   absl::Status Read(const std::string& text, std::vector<std::string> words = {}) {
-    const std::string path = ::testing::TempDir() + "/command_line_test.conf";
+    const std::string path = folder_ / "hone.conf";
     std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms(mode_));
     Command app("");
@@ -293,6 +294,7 @@ class ConfigOptionTest : public ::testing::Test {
     return Parse(app, words);
   }
 
+  const TemporaryFolder folder_;
   int mode_ = 0600;
   std::vector<std::string> listen_;
   std::string store_, token_;

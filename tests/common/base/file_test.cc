@@ -6,24 +6,23 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone {
 namespace {
 
 class WriteFileTest : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directory(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_ / name; }
 
-  const std::string folder_ = testing::TempDir() + "/write_file_test";
+  const TemporaryFolder folder_;
 };
 
 TEST_F(WriteFileTest, ReplacesAFileAndLeavesNothingBesideIt) {
   ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
   ASSERT_TRUE(WriteFileAtomically(Path("file"), "new").ok());
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
 
 TEST_F(WriteFileTest, FollowsASymbolicLink) {

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/temporary_folder.h"
 
 namespace hone {
 namespace {
@@ -21,14 +21,6 @@ using Mode = HostLock::Mode;
 // processes.
 class HostLockTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-lock-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    path_ = absl::StrCat(folder_, "/lock");
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   absl::StatusOr<HostLock> Now(Mode mode) {
     return HostLock::Acquire(mode, absl::Now() + absl::Milliseconds(2), path_);
   }
@@ -53,8 +45,8 @@ class HostLockTest : public ::testing::Test {
     EXPECT_TRUE(Now(Mode::kDevice).ok());
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "lock";
 };
 
 TEST_F(HostLockTest, SharedHoldersCoexistAndATimerIsExclusive) {

@@ -1,13 +1,12 @@
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/host_lock.h"
+#include "tests/temporary_folder.h"
 
 namespace hone {
 namespace {
@@ -16,20 +15,12 @@ using Mode = HostLock::Mode;
 
 class HostShareTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-share-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    path_ = folder_ + "/lock";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   bool IsShared() {
     return !HostLock::Acquire(Mode::kExclusive, absl::Now() + absl::Milliseconds(2), path_).ok();
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "lock";
 };
 
 TEST_F(HostShareTest, HoldsTheLockForItsLifetime) {

@@ -1,6 +1,5 @@
 #include "common/rpc/listener.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -13,24 +12,15 @@
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/server.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::rpc {
 namespace {
 
 class ListenerTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone_listener_XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    socket_.path = folder_ + "/s";
-  }
-  void TearDown() override {
-    unlink(socket_.path.c_str());
-    rmdir(folder_.c_str());
-  }
-  std::string folder_;
-  Address socket_;
+  const TemporaryFolder folder_;
+  Address socket_{.path = folder_ / "s"};
   grpc::CallbackGenericService service_;  // gRPC starts no server without one
 };
 
@@ -92,9 +82,9 @@ TEST(CheckPortFreeTest, ExplainsUnavailableAddresses) {
 
 TEST_F(ListenerTest, ASocketNeedsItsFolder) {
   grpc::ServerBuilder builder;
-  const absl::Status missing = AddListener(builder, {.path = folder_ + "/none/s"}, false, nullptr);
+  const absl::Status missing = AddListener(builder, {.path = folder_ / "none/s"}, false, nullptr);
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(folder_ + "/none"));
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(folder_ / "none"));
 }
 
 TEST(ChannelTest, PlainTextToOtherMachinesNeedsInsecure) {

@@ -1,15 +1,14 @@
 #include "common/rpc/secret.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "common/rpc/token_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::rpc {
 namespace {
@@ -39,9 +38,8 @@ TEST(SecretTest, EqualSecretsComparesAll) {
 }
 
 TEST(SecretTest, RejectsAWorldReadableSecret) {
-  char folder[] = "/tmp/hone_secret_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/token";
+  const TemporaryFolder folder;
+  const std::string path = folder / "token";
   std::ofstream(path) << "  word\n";
   chmod(path.c_str(), 0600);
   EXPECT_EQ(ReadSecretFile(path).value_or(""), "word");
@@ -49,7 +47,6 @@ TEST(SecretTest, RejectsAWorldReadableSecret) {
   const auto refused = ReadSecretFile(path);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("chmod 600"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(TokenTableTest, FindsTheOwnerOfAToken) {

@@ -1,10 +1,8 @@
 // Encrypted connections: which callers are accepted, and which errors both sides report otherwise.
 
 #include <openssl/ssl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -22,6 +20,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/server.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::rpc {
 namespace {
@@ -354,10 +353,9 @@ TEST_F(TlsTest, RejectsProtocolsBeforeTls12) {
 }
 
 TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
-  char folder[] = "/tmp/hone_tls_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const TemporaryFolder folder;
   const auto file = [&](const std::string& name, const std::string& content, int mode = 0600) {
-    const std::string path = absl::StrCat(folder, "/", name);
+    const std::string path = folder / name;
     std::ofstream(path) << content;
     chmod(path.c_str(), mode);
     return path;
@@ -379,7 +377,7 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
        "the key does not belong to the certificate"},
       {{.ca = ca, .certificate = certificate, .key = file("open", pair.key, 0644)}, "chmod 600"},
       {{.ca = file("empty", "nothing")}, "has no PEM text"},
-      {{.ca = absl::StrCat(folder, "/absent")}, "/absent"},
+      {{.ca = folder / "absent"}, "/absent"},
       {{.token_file = file("t", "tok3n", 0644)}, "chmod 600"},
       {{.token_file = file("none", "\n")}, "is empty"},
       {{.token_file = file("two", "tok3n tok3n")}, "blanks"},
@@ -398,7 +396,6 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_EQ(good->token, "tok3n");
   EXPECT_THAT(pair.key, HasSubstr(good->identity.key));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CertificateTest, DescribesHostsAndIdentity) {

@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "common/target/host.h"
+#include "tests/fakes/fake_root.h"
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <thread>
-
-#include "absl/strings/str_cat.h"
 
 namespace hone::target {
 namespace {
@@ -19,16 +20,12 @@ using ::testing::IsEmpty;
 // A folder that stands for / and describes a machine's caches.
 class CachesTest : public ::testing::Test {
  protected:
-  CachesTest() : root_(absl::StrCat(::testing::TempDir(), "/caches_", getpid())) {}
-  ~CachesTest() override { std::filesystem::remove_all(root_); }
-
   void AddCache(int cpu, int index, const std::string& level, const std::string& type,
                 const std::string& size, const std::string& shared) {
     const std::string folder =
-        absl::StrCat(root_, "/sys/devices/system/cpu/cpu", cpu, "/cache/index", index, "/");
-    std::filesystem::create_directories(folder);
+        absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/cache/index", index, "/");
     const auto write = [&](const char* name, const std::string& text) {
-      std::ofstream(folder + name) << text << "\n";
+      root_.Write(folder + name, text + "\n");
     };
     write("level", level);
     write("type", type);
@@ -48,11 +45,11 @@ class CachesTest : public ::testing::Test {
 
   Target Read(const std::vector<int>& cpus, int cores) {
     Target target{.cores = cores};
-    ReadCaches(root_, cpus, target);
+    ReadCaches(root_.path(), cpus, target);
     return target;
   }
 
-  std::string root_;
+  const FakeRoot root_;
 };
 
 std::vector<int> CpusBelow(int count) {
@@ -120,13 +117,7 @@ using ::testing::SizeIs;
 // A folder that stands for /.
 class CpuClustersTest : public ::testing::Test {
  protected:
-  CpuClustersTest() : root_(absl::StrCat(::testing::TempDir(), "/clusters_", getpid())) {}
-  ~CpuClustersTest() override { std::filesystem::remove_all(root_); }
-
-  void Write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text << "\n";
-  }
+  void Write(const std::string& path, const std::string& text) { root_.Write(path, text + "\n"); }
   // Adds an Arm core; a capacity or rate of 0 is not visible.
   void AddArm(int cpu, const std::string& part, int capacity, int rate_khz = 0) {
     absl::StrAppend(&cpuinfo_, "processor\t: ", cpu,
@@ -139,9 +130,11 @@ class CpuClustersTest : public ::testing::Test {
     if (capacity > 0) Write(folder + "/cpu_capacity", absl::StrCat(capacity));
     if (rate_khz > 0) Write(folder + "/cpufreq/cpuinfo_max_freq", absl::StrCat(rate_khz));
   }
-  std::vector<CpuCluster> Clusters(std::vector<int> cpus) { return CpuClusters(root_, cpus); }
+  std::vector<CpuCluster> Clusters(std::vector<int> cpus) {
+    return CpuClusters(root_.path(), cpus);
+  }
 
-  std::string root_;
+  const FakeRoot root_;
   std::string cpuinfo_;
 };
 

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_root.h"
 
 namespace {
 
@@ -338,17 +338,10 @@ TEST(ThreadPoolTest, TheVariableSetsTheDefault) {
 // Writes files below a folder that replaces /.
 class CpuQuotaTest : public ::testing::Test {
  protected:
-  CpuQuotaTest() : root_(::testing::TempDir() + "/cpu_quota." + std::to_string(getpid())) {}
-  ~CpuQuotaTest() override { std::filesystem::remove_all(root_); }
+  void Write(const std::string& path, const std::string& text) { root_.Write(path, text); }
+  double Quota() const { return hone_cpu_quota(root_.path().c_str()); }
 
-  void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ / path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-  double Quota() const { return hone_cpu_quota(root_.c_str()); }
-
-  const std::filesystem::path root_;
+  const hone::FakeRoot root_;
 };
 
 TEST_F(CpuQuotaTest, Version2) {

@@ -1,7 +1,6 @@
 #include "worker/agent/bounded_dir.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,21 +8,16 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
 
 class BoundedDirTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-dir-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    Open();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { Open(); }
   void Open() {
-    auto dir = BoundedDir::Open(folder_ + "/dir", 300);
+    auto dir = BoundedDir::Open(folder_ / "dir", 300);
     ASSERT_TRUE(dir.ok()) << dir.status();
     dir_ = *std::move(dir);
   }
@@ -36,7 +30,7 @@ class BoundedDirTest : public ::testing::Test {
   }
   bool Exists(const std::string& digest) { return std::filesystem::exists(dir_->PathOf(digest)); }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::unique_ptr<BoundedDir> dir_;
 };
 

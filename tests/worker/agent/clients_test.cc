@@ -5,11 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/proto_convert.h"
+#include "tests/temporary_folder.h"
 #include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/runner_client.h"
@@ -37,18 +36,12 @@ std::string AnswerOf(Outcome outcome) {
 
 class ClientsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    signal(SIGPIPE, SIG_IGN);
-    char folder[] = "/tmp/hone-clients-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { signal(SIGPIPE, SIG_IGN); }
 
   record::BuildResponse Build(const std::string& space, bool reference = false) {
     return builder_.Build({.workload = std::string(kMatmul),
                            .space = space,
-                           .artifact_dir = folder_,
+                           .artifact_dir = folder_.path(),
                            .reference = reference});
   }
   record::RunRequest RunRequest(const std::string& space) {
@@ -57,15 +50,15 @@ class ClientsTest : public ::testing::Test {
     record::RunRequest request;
     request.workload = std::string(kMatmul);
     request.workload_digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
-    request.artifact_path = absl::StrCat(folder_, "/", built.artifact_digest);
-    request.reference_path = absl::StrCat(folder_, "/", Build("", true).artifact_digest);
-    request.reference_data = folder_ + "/reference";
+    request.artifact_path = folder_ / built.artifact_digest;
+    request.reference_path = absl::StrCat(folder_.path(), "/", Build("", true).artifact_digest);
+    request.reference_data = folder_ / "reference";
     request.time_limit_ms = 20000;
     return request;
   }
   std::vector<Outcome> Run(const std::vector<record::RunRequest>& requests) {
     RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
-                                     folder_ + "/lock", "--write", folder_}});
+                                     folder_ / "lock", "--write", folder_.path()}});
     std::vector<Outcome> outcomes;
     size_t started = 0;
     runner.Run(
@@ -79,7 +72,7 @@ class ClientsTest : public ::testing::Test {
     return outcomes;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   BuilderClient builder_{{.command = {FAKE_BUILDER}, .cpu_limit = absl::Milliseconds(200)}};
   std::vector<std::string> details_;
 };
@@ -135,7 +128,7 @@ TEST_F(ClientsTest, BatchContinuesAfterAHang) {
 TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
   EXPECT_EQ(Run({RunRequest("good")}), std::vector{Outcome::kOk});  // makes the reference
   RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
-                                   folder_ + "/lock", "--write", folder_}});
+                                   folder_ / "lock", "--write", folder_.path()}});
   record::RunRequest deaf = RunRequest("deaf");
   deaf.time_limit_ms = 100;
   const MeasureResult killed = runner.RunOne(deaf, absl::Seconds(3));
@@ -153,7 +146,7 @@ TEST_F(ClientsTest, RunsConfirmations) {
 
 // It ends after its answer, though the next request has been sent to it.
 TEST_F(ClientsTest, ARunnerThatLostItsDeviceIsReplaced) {
-  const ScriptedChild script(folder_ + "/script", AnswerOf(Outcome::kDeviceLost), /*once=*/true);
+  const ScriptedChild script(folder_ / "script", AnswerOf(Outcome::kDeviceLost), /*once=*/true);
   RunnerClient runner({.command = {script.path()}});
   // The second request is cancelled after it has been sent to the first process.
   std::vector<int> asked(3);
@@ -168,7 +161,7 @@ TEST_F(ClientsTest, ARunnerThatLostItsDeviceIsReplaced) {
 }
 
 TEST_F(ClientsTest, CancelledRequestsAreNotSent) {
-  const ScriptedChild script(folder_ + "/script", AnswerOf(Outcome::kOk));
+  const ScriptedChild script(folder_ / "script", AnswerOf(Outcome::kOk));
   RunnerClient runner({.command = {script.path()}});
   std::vector<record::RunRequest> requests(7);
   for (size_t i = 0; i < requests.size(); ++i) requests[i].seed = i;
@@ -197,7 +190,7 @@ TEST_F(ClientsTest, CancelledRequestsAreNotSent) {
 }
 
 TEST_F(ClientsTest, AChildThatDiedWhileItWasIdleIsReplaced) {
-  const ScriptedChild runs(folder_ + "/runs", AnswerOf(Outcome::kOk), /*once=*/true);
+  const ScriptedChild runs(folder_ / "runs", AnswerOf(Outcome::kOk), /*once=*/true);
   RunnerClient runner({.command = {runs.path()}});
   const auto run = [&] {
     Outcome outcome = Outcome::kInvalid;
@@ -210,7 +203,7 @@ TEST_F(ClientsTest, AChildThatDiedWhileItWasIdleIsReplaced) {
   EXPECT_EQ(run(), Outcome::kOk);
   EXPECT_EQ(runs.Requests().size(), 2u);
 
-  const ScriptedChild builds(folder_ + "/builds",
+  const ScriptedChild builds(folder_ / "builds",
                              record::ToProto(record::BuildResponse{}).SerializeAsString(),
                              /*once=*/true);
   BuilderClient builder({.command = {builds.path()}});

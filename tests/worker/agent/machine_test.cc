@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_root.h"
 #include "tests/fakes/kept_log.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
@@ -25,22 +26,18 @@ using ::testing::Not;
 // A folder with a hone-runner that a script replaces.
 class MachineTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/hone_machine_XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   void WriteRunner(const std::string& script) {
-    const std::string path = folder_ + "/hone-runner";
-    std::ofstream(path) << "#!/bin/sh\ncd " << folder_ << "\n" << script;
+    const std::string path = folder_ / "hone-runner";
+    std::ofstream(path) << "#!/bin/sh\ncd " << folder_.path() << "\n" << script;
     chmod(path.c_str(), 0700);
   }
   absl::StatusOr<v1::Capabilities> Describe() {
-    return DescribeMachine(
-        {.program_dir = folder_, .state_dir = folder_, .runner = {folder_ + "/hone-runner"}});
+    return DescribeMachine({.program_dir = folder_.path(),
+                            .state_dir = folder_.path(),
+                            .runner = {folder_ / "hone-runner"}});
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(MachineTest, WaitsForTheTimingLock) {
@@ -66,7 +63,7 @@ TEST_F(MachineTest, ThePeakIsKeptForADay) {
   EXPECT_EQ(peak(), 1);
   double measurements = 1;
   for (const auto age : {std::chrono::hours(25), std::chrono::hours(-1)}) {
-    for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
       if (file.path().extension() != ".json") continue;
       std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - age);
     }

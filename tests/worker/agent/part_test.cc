@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -16,6 +14,7 @@
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
+#include "tests/temporary_folder.h"
 #include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/candidates.h"
 #include "worker/agent/reference_kernels.h"
@@ -61,17 +60,13 @@ class PartsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
-    char folder[] = "/tmp/hone-parts-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    artifacts_ = *BoundedDir::Open(folder_ + "/artifacts", 64 << 20);
-    references_ = *BoundedDir::Open(folder_ + "/references", 64 << 20);
+    artifacts_ = *BoundedDir::Open(folder_ / "artifacts", 64 << 20);
+    references_ = *BoundedDir::Open(folder_ / "references", 64 << 20);
     uploader_ = std::make_unique<Uploader>(&link_, artifacts_.get());
     machine_.set_can_build(true);
     machine_.set_target(target_.ToText());
     machine_.set_target_key(target_.Key());
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   ReferenceKernels MakeReferenceKernels() {
     return ReferenceKernels(machine_, builder_, artifacts_.get(), &link_, uploader_.get());
@@ -102,7 +97,7 @@ class PartsTest : public ::testing::Test {
   const target::Target target_ = *target::TargetByName("x86-avx2");
   const BuilderOptions builder_ = {.command = {FAKE_BUILDER}};
   v1::Capabilities machine_;
-  std::string folder_;
+  const TemporaryFolder folder_;
   FakeLink link_;
   std::unique_ptr<BoundedDir> artifacts_;
   std::unique_ptr<BoundedDir> references_;
@@ -250,7 +245,7 @@ TEST_F(PartsTest, ReferencesOfHeldWorkloadsAreKept) {
 TEST_F(PartsTest, TheBestOfAJobStopsItsOtherCandidatesEarlier) {
   v1::RunResponse answer;
   *answer.mutable_result() = record::ToProto(MeasureResult{.latency_ns = 100});
-  const ScriptedChild script(folder_ + "/script", answer.SerializeAsString());
+  const ScriptedChild script(folder_ / "script", answer.SerializeAsString());
   ReferenceKernels kernels = MakeReferenceKernels();
   CandidateRunner runner({.runner = {.command = {script.path()}}, .run_limit = absl::Seconds(10)},
                          artifacts_.get(), references_.get(), &kernels);

@@ -21,6 +21,7 @@
 #include "common/rpc/server_certificates.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "tests/fault/tcp_proxy.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
@@ -73,7 +74,7 @@ class ServerLinkTest : public ::testing::Test {
  protected:
   ServerLinkTest() {
     for (int i = 0; i < 300; ++i) absl::StrAppend(&server_.bytes, i % 10, "\n", i, ";");
-    const std::string address = "unix:" + path_;
+    const std::string address = "unix:" + folder_ / "socket";
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address, grpc::InsecureServerCredentials());
     builder.RegisterService(&server_);
@@ -85,7 +86,7 @@ class ServerLinkTest : public ::testing::Test {
     return link_->Download(DigestOf(server_.bytes).ToHex());
   }
 
-  const std::string path_ = absl::StrCat(::testing::TempDir(), "/link_", getpid());
+  const TemporaryFolder folder_;
   FlakyServer server_;
   std::unique_ptr<grpc::Server> listening_;
   std::unique_ptr<ServerLink> link_;
@@ -115,7 +116,7 @@ TEST_F(ServerLinkTest, OnlyArtifactsAreResumed) {
 }
 
 TEST_F(ServerLinkTest, UploadsAreCompressed) {
-  const auto proxy = fault::TcpProxy::Start(path_);
+  const auto proxy = fault::TcpProxy::Start(folder_ / "socket");
   ASSERT_TRUE(proxy.ok()) << proxy.status();
   const auto link = ConnectToServer((*proxy)->address(), {});
   ASSERT_TRUE(link.ok()) << link.status();

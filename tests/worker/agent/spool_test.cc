@@ -1,23 +1,18 @@
 #include "worker/agent/spool.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/temporary_folder.h"
 
 namespace hone::agent {
 namespace {
 
 class SpoolTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-spool-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    spool_ = Spool::Open(folder_ + "/spool").value();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { spool_ = Spool::Open(folder_ / "spool").value(); }
   static v1::FinishedLease Finished(const std::string& lease_id, double latency_ns) {
     v1::FinishedLease finished;
     finished.set_lease_id(lease_id);
@@ -26,7 +21,7 @@ class SpoolTest : public ::testing::Test {
     return finished;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::unique_ptr<Spool> spool_;
 };
 
@@ -35,18 +30,18 @@ TEST_F(SpoolTest, ResultsSurviveRestartUntilRemoved) {
   ASSERT_TRUE(spool_->Put(Finished("../../evil", 20)).ok());
   spool_->Remove("instance-1");
   spool_->Remove("never there");
-  const auto loaded = Spool::Open(folder_ + "/spool").value()->Load();
+  const auto loaded = Spool::Open(folder_ / "spool").value()->Load();
   ASSERT_EQ(loaded.size(), 1u);
   EXPECT_EQ(loaded[0].lease_id(), "../../evil");
   EXPECT_EQ(loaded[0].result().latency_ns(), 20);
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/evil"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "evil"));
 }
 
 TEST_F(SpoolTest, DamagedFilesAreRemoved) {
   ASSERT_TRUE(spool_->Put(Finished("a", 1)).ok());
-  std::ofstream(folder_ + "/spool/garbage") << "\xff\xff\xff";
+  std::ofstream(folder_ / "spool/garbage") << "\xff\xff\xff";
   EXPECT_EQ(spool_->Load().size(), 1u);
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/spool/garbage"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "spool/garbage"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "hone/v1/worker.grpc.pb.h"
+#include "tests/temporary_folder.h"
 #include "worker/agent/child_process.h"
 
 namespace hone::agent {
@@ -177,26 +178,22 @@ class WorkerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
-    char folder[] = "/tmp/hone-worker-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
     bin_dir_ = getenv("HONE_BIN_DIR");
-    std::filesystem::create_directory(folder_ + "/bin");
-    std::filesystem::create_symlink(FAKE_BUILDER, folder_ + "/bin/hone-builder");
-    std::filesystem::create_symlink(bin_dir_ + "/hone-runner", folder_ + "/bin/hone-runner");
+    std::filesystem::create_directory(folder_ / "bin");
+    std::filesystem::create_symlink(FAKE_BUILDER, folder_ / "bin/hone-builder");
+    std::filesystem::create_symlink(bin_dir_ + "/hone-runner", folder_ / "bin/hone-runner");
     StartServer();
     StartWorker();
   }
   void TearDown() override {
     worker_.reset();
     StopServer();
-    std::filesystem::remove_all(folder_);
   }
 
   void StartServer() {
     service_ = std::make_unique<FakeServer>();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + folder_ + "/socket", grpc::InsecureServerCredentials());
+    builder.AddListeningPort("unix:" + folder_ / "socket", grpc::InsecureServerCredentials());
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
@@ -209,15 +206,15 @@ class WorkerTest : public ::testing::Test {
   void StartWorker(std::vector<std::string> more = {}) {
     std::vector<std::string> argv = {bin_dir_ + "/hone-worker",
                                      "--server",
-                                     "unix:" + folder_ + "/socket",
+                                     "unix:" + folder_ / "socket",
                                      "--state-dir",
-                                     folder_ + "/state",
+                                     folder_ / "state",
                                      "--program-dir",
-                                     folder_ + "/bin",
+                                     folder_ / "bin",
                                      "--ready-file",
-                                     folder_ + "/ready",
+                                     folder_ / "ready",
                                      "--lock",
-                                     folder_ + "/lock",
+                                     folder_ / "lock",
                                      "--compile-limit",
                                      "0.3",
                                      "--run-limit",
@@ -255,7 +252,7 @@ class WorkerTest : public ::testing::Test {
   }
   std::string Log() { return worker_->TakeErrorOutput(); }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::string bin_dir_;
   std::unique_ptr<FakeServer> service_;
   std::unique_ptr<grpc::Server> server_;
@@ -287,7 +284,7 @@ TEST_F(WorkerTest, OnlyTheFirstCallIsNotHeld) {
 
 TEST_F(WorkerTest, ARefusedWorkerIsNotReady) {
   worker_.reset();
-  std::filesystem::remove(folder_ + "/ready");
+  std::filesystem::remove(folder_ / "ready");
   int64_t before = 0;
   {
     absl::MutexLock lock(&service_->mutex_);
@@ -296,7 +293,7 @@ TEST_F(WorkerTest, ARefusedWorkerIsNotReady) {
   }
   StartWorker();
   ASSERT_TRUE(service_->Await([&] { return service_->calls_ > before + 2; })) << Log();
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/ready"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
 }
 
 TEST_F(WorkerTest, AWorkerWithTheCredentialsOfAnotherEnds) {
@@ -369,7 +366,7 @@ TEST_F(WorkerTest, TransfersArtifacts) {
     ASSERT_EQ(DigestOf(service_->artifacts_[built]).ToHex(), built);  // uploaded before the result
   }
   // Another worker would download the artifact. This worker has to if its own copy is missing.
-  std::filesystem::remove(folder_ + "/state/artifacts/" + built);
+  std::filesystem::remove(folder_ / "state/artifacts/" + built);
   worker_.reset();
   StartWorker();
   v1::Lease run = Lease("run", "");
@@ -499,7 +496,7 @@ TEST_F(WorkerTest, EndsOnRequestWithItsChildren) {
       [this] { return service_->last_.held_size() > 0 || !service_->finished_.empty(); }));
   kill(worker_->pid(), SIGTERM);
   EXPECT_EQ(worker_->Wait(absl::Now() + kPatience).ToString(), "exit status 0") << Log();
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/ready"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "ready"));
 }
 
 TEST_F(WorkerTest, ReportsItsEndDuringALongUpload) {
@@ -520,16 +517,16 @@ TEST_F(WorkerTest, ReportsItsEndDuringALongUpload) {
 
 TEST_F(WorkerTest, EndsWhileItDescribesItsMachine) {
   worker_.reset();
-  const std::string runner = folder_ + "/bin/hone-runner";
+  const std::string runner = folder_ / "bin/hone-runner";
   std::filesystem::remove(runner);
-  std::ofstream(runner) << "#!/bin/sh\ntouch " << folder_ << "/described\nexec sleep 1000\n";
+  std::ofstream(runner) << "#!/bin/sh\ntouch " << folder_.path() << "/described\nexec sleep 1000\n";
   std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
   StartWorker();
   const absl::Time limit = absl::Now() + kPatience;
-  while (!std::filesystem::exists(folder_ + "/described") && absl::Now() < limit) {
+  while (!std::filesystem::exists(folder_ / "described") && absl::Now() < limit) {
     absl::SleepFor(absl::Milliseconds(10));
   }
-  ASSERT_TRUE(std::filesystem::exists(folder_ + "/described"));
+  ASSERT_TRUE(std::filesystem::exists(folder_ / "described"));
   kill(worker_->pid(), SIGTERM);
   // Sooner than the agent would end the runner.
   EXPECT_EQ(worker_->Wait(absl::Now() + absl::Seconds(30)).ToString(), "exit status 0");
@@ -546,7 +543,7 @@ TEST_F(WorkerTest, TwoWorkersDoNotShareAStateFolder) {
 
 TEST_F(WorkerTest, AForeignServerNeedsInsecure) {
   auto foreign = ChildProcess::Start(
-      {bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070", "--state-dir", folder_ + "/other"});
+      {bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070", "--state-dir", folder_ / "other"});
   ASSERT_TRUE(foreign.ok());
   EXPECT_EQ((*foreign)->Wait(absl::Now() + kPatience).ToString(), "exit status 2");
   EXPECT_THAT((*foreign)->TakeErrorOutput(), ::testing::HasSubstr("insecure"));

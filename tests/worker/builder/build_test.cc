@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
 #include <filesystem>
+#include <stdlib.h>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/target.h"
+#include "tests/temporary_folder.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/reference.h"
 
@@ -42,28 +42,21 @@ constexpr absl::string_view kTrace =
 
 class BuildTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-build-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   BuildRequest Request() const {
     return {.workload = std::string(kMatmul),
             .space = absl::StrCat(kMatmul, kTrace),
             .decisions = {4, 2},
             .target = target::DetectHost().ToText(),
-            .artifact_dir = folder_};
+            .artifact_dir = folder_.path()};
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
   const BuildResponse response = Build(Request());
   ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-  const auto bytes = ReadFile(absl::StrCat(folder_, "/", response.artifact_digest));
+  const auto bytes = ReadFile(folder_ / response.artifact_digest);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   EXPECT_EQ(DigestOf(*bytes).ToHex(), response.artifact_digest);
   const auto artifact = record::DecodeArtifact(*bytes);
@@ -113,7 +106,7 @@ TEST_F(BuildTest, KernelsForOtherMachinesAreBuiltHere) {
   request.target = board.ToText();
   const BuildResponse response = Build(request);
   ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-  const auto bytes = ReadFile(absl::StrCat(folder_, "/", response.artifact_digest));
+  const auto bytes = ReadFile(folder_ / response.artifact_digest);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const auto artifact = record::DecodeArtifact(*bytes);
   ASSERT_TRUE(artifact.ok()) << artifact.status();
@@ -142,14 +135,14 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
     request.reference = true;
     const BuildResponse response = Build(request);
     ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-    const auto kernel = runner::LoadKernel(absl::StrCat(folder_, "/", response.artifact_digest));
+    const auto kernel = runner::LoadKernel(folder_ / response.artifact_digest);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const auto workload = ir::ParseWorkload(text);
     ASSERT_TRUE(workload.ok()) << workload.status();
     // Compares some hundred values and magnitudes with the interpreter.
     const absl::Status made = runner::MakeReference(
         *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
-        absl::StrCat(folder_, "/reference"));
+        folder_ / "reference");
     EXPECT_TRUE(made.ok()) << made;
   }
 }

@@ -1,7 +1,5 @@
 #include "tests/worker/builder/measured_trace.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,16 +10,9 @@
 namespace hone {
 
 MeasuredTrace::MeasuredTrace(runner::RunnerOptions options) {
-  folder_ = (std::filesystem::temp_directory_path() / "hone-measured-trace-XXXXXX").string();
-  if (mkdtemp(folder_.data()) == nullptr) std::abort();
   options.lock_path = lock_path();
   options.deadline = [](absl::Duration) { return nullptr; };
   runner_ = std::make_unique<runner::Runner>(std::move(options));
-}
-
-MeasuredTrace::~MeasuredTrace() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 record::MeasureResult MeasuredTrace::Run(const std::string& text, double tolerance) {
@@ -33,7 +24,7 @@ record::MeasureResult MeasuredTrace::Run(const std::string& text, double toleran
                              .space = schedule::TraceFileText(file->workload, file->parsed.trace),
                              .decisions = file->parsed.decisions,
                              .target = target::DetectHost().ToText(),
-                             .artifact_dir = folder_};
+                             .artifact_dir = folder_.path()};
   const record::BuildResponse built = builder::Build(build);
   if (built.outcome != record::Outcome::kOk)
     return {.outcome = built.outcome, .detail = built.detail};
@@ -43,9 +34,9 @@ record::MeasureResult MeasuredTrace::Run(const std::string& text, double toleran
     return {.outcome = reference.outcome, .detail = reference.detail};
   return runner_->Run({.workload = workload,
                        .workload_digest = file->workload.StructuralDigest().ToHex(),
-                       .artifact_path = absl::StrCat(folder_, "/", built.artifact_digest),
-                       .reference_path = absl::StrCat(folder_, "/", reference.artifact_digest),
-                       .reference_data = folder_ + "/reference",
+                       .artifact_path = folder_ / built.artifact_digest,
+                       .reference_path = folder_ / reference.artifact_digest,
+                       .reference_data = folder_ / "reference",
                        .tolerance = tolerance,
                        .seed = 1});
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/record/record.h"
+#include "tests/temporary_folder.h"
 #include "worker/runner/runner.h"
 
 namespace hone {
@@ -15,16 +16,15 @@ class MeasuredTrace {
  public:
   // Sets the path of the lock and the deadline in `options`.
   explicit MeasuredTrace(runner::RunnerOptions options = {});
-  ~MeasuredTrace();
 
   // `text` is a trace file with a decision for every sampling. A build failure is reported as the
   // outcome of the result; the outcome is invalid if the text does not parse.
   record::MeasureResult Run(const std::string& text, double tolerance);
 
-  std::string lock_path() const { return folder_ + "/lock"; }
+  std::string lock_path() const { return folder_ / "lock"; }
 
  private:
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::unique_ptr<runner::Runner> runner_;
 };
 

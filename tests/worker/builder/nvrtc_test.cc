@@ -11,6 +11,7 @@
 #include "common/target/presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 #include "worker/builder/cuda_facts.h"
 #include "worker/builder/toolchain.h"
 
@@ -125,45 +126,41 @@ TEST(NvrtcPathsTest, TheUsersChoiceIsTheOnlyOne) {
 // A folder of packages with the given files.
 class NvrtcPackagesTest : public testing::Test {
  protected:
-  NvrtcPackagesTest() {
-    folder_ = (std::filesystem::temp_directory_path() / "hone-nvrtc-XXXXXX").string();
-    if (mkdtemp(folder_.data()) == nullptr) std::abort();
-  }
   ~NvrtcPackagesTest() override {
     for (const char* const variable : {"HONE_NVRTC", "VIRTUAL_ENV"}) unsetenv(variable);
-    std::filesystem::remove_all(folder_);
   }
   std::string Add(const std::string& file) {
-    const std::filesystem::path path = std::filesystem::path(folder_) / file;
+    const std::filesystem::path path = std::filesystem::path(folder_.path()) / file;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream{path};
     return path;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(NvrtcPackagesTest, TheNewestVersionForTheDriverIsFirst) {
   const std::string of_12 = Add("nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
                     of_13 = Add("nvidia/cu13/lib/libnvrtc.so.13");
-  setenv("HONE_NVRTC", folder_.c_str(), 1);
+  setenv("HONE_NVRTC", folder_.path().c_str(), 1);
   EXPECT_THAT(NvrtcCandidates(0), ElementsAre(of_13, of_12)) << "no driver";
   EXPECT_THAT(NvrtcCandidates(13), ElementsAre(of_13, of_12));
   EXPECT_THAT(NvrtcCandidates(12), ElementsAre(of_12, of_13));
 }
 
 TEST_F(NvrtcPackagesTest, AnEmptyFolderIsNotReplaced) {
-  setenv("HONE_NVRTC", folder_.c_str(), 1);
-  EXPECT_THAT(NvrtcCandidates(0), ElementsAre(folder_ + "/libnvrtc.so.13"));
+  setenv("HONE_NVRTC", folder_.path().c_str(), 1);
+  EXPECT_THAT(NvrtcCandidates(0), ElementsAre(folder_ / "libnvrtc.so.13"));
 }
 
 TEST_F(NvrtcPackagesTest, NewerPythonsAreFirst) {
   constexpr char kPath[] = "/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
   const std::string of_9 = Add(absl::StrCat("lib/python3.9", kPath)),
                     of_12 = Add(absl::StrCat("lib/python3.12", kPath));
-  setenv("VIRTUAL_ENV", folder_.c_str(), 1);
+  setenv("VIRTUAL_ENV", folder_.path().c_str(), 1);
   std::vector<std::string> candidates = NvrtcCandidates(0);
-  std::erase_if(candidates, [&](const std::string& path) { return !path.starts_with(folder_); });
+  std::erase_if(candidates,
+                [&](const std::string& path) { return !path.starts_with(folder_.path()); });
   EXPECT_THAT(candidates, ElementsAre(of_12, of_9));
 }
 

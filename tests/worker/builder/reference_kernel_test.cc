@@ -1,10 +1,8 @@
 // Compares the builder's reference kernels with the interpreter, as the runner does when it makes a
 // reference. A workload on which they disagree cannot be measured.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "tests/common/operator/arrays.h"
+#include "tests/temporary_folder.h"
 #include "worker/builder/build.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/reference.h"
@@ -45,27 +44,20 @@ std::string Elementwise(DType dtype, const std::vector<std::string>& values) {
 
 class ReferenceKernelTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-reference-kernel-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // Builds the kernel, runs it on both fillings and compares some hundred elements.
   void ExpectAsInterpreted(const std::string& text) {
     const auto workload = ir::ParseWorkload(text);
     ASSERT_TRUE(workload.ok()) << workload.status() << "\n" << text;
     const record::BuildResponse built = Build({.workload = text,
                                                .target = target::DetectHost().ToText(),
-                                               .artifact_dir = folder_,
+                                               .artifact_dir = folder_.path(),
                                                .reference = true});
     ASSERT_EQ(built.outcome, record::Outcome::kOk) << built.detail << "\n" << text;
-    const auto kernel = runner::LoadKernel(absl::StrCat(folder_, "/", built.artifact_digest));
+    const auto kernel = runner::LoadKernel(folder_ / built.artifact_digest);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const absl::Status made = runner::MakeReference(
         *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
-        absl::StrCat(folder_, "/reference"));
+        folder_ / "reference");
     EXPECT_TRUE(made.ok()) << made << "\n" << text;
   }
 
@@ -79,7 +71,7 @@ class ReferenceKernelTest : public ::testing::Test {
     }
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ReferenceKernelTest, EveryOperationOnEveryDType) {

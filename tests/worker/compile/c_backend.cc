@@ -10,6 +10,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/target/kernel_abi.h"
+#include "tests/temporary_folder.h"
 #include "worker/compile/c/c_printer.h"
 #include "worker/compile/c/dialect.h"
 
@@ -102,21 +103,16 @@ const Backend* CBackend() {
 }
 
 absl::StatusOr<std::string> CompileC(const Code& code) {
-  char folder[] = "/tmp/hone-c-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return absl::InternalError("mkdtemp fails");
-  const std::string source = absl::StrCat(folder, "/kernel.c"), object = absl::StrCat(folder, "/o");
+  const TemporaryFolder folder;
+  const std::string source = folder / "kernel.c", object = folder / "o";
   HONE_RETURN_IF_ERROR(WriteFileAtomically(source, code.bytes, Durability::kProcess));
   const std::string command = absl::StrCat(
       "cc -std=gnu11 -O1 -Wall -Werror -Wno-unused-function -Wno-unknown-pragmas "
       "-ffp-contract=off -shared -fPIC ",
       source, " -o ", object, " -lm");
-  const bool compiled = std::system(command.c_str()) == 0;
-  absl::StatusOr<std::string> bytes = ReadFile(object);
-  unlink(object.c_str());
-  unlink(source.c_str());
-  rmdir(folder);
-  if (!compiled) return absl::InternalError(absl::StrCat("cc refuses\n", code.bytes));
-  return bytes;
+  if (std::system(command.c_str()) != 0)
+    return absl::InternalError(absl::StrCat("cc refuses\n", code.bytes));
+  return ReadFile(object);
 }
 
 }  // namespace hone::codegen

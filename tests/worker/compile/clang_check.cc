@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::codegen {
 namespace {
@@ -31,9 +32,8 @@ bool HasClang() { return !Clang().empty(); }
 
 std::string ClangErrors(absl::string_view text) {
   if (!HasClang()) return "";
-  char folder[] = "/tmp/hone-cl-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return "mkdtemp failed";
-  const std::string source = absl::StrCat(folder, "/kernel.cl"), log = absl::StrCat(folder, "/log");
+  const TemporaryFolder folder;
+  const std::string source = folder / "kernel.cl", log = folder / "log";
   std::string errors;
   if (!WriteFileAtomically(source, text, Durability::kProcess).ok())
     errors = "cannot write kernel.cl";
@@ -55,9 +55,6 @@ std::string ClangErrors(absl::string_view text) {
       absl::StrAppend(&errors, text, "\n", target, ":\n", ReadFile(log).value_or("no message"));
     }
   }
-  unlink(source.c_str());
-  unlink(log.c_str());
-  rmdir(folder);
   return errors;
 }
 

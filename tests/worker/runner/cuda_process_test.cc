@@ -2,75 +2,37 @@
 // kernel, a device or a driver becomes an outcome or a message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/host_lock.h"
-#include "common/base/status_macros.h"
-#include "common/ir/workload_parser.h"
-#include "common/record/framing.h"
-#include "common/record/proto_convert.h"
 #include "common/target/device_list.h"
 #include "tests/worker/runner/cuda_modules.h"
-#include "tests/worker/runner/opencl_modules.h"
-#include "worker/agent/child_process.h"
+#include "tests/worker/runner/gpu_process.h"
 
 namespace hone::runner {
 namespace {
 
-using agent::ChildProcess;
 using record::MeasureResult;
 using record::Outcome;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class CudaProcessTest : public testing::Test {
+class CudaProcessTest : public GpuProcessTest {
  protected:
-  CudaProcessTest() {
-    signal(SIGPIPE, SIG_IGN);
-    folder_ = (std::filesystem::temp_directory_path() / "hone-cuda-XXXXXX").string();
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    std::filesystem::create_directory(folder_ + "/files");
-    setenv("LD_LIBRARY_PATH", FAKE_CUDA_DIR, 1);
-  }
+  CudaProcessTest() { setenv("LD_LIBRARY_PATH", FAKE_CUDA_DIR, 1); }
   ~CudaProcessTest() override {
     runner_.reset();
     unsetenv("LD_LIBRARY_PATH");
     unsetenv("HONE_FAKE_CUDA");
-    std::filesystem::remove_all(folder_);
   }
 
   // `faults` are those of tests/fakes/cuda/libraries/faults.h.
-  void Start(const std::string& faults, std::vector<std::string> words = {}) {
+  void Start(const std::string& faults) {
     setenv("HONE_FAKE_CUDA", faults.c_str(), 1);
-    if (words.empty()) {
-      words = {"--device", "cuda", "--lock", folder_ + "/lock", "--write", folder_ + "/files"};
-    }
-    words.insert(words.begin(), absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"));
-    auto runner = ChildProcess::Start(words);
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    runner_ = *std::move(runner);
-  }
-  absl::StatusOr<MeasureResult> Run(const target::GpuModule& module, int64_t limit_ms = 20000) {
-    record::RunRequest request;
-    request.workload = std::string(kMatmulWorkload);
-    request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
-    request.artifact_path = WriteModule(folder_ + "/files", module);
-    request.reference_data = folder_ + "/files/reference";
-    request.seed = 1;
-    request.time_limit_ms = limit_ms;
-    HONE_RETURN_IF_ERROR(record::WriteFrame(runner_->input(),
-                                            record::ToProto(request).SerializeAsString(), Limit()));
-    HONE_ASSIGN_OR_RETURN(const std::string message, record::ReadFrame(runner_->output(), Limit()));
-    v1::RunResponse response;
-    EXPECT_TRUE(response.ParseFromString(message));
-    return record::FromProto(response.result());
+    StartOn("cuda");
   }
   // Expects that a kernel ends with an outcome; returns why.
   std::string Failure(const std::string& faults, Outcome outcome, absl::string_view extra = "",
@@ -84,7 +46,8 @@ class CudaProcessTest : public testing::Test {
   }
   // What the program says of its devices.
   target::DeviceList List(const std::string& faults) {
-    Start(faults, {"--list-devices"});
+    setenv("HONE_FAKE_CUDA", faults.c_str(), 1);
+    StartWith({"--list-devices"});
     std::string text;
     char buffer[4096];
     for (ssize_t n = 0; (n = read(runner_->output(), buffer, sizeof(buffer))) > 0;) {
@@ -94,10 +57,6 @@ class CudaProcessTest : public testing::Test {
     EXPECT_TRUE(list.ok()) << list.status() << text << runner_->TakeErrorOutput();
     return list.value_or(target::DeviceList());
   }
-  static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
-
-  std::string folder_;
-  std::unique_ptr<ChildProcess> runner_;
 };
 
 // Also with a driver that makes no graphs of launches, and while another GPU is timed.
@@ -115,7 +74,7 @@ TEST_P(CudaTimingTest, KernelsRunInTheSandbox) {
     EXPECT_GT(result->latency_ns, 100);
     EXPECT_EQ(result->machine.frequency_mhz, 1410) << "of the GPU, from NVML";
     EXPECT_EQ(result->machine.temperature_c, 55);
-    auto taken = HostLock::Acquire(HostLock::Mode::kDevice, Limit(), folder_ + "/lock");
+    auto taken = HostLock::Acquire(HostLock::Mode::kDevice, Limit(), folder_ / "lock");
     ASSERT_TRUE(taken.ok()) << taken.status();
     of_another_gpu = *std::move(taken);
   }

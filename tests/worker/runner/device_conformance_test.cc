@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -19,6 +17,7 @@
 #include "common/schedule/trace.h"
 #include "common/target/cuda/detect.h"
 #include "common/target/target.h"
+#include "tests/temporary_folder.h"
 #include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
@@ -107,12 +106,6 @@ const Candidate kCandidates[] = {
 
 class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
  protected:
-  DeviceConformanceTest() {
-    folder_ = (std::filesystem::temp_directory_path() / "hone-device-XXXXXX").string();
-    if (mkdtemp(folder_.data()) == nullptr) std::abort();
-  }
-  ~DeviceConformanceTest() override { std::filesystem::remove_all(folder_); }
-
   void SetUp() override {
     if (const std::string why = GetParam().why_not(); !why.empty()) GTEST_SKIP() << why;
     auto made = GetParam().make();
@@ -133,13 +126,13 @@ class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
     return {floats, floats + buffer.bytes() / sizeof(float)};
   }
   absl::Status LoadError(const std::string& name, const std::string& bytes) {
-    const std::string path = absl::StrCat(folder_, "/", name);
+    const std::string path = folder_ / name;
     EXPECT_TRUE(WriteFileAtomically(path, bytes, Durability::kProcess).ok());
     return device_->Load(path, 1).status();
   }
 
   std::unique_ptr<Device> device_;
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_P(DeviceConformanceTest, BuffersKeepWhatIsWritten) {
@@ -173,7 +166,7 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
       for (int k = 0; k < 16; ++k) expected[i * 32 + j] += (a[i * 16 + k] + 1) * w[k * 32 + j];
     }
   }
-  const auto kernel = device_->Load(GetParam().build(folder_), 5);
+  const auto kernel = device_->Load(GetParam().build(folder_.path()), 5);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const std::unique_ptr<DeviceBuffer> in = Floats(a), weights = Floats(w),
                                       out = Floats(std::vector<float>(8 * 32));
@@ -215,7 +208,7 @@ TEST_P(DeviceConformanceTest, OnlyADeviceThatSharesNothingHasItsOwnLock) {
 TEST_P(DeviceConformanceTest, RefusesArtifactsOfOtherDevices) {
   // A module for the CPU, and an ELF file for all others.
   const bool is_cpu = std::string_view(GetParam().name) == "cpu";
-  const std::string path = is_cpu ? ModuleForOpenCl(folder_) : BuildForCpu(folder_);
+  const std::string path = is_cpu ? ModuleForOpenCl(folder_.path()) : BuildForCpu(folder_.path());
   const absl::Status refused = device_->Load(path, 1).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(refused.message(), testing::HasSubstr("the artifact is for a"));
@@ -235,7 +228,7 @@ TEST_P(DeviceConformanceTest, AProbeComparesWithTheBestTime) {
 }
 
 TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {
-  EXPECT_EQ(device_->Load(folder_ + "/missing", 1).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(device_->Load(folder_ / "missing", 1).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(LoadError(std::string(32, '0'), "damaged").code(), absl::StatusCode::kDataLoss);
   const std::string text = "not an artifact";
   EXPECT_EQ(LoadError(DigestOf(text).ToHex(), text).code(), absl::StatusCode::kInvalidArgument);

@@ -1,9 +1,7 @@
 // The output check detects a kernel that omits a part of a reduction, for every dtype, length of
 // the reduction and size of the part.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/temporary_folder.h"
 #include "worker/runner/check.h"
 #include "worker/runner/reference.h"
 
@@ -103,13 +102,6 @@ constexpr absl::string_view kGelu =
 
 class DroppedTileTest : public ::testing::TestWithParam<DType> {
  protected:
-  void SetUp() override {
-    char folder[] = "/tmp/hone-dropped-tile-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static ir::Workload Parse(absl::string_view form, int64_t terms, absl::string_view guard) {
     auto workload = ir::ParseWorkload(absl::StrReplaceAll(
         form, {{"$T", ir::DTypeName(GetParam())}, {"$K", absl::StrCat(terms)}, {"$G", guard}}));
@@ -152,7 +144,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
   void ExpectFound(absl::string_view form, int64_t terms, Rng& rng) {
     const ir::Workload workload = Parse(form, terms, "");
     const std::string digest = workload.StructuralDigest().ToHex();
-    const std::string path = folder_ + "/reference";
+    const std::string path = folder_ / "reference";
     const absl::Status made = MakeReference(workload, Inputs::Seeded(digest), nullptr, path);
     ASSERT_TRUE(made.ok()) << made;
     const auto reference = Reference::Open(path, digest, SignatureOf(workload));
@@ -168,7 +160,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
     }
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_P(DroppedTileTest, IsAWrongOutput) {

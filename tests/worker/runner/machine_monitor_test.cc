@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
 
@@ -14,52 +13,46 @@
 #include "common/target/host.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_root.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::runner {
 namespace {
 
 class MachineMonitorTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/hone_machine_XXXXXX";
-    root_ = mkdtemp(name);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void Write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text;
-  }
   // Writes the sum of the ticks of two CPUs.
   void WriteStat(int user, int idle, int steal) {
-    Write("/proc/stat",
-          absl::StrCat("cpu  ", user, " 0 0 ", idle, " 0 0 0 ", steal, " 0 0\n",
-                       "cpu0 1 1 1 1 1 1 1 1 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\nintr 5\n"));
+    root_.Write("/proc/stat",
+                absl::StrCat("cpu  ", user, " 0 0 ", idle, " 0 0 0 ", steal, " 0 0\n",
+                             "cpu0 1 1 1 1 1 1 1 1 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\nintr 5\n"));
   }
-  std::string root_;
+  const FakeRoot root_;
 };
 
 TEST_F(MachineMonitorTest, ReadsAvailableFiles) {
-  Write(target::FrequencyFolder() + "/scaling_cur_freq", "2400000\n");
-  Write("/sys/class/hwmon/hwmon0/name", "nvme\n");
-  Write("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
-  Write("/sys/class/hwmon/hwmon1/name", "coretemp\n");
-  Write("/sys/class/hwmon/hwmon1/temp1_input", "51000\n");
-  Write("/sys/class/hwmon/hwmon1/temp2_input", "63500\n");
-  MachineMonitor monitor(root_);
+  root_.Write(target::FrequencyFolder() + "/scaling_cur_freq", "2400000\n");
+  root_.Write("/sys/class/hwmon/hwmon0/name", "nvme\n");
+  root_.Write("/sys/class/hwmon/hwmon0/temp1_input", "90000\n");
+  root_.Write("/sys/class/hwmon/hwmon1/name", "coretemp\n");
+  root_.Write("/sys/class/hwmon/hwmon1/temp1_input", "51000\n");
+  root_.Write("/sys/class/hwmon/hwmon1/temp2_input", "63500\n");
+  MachineMonitor monitor(root_.path());
   const record::MachineState state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 2400);
   EXPECT_EQ(state.temperature_c, 63.5) << "of the processor, not of the disk";
-  Write(target::FrequencyFolder() + "/scaling_cur_freq", "800000\n");
+  root_.Write(target::FrequencyFolder() + "/scaling_cur_freq", "800000\n");
   EXPECT_EQ(monitor.Look().frequency_mhz, 800) << "the CPU throttled";
 }
 
 TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
-  Write("/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2200.123\nprocessor: 1\ncpu MHz : 2900.5\n");
-  Write("/sys/class/thermal/thermal_zone0/type", "acpitz\n");
-  Write("/sys/class/thermal/thermal_zone0/temp", "20000\n");
-  Write("/sys/class/thermal/thermal_zone1/type", "cpu-thermal\n");
-  Write("/sys/class/thermal/thermal_zone1/temp", "47000\n");
-  MachineMonitor monitor(root_);
+  root_.Write("/proc/cpuinfo",
+              "processor\t: 0\ncpu MHz\t\t: 2200.123\nprocessor: 1\ncpu MHz : 2900.5\n");
+  root_.Write("/sys/class/thermal/thermal_zone0/type", "acpitz\n");
+  root_.Write("/sys/class/thermal/thermal_zone0/temp", "20000\n");
+  root_.Write("/sys/class/thermal/thermal_zone1/type", "cpu-thermal\n");
+  root_.Write("/sys/class/thermal/thermal_zone1/temp", "47000\n");
+  MachineMonitor monitor(root_.path());
   EXPECT_EQ(monitor.Look().frequency_mhz, 2900.5);
   EXPECT_EQ(monitor.Look().temperature_c, 47);
 }
@@ -67,9 +60,9 @@ TEST_F(MachineMonitorTest, FallsBackToOtherFiles) {
 TEST_F(MachineMonitorTest, OpensFewOfManySensors) {
   for (int socket = 0; socket < 8; ++socket) {
     const std::string folder = absl::StrCat("/sys/class/hwmon/hwmon", socket);
-    Write(folder + "/name", "coretemp\n");
+    root_.Write(folder + "/name", "coretemp\n");
     for (int core = 1; core <= 40; ++core) {
-      Write(absl::StrCat(folder, "/temp", core, "_input"), "50000\n");
+      root_.Write(absl::StrCat(folder, "/temp", core, "_input"), "50000\n");
     }
   }
   const auto open_files = [] {
@@ -77,23 +70,23 @@ TEST_F(MachineMonitorTest, OpensFewOfManySensors) {
                          std::filesystem::directory_iterator());
   };
   const auto before = open_files();
-  MachineMonitor monitor(root_);
+  MachineMonitor monitor(root_.path());
   EXPECT_EQ(open_files() - before, 32);
   EXPECT_EQ(monitor.Look().temperature_c, 50);
 }
 
 TEST_F(MachineMonitorTest, IgnoresTheClockOfAVirtualMachine) {
-  Write("/proc/cpuinfo",
-        "processor\t: 0\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n"
-        "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
-  EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 0);
+  root_.Write("/proc/cpuinfo",
+              "processor\t: 0\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n"
+              "processor\t: 1\ncpu MHz\t\t: 2596.094\nflags\t\t: fpu vme hypervisor lahf_lm\n");
+  EXPECT_EQ(MachineMonitor(root_.path()).Look().frequency_mhz, 0);
   // The frequency is used if the host passes the real one on.
-  Write(target::FrequencyFolder() + "/scaling_cur_freq", "3900000\n");
-  EXPECT_EQ(MachineMonitor(root_).Look().frequency_mhz, 3900);
+  root_.Write(target::FrequencyFolder() + "/scaling_cur_freq", "3900000\n");
+  EXPECT_EQ(MachineMonitor(root_.path()).Look().frequency_mhz, 3900);
 }
 
 TEST_F(MachineMonitorTest, MissingInformationGivesZeros) {
-  MachineMonitor monitor(root_);
+  MachineMonitor monitor(root_.path());
   const record::MachineState state = monitor.Look();
   EXPECT_EQ(state.frequency_mhz, 0);
   EXPECT_EQ(state.temperature_c, 0);
@@ -103,7 +96,7 @@ TEST_F(MachineMonitorTest, MissingInformationGivesZeros) {
 
 TEST_F(MachineMonitorTest, StealAndLoadCoverTheIntervalBetweenReadings) {
   WriteStat(0, 0, 0);
-  MachineMonitor monitor(root_);
+  MachineMonitor monitor(root_.path());
   EXPECT_EQ(monitor.Look(100, 10).steal, 0) << "there is no earlier reading";
   // Two seconds on two CPUs are 400 ticks. The host took 40; 300 were used, 200 of them by this
   // process.
@@ -131,13 +124,9 @@ using ::testing::HasSubstr;
 
 class ThrottleWatchTest : public ::testing::Test {
  protected:
-  ThrottleWatchTest() : root_(absl::StrCat(::testing::TempDir(), "/throttle-", getpid())) {
-    std::filesystem::remove_all(root_);
-  }
-  ~ThrottleWatchTest() override { std::filesystem::remove_all(root_); }
   // Writes in place, because the watch has the file open.
   void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + path;
+    const std::filesystem::path file = root_.path() + path;
     std::filesystem::create_directories(file.parent_path());
     FILE* const out = fopen(file.c_str(), "w");
     ASSERT_NE(out, nullptr);
@@ -155,18 +144,18 @@ class ThrottleWatchTest : public ::testing::Test {
     Write("/sys/class/thermal/thermal_zone0/temp", millidegrees);
   }
 
-  const std::string root_;
+  const TemporaryFolder root_;
 };
 
 TEST_F(ThrottleWatchTest, HasNoSourcesOnAMachineThatHidesThem) {
-  ThrottleWatch watch(root_);
+  ThrottleWatch watch(root_.path());
   EXPECT_EQ(watch.sources(), 0);
   EXPECT_EQ(watch.Reason(), "");
 }
 
 TEST_F(ThrottleWatchTest, AHotZoneCountsUntilItIsCooler) {
   WriteZone();
-  ThrottleWatch watch(root_);
+  ThrottleWatch watch(root_.path());
   EXPECT_EQ(watch.sources(), 1);
   EXPECT_EQ(watch.Reason(), "");
   Heat("81500");
@@ -188,7 +177,7 @@ TEST_F(ThrottleWatchTest, SeesLowerClocksAndAWeakSupply) {
   Write("/sys/class/thermal/cooling_device1/cur_state", "0");
   const std::string firmware = "/sys/devices/platform/soc/soc:firmware/get_throttled";
   Write(firmware, "0");
-  ThrottleWatch watch(root_);
+  ThrottleWatch watch(root_.path());
   EXPECT_EQ(watch.sources(), 2);
   EXPECT_EQ(watch.Reason(), "") << "a fan slows nothing down";
   Write("/sys/class/thermal/cooling_device1/cur_state", "2");
@@ -202,7 +191,7 @@ TEST_F(ThrottleWatchTest, SeesLowerClocksAndAWeakSupply) {
 
 TEST_F(ThrottleWatchTest, PausesUntilItIsCoolOrTheLimitHasPassed) {
   WriteZone();
-  ThrottleWatch watch(root_);
+  ThrottleWatch watch(root_.path());
   absl::Duration slept;
   const auto sleep = [&](absl::Duration step) {
     slept += step;

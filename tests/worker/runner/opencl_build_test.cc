@@ -2,13 +2,12 @@
 // reference that it makes for the host, and run on an OpenCL device of this machine.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/trace.h"
 #include "common/target/opencl/targets.h"
+#include "tests/temporary_folder.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
 #include "worker/runner/gpu_device.h"
@@ -58,8 +57,7 @@ bind(w4, "threadIdx.x")
 
 TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder folder;
   const auto file = schedule::ParseTraceFile(kTrace);
   ASSERT_TRUE(file.ok()) << file.status();
   record::BuildRequest build = {
@@ -67,7 +65,7 @@ TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
       .space = schedule::TraceFileText(file->workload, file->parsed.trace),
       .decisions = file->parsed.decisions,
       .target = opencl::TargetOf("opencl")->ToText(),
-      .artifact_dir = folder};
+      .artifact_dir = folder.path()};
   const record::BuildResponse built = builder::Build(build);
   ASSERT_EQ(built.outcome, Outcome::kOk) << built.detail;
   EXPECT_GT(built.facts.code_bytes, 100);
@@ -79,22 +77,20 @@ TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   ASSERT_TRUE(device.ok()) << device.status();
   RunnerOptions options;
   options.device = *std::move(device);
-  options.lock_path = folder + "/lock";
+  options.lock_path = folder / "lock";
   options.deadline = [](absl::Duration) { return nullptr; };
   Runner runner(std::move(options));
   record::RunRequest request;
   request.workload = build.workload;
   request.workload_digest = file->workload.StructuralDigest().ToHex();
-  request.artifact_path = absl::StrCat(folder, "/", built.artifact_digest);
-  request.reference_path = absl::StrCat(folder, "/", reference.artifact_digest);
-  request.reference_data = folder + "/reference";
+  request.artifact_path = folder / built.artifact_digest;
+  request.reference_path = folder / reference.artifact_digest;
+  request.reference_data = folder / "reference";
   request.seed = 1;
   const record::MeasureResult result = runner.Run(request);
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
   EXPECT_GT(result.latency_ns, 100);
   EXPECT_LE(result.max_error, 1);
-  std::error_code error;
-  std::filesystem::remove_all(folder, error);
 }
 
 }  // namespace

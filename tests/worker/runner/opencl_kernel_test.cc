@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
+#include "tests/temporary_folder.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/runner/gpu_device.h"
 #include "worker/runner/runner.h"
@@ -28,27 +27,21 @@ class OpenClKernelTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
-    folder_ = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     auto device = MakeGpuDevice("opencl:0");
     ASSERT_TRUE(device.ok()) << device.status();
     RunnerOptions options;
     options.device = *std::move(device);
-    options.lock_path = folder_ + "/lock";
+    options.lock_path = folder_ / "lock";
     options.deadline = [](absl::Duration) { return nullptr; };
     runner_ = std::make_unique<Runner>(std::move(options));
-  }
-  void TearDown() override {
-    runner_.reset();
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   record::RunRequest Request(const GpuModule& module) {
     record::RunRequest request;
     request.workload = std::string(kMatmulWorkload);
     request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
-    request.artifact_path = WriteModule(folder_, module);
-    request.reference_data = folder_ + "/reference";
+    request.artifact_path = WriteModule(folder_.path(), module);
+    request.reference_data = folder_ / "reference";
     request.seed = 1;
     return request;
   }
@@ -61,7 +54,7 @@ class OpenClKernelTest : public testing::Test {
     return result.detail;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::unique_ptr<Runner> runner_;
 };
 

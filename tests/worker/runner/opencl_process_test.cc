@@ -6,76 +6,42 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/host_lock.h"
-#include "common/base/status_macros.h"
-#include "common/ir/workload_parser.h"
-#include "common/record/framing.h"
-#include "common/record/proto_convert.h"
-#include "tests/worker/runner/opencl_modules.h"
-#include "worker/agent/child_process.h"
+#include "tests/worker/runner/gpu_process.h"
 
 namespace hone::runner {
 namespace {
 
-using agent::ChildProcess;
 using record::MeasureResult;
 using record::Outcome;
 using ::testing::HasSubstr;
 
-class OpenClProcessTest : public testing::Test {
+class OpenClProcessTest : public GpuProcessTest {
  protected:
   void SetUp() override {
     if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
-    signal(SIGPIPE, SIG_IGN);
-    folder_ = (std::filesystem::temp_directory_path() / "hone-opencl-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    std::filesystem::create_directory(folder_ + "/tmp");
-    setenv("TMPDIR", (folder_ + "/tmp").c_str(), 1);
-    std::filesystem::create_directory(folder_ + "/files");
-    Start("opencl:0");
+    std::filesystem::create_directory(folder_ / "tmp");
+    setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
+    StartOn("opencl:0");
   }
   void TearDown() override {
     runner_.reset();
     unsetenv("TMPDIR");
     // The runner's helper process may be removing its scratch folder at the same time.
     std::error_code error;
-    for (int i = 0; i < 100 && !folder_.empty() && std::filesystem::exists(folder_, error); ++i) {
-      std::filesystem::remove_all(folder_, error);
-    }
+    for (int i = 0; i < 100 && std::filesystem::exists(folder_.path(), error); ++i)
+      std::filesystem::remove_all(folder_.path(), error);
   }
 
-  void Start(const std::string& device) {
-    auto runner =
-        ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--device",
-                             device, "--lock", folder_ + "/lock", "--write", folder_ + "/files"});
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    runner_ = *std::move(runner);
-  }
-  absl::StatusOr<MeasureResult> Run(const target::GpuModule& module, int64_t limit_ms = 20000) {
-    record::RunRequest request;
-    request.workload = std::string(kMatmulWorkload);
-    request.workload_digest = ir::ParseWorkload(kMatmulWorkload)->StructuralDigest().ToHex();
-    request.artifact_path = WriteModule(folder_ + "/files", module);
-    request.reference_data = folder_ + "/files/reference";
-    request.seed = 1;
-    request.time_limit_ms = limit_ms;
-    HONE_RETURN_IF_ERROR(record::WriteFrame(runner_->input(),
-                                            record::ToProto(request).SerializeAsString(), Limit()));
-    HONE_ASSIGN_OR_RETURN(const std::string message, record::ReadFrame(runner_->output(), Limit()));
-    v1::RunResponse response;
-    EXPECT_TRUE(response.ParseFromString(message));
-    return record::FromProto(response.result());
-  }
   // What the runner keeps in the folder for temporary files.
   int ScratchFolders() const {
     int count = 0;
     for ([[maybe_unused]] const auto& entry :
-         std::filesystem::directory_iterator(folder_ + "/tmp")) {
+         std::filesystem::directory_iterator(folder_ / "tmp")) {
       ++count;
     }
     return count;
@@ -84,10 +50,6 @@ class OpenClProcessTest : public testing::Test {
     for (int i = 0; i < 1000 && ScratchFolders() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
     return ScratchFolders() == 0;
   }
-  static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
-
-  std::string folder_;
-  std::unique_ptr<ChildProcess> runner_;
 };
 
 TEST_F(OpenClProcessTest, KernelsRunInTheSandbox) {
@@ -126,11 +88,11 @@ TEST_F(OpenClProcessTest, AHangEndsTheProcessWithItsOutcome) {
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
   EXPECT_TRUE(ScratchIsRemoved());
   // The lock is free again.
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), folder_ + "/lock").ok());
+  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), folder_ / "lock").ok());
 }
 
 TEST_F(OpenClProcessTest, AnUnknownDeviceEndsTheProcessWithAMessage) {
-  Start("opencl:1000");
+  StartOn("opencl:1000");
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
   EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("this machine has opencl:0"));
 }
@@ -148,7 +110,7 @@ long call(long number, long a, long b, long c) {
   return result;
 }
 constant char path[] = ")",
-      folder_, "/written\";\n");
+      folder_.path(), "/written\";\n");
   constexpr char kCalls[] = R"(
   if (i == 0 && j == 0) {
     private char name[256];
@@ -171,7 +133,7 @@ constant char path[] = ")",
   ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
   if (result->outcome == Outcome::kCompileError) GTEST_SKIP() << "not PoCL: " << result->detail;
   EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/written"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "written"));
 }
 #endif
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/ir/workload_parser.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::runner {
 namespace {
@@ -26,20 +26,15 @@ constexpr absl::string_view kReferenceMatmul =
 class ReferenceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char folder[] = "/tmp/hone-reference-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    path_ = folder_ + "/reference";
     auto workload = ir::ParseWorkload(kReferenceMatmul);
     ASSERT_TRUE(workload.ok()) << workload.status();
     workload_ = *std::move(workload);
     digest_ = workload_.StructuralDigest().ToHex();
     signature_ = SignatureOf(workload_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "reference";
   ir::Workload workload_;
   std::string digest_;
   Signature signature_;
@@ -129,7 +124,7 @@ TEST_F(ReferenceTest, ATruncatedFileOrOneOfAnotherWorkloadIsRefused) {
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
   EXPECT_EQ(Reference::Open(path_, digest_, signature_).status().code(),
             absl::StatusCode::kDataLoss);
-  EXPECT_EQ(Reference::Open(folder_ + "/none", digest_, signature_).status().code(),
+  EXPECT_EQ(Reference::Open(folder_ / "none", digest_, signature_).status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -145,13 +140,13 @@ TEST_F(ReferenceTest, AnOutputWithoutBoundsIsRefused) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("output C cannot be checked"));
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("of its 6 elements"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(ReferenceTest, AFailedWriteLeavesNoFile) {
   EXPECT_FALSE(
-      MakeReference(workload_, Inputs::Seeded(digest_), nullptr, folder_ + "/no/folder").ok());
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+      MakeReference(workload_, Inputs::Seeded(digest_), nullptr, folder_ / "no/folder").ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(ReferenceTest, TheRestOfAnAbortedRunIsReplaced) {

@@ -18,6 +18,7 @@
 #include "common/record/framing.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
+#include "tests/temporary_folder.h"
 #include "worker/agent/child_process.h"
 
 namespace hone {
@@ -40,10 +41,7 @@ class RunnerProcessTest : public ::testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
-    char folder[] = "/tmp/hone-runner-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    lock_ = folder_ + "/lock";
+    lock_ = folder_ / "lock";
     Start({});
   }
   void Start(const std::vector<std::string>& more) {
@@ -51,7 +49,7 @@ class RunnerProcessTest : public ::testing::Test {
                                         "--lock",
                                         lock_,
                                         "--write",
-                                        folder_,
+                                        folder_.path(),
                                         "--memory",
                                         "8000000000"};
     command.insert(command.end(), more.begin(), more.end());
@@ -60,10 +58,7 @@ class RunnerProcessTest : public ::testing::Test {
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
   }
-  void TearDown() override {
-    runner_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { runner_.reset(); }
 
   // Writes the artifact of a handwritten kernel and returns its path.
   std::string Artifact(absl::string_view behaviour) {
@@ -71,7 +66,7 @@ class RunnerProcessTest : public ::testing::Test {
     artifact.shared_object =
         ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", behaviour, ".so")).value();
     const std::string bytes = record::EncodeArtifact(artifact);
-    const std::string path = absl::StrCat(folder_, "/", DigestOf(bytes).ToHex());
+    const std::string path = absl::StrCat(folder_.path(), "/", DigestOf(bytes).ToHex());
     EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());
     return path;
   }
@@ -82,7 +77,7 @@ class RunnerProcessTest : public ::testing::Test {
     request.workload_digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
     if (!behaviour.empty()) request.artifact_path = Artifact(behaviour);
     request.reference_path = Artifact("reference");
-    request.reference_data = folder_ + "/reference";
+    request.reference_data = folder_ / "reference";
     request.seed = 1;
     request.time_limit_ms = 20000;
     return request;
@@ -108,7 +103,7 @@ class RunnerProcessTest : public ::testing::Test {
   }
   static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::string lock_;
   std::unique_ptr<ChildProcess> runner_;
 };
@@ -149,8 +144,8 @@ TEST_F(RunnerProcessTest, ResultsNameTheirInputs) {
   const std::string bytes = record::EncodeGivenInputs({{0, a}});
   RunRequest request = Request("good");
   request.inputs_digest = DigestOf(bytes).ToHex();
-  request.inputs_path = absl::StrCat(folder_, "/", request.inputs_digest);
-  request.reference_data = folder_ + "/reference-of-given";
+  request.inputs_path = folder_ / request.inputs_digest;
+  request.reference_data = folder_ / "reference-of-given";
   ASSERT_TRUE(WriteFileAtomically(request.inputs_path, bytes).ok());
   const MeasureResult given = Run(request);
   EXPECT_EQ(given.outcome, Outcome::kOk) << given.detail;
@@ -326,7 +321,7 @@ TEST_F(RunnerProcessTest, DamagedArtifactsAndTextsAreReported) {
   RunRequest request = Request("good");
   ASSERT_TRUE(WriteFileAtomically(request.artifact_path, "garbage").ok());
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
-  request.artifact_path = folder_ + "/none";
+  request.artifact_path = folder_ / "none";
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
   request = Request("good");
   request.workload = "workload nonsense";

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/ir/workload_parser.h"
+#include "tests/temporary_folder.h"
 #include "worker/runner/reference.h"
 
 namespace hone::runner {
@@ -120,9 +120,8 @@ TEST(InputRangesTest, TheReferenceHasTheseMagnitudes) {
   const ir::Workload workload = ParsedForRanges(NormalizedProduct(6, 256, 8));
   const std::string digest = workload.StructuralDigest().ToHex();
   const Signature signature = SignatureOf(workload);
-  char folder[] = "/tmp/hone-input-ranges-test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string path = absl::StrCat(folder, "/reference");
+  const TemporaryFolder folder;
+  const std::string path = folder / "reference";
   ASSERT_TRUE(MakeReference(workload, Inputs::Seeded(digest), nullptr, path).ok());
   const auto reference = Reference::Open(path, digest, signature);
   ASSERT_TRUE(reference.ok()) << reference.status();
@@ -139,7 +138,6 @@ TEST(InputRangesTest, TheReferenceHasTheseMagnitudes) {
   EXPECT_GT(std::sqrt(squares / 48), 0.1);
   EXPECT_LT(std::sqrt(squares / 48), 4);
   EXPECT_GT(negative, 8);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(InputRangesTest, FillingsUseTheRange) {
@@ -164,12 +162,11 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
       "f32(I[i])\n");
   const Signature signature = SignatureOf(workload);
   const std::string digest = workload.StructuralDigest().ToHex();
-  char folder[] = "/tmp/hone-inputs-test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const TemporaryFolder folder;
   const float x[] = {1, 20, 300, 4000};
   const auto open = [&](const std::map<int, std::string>& given) {
     const std::string bytes = record::EncodeGivenInputs(given);
-    const std::string path = absl::StrCat(folder, "/given");
+    const std::string path = folder / "given";
     std::ofstream(path, std::ios::binary) << bytes;
     return Inputs::Given(digest, DigestOf(bytes).ToHex(), path, signature);
   };
@@ -184,7 +181,7 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
   inputs->Fill(signature, Filling::kInteger, 0, small);
   for (const float value : small) EXPECT_LE(std::fabs(value), 3);
   // Their reference has the outputs of these inputs.
-  const std::string path = absl::StrCat(folder, "/reference");
+  const std::string path = folder / "reference";
   ASSERT_TRUE(MakeReference(workload, *inputs, nullptr, path).ok());
   EXPECT_FALSE(Reference::Open(path, digest, signature).ok());
   const auto reference = Reference::Open(path, inputs->key(), signature);
@@ -197,7 +194,6 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
   const auto refused = open({{1, std::string(reinterpret_cast<const char*>(beyond), 16)}});
   EXPECT_NE(refused.status().message().find("3 as element 3 of I"), std::string::npos)
       << refused.status();
-  std::filesystem::remove_all(folder);
 }
 
 TEST(InputsTest, MalformedDataAreRefused) {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::runner {
 namespace {
@@ -20,14 +20,10 @@ constexpr char kHost[] = "";
 class TimingLockTest : public testing::Test {
  protected:
   TimingLockTest() {
-    folder_ = (std::filesystem::temp_directory_path() / "hone-timing-lock-XXXXXX").string();
-    if (mkdtemp(folder_.data()) == nullptr) std::abort();
-    path_ = folder_ + "/lock";
     for (const char* const gpu : {"0000:01:00.0", "0000:02:00.0"}) {
       std::ofstream(absl::StrCat(path_, ".", gpu));
     }
   }
-  ~TimingLockTest() override { std::filesystem::remove_all(folder_); }
 
   bool Take(TimingLock& lock, const std::string& device) {
     const absl::Status taken = lock.Acquire(path_, device, SteadyNow());
@@ -36,7 +32,8 @@ class TimingLockTest : public testing::Test {
     return taken.ok();
   }
 
-  std::string folder_, path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "lock";
   TimingLock mine_, other_;
 };
 

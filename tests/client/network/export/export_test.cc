@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/network/test_network.h"
 #include "tests/integration/process.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::network {
 namespace {
@@ -257,11 +258,10 @@ TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
 }
 
 TEST_F(ExportTest, ExportsOfACallHaveDistinctFiles) {
-  char made[] = "/tmp/hone_exports_XXXXXX";
-  ASSERT_NE(mkdtemp(made), nullptr);
+  const TemporaryFolder made;
   {
     // Both `a` and `liba` have a file liba.so: a library for Python, and the kernel.
-    client::ExportFolder folder(made, /*overwrite=*/true, {"shared.c"});
+    client::ExportFolder folder(made.path(), /*overwrite=*/true, {"shared.c"});
     for (const char* const file : {"liba.so", "shared.c"})
       ASSERT_TRUE(folder.Write(file, "1").ok());
     ASSERT_TRUE(folder.Add({.name = "a"}, {"liba.so", "shared.c"}).ok());
@@ -270,8 +270,7 @@ TEST_F(ExportTest, ExportsOfACallHaveDistinctFiles) {
     EXPECT_TRUE(absl::IsInvalidArgument(both));
     EXPECT_THAT(both.message(), testing::HasSubstr("liba.so would be a file of a and of liba"));
   }
-  EXPECT_TRUE(std::filesystem::is_empty(made));
-  std::filesystem::remove_all(made);
+  EXPECT_TRUE(std::filesystem::is_empty(made.path()));
 }
 
 TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {

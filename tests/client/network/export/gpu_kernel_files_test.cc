@@ -8,6 +8,7 @@
 #include "common/ir/workload_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::client {
 namespace {
@@ -54,24 +55,21 @@ TEST(GpuKernelFilesTest, HeaderStatesBuffersAndLaunches) {
 
 // The header compiles as C and C++, and the host program as C, with all warnings.
 TEST(GpuKernelFilesTest, Compile) {
-  char folder[] = "/tmp/hone_gpu_files_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string root = folder;
+  const TemporaryFolder root;
   target::GpuModule cuda = Module();
   cuda.kind = target::Kind::kCuda;
   for (const target::GpuModule& module : {Module(), cuda}) {
-    std::ofstream(root + "/add_twice.h") << GpuKernelHeader(Workload(), module, kFacts);
-    std::ofstream(root + "/add_twice_host.c") << GpuHostProgram(Workload(), module, kFacts);
-    std::ofstream(root + "/use.c") << "#include \"add_twice.h\"\n#include \"add_twice.h\"\n"
-                                      "size_t use(void) { return add_twice_launches[1].block[0] + "
-                                      "ADD_TWICE_LAUNCHES; }\n";
-    const std::string flags = " -Wall -Wextra -Werror -c -o /dev/null " + root;
+    std::ofstream(root / "add_twice.h") << GpuKernelHeader(Workload(), module, kFacts);
+    std::ofstream(root / "add_twice_host.c") << GpuHostProgram(Workload(), module, kFacts);
+    std::ofstream(root / "use.c") << "#include \"add_twice.h\"\n#include \"add_twice.h\"\n"
+                                     "size_t use(void) { return add_twice_launches[1].block[0] + "
+                                     "ADD_TWICE_LAUNCHES; }\n";
+    const std::string flags = " -Wall -Wextra -Werror -c -o /dev/null " + root.path();
     EXPECT_EQ(std::system(absl::StrCat("cc -std=c11", flags, "/use.c").c_str()), 0);
     EXPECT_EQ(std::system(absl::StrCat("c++ -x c++ -std=c++11", flags, "/use.c").c_str()), 0);
     EXPECT_EQ(std::system(absl::StrCat("cc", flags, "/add_twice_host.c").c_str()), 0);
     EXPECT_EQ(std::system(absl::StrCat("cc -std=c11", flags, "/add_twice_host.c").c_str()), 0);
   }
-  EXPECT_EQ(std::system(absl::StrCat("rm -r ", root).c_str()), 0);
 }
 
 }  // namespace

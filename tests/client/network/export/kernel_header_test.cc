@@ -14,6 +14,7 @@
 #include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::client {
 namespace {
@@ -59,29 +60,24 @@ TEST(KernelHeaderTest, TypesWithoutACTypeAreTheirBits) {
 
 // The header compiles as C and as C++ with all warnings.
 TEST(KernelHeaderTest, CompilesAsCAndCxx) {
-  char folder[] = "/tmp/hone_header_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string root = folder;
-  std::ofstream(root + "/conv.h") << KernelHeader(
+  const TemporaryFolder root;
+  std::ofstream(root / "conv.h") << KernelHeader(
       Build("conv2d", {"n=1", "h=14", "w=14", "ci=8", "co=16", "k=3", "p=1"}), Facts("conv"));
-  std::ofstream(root + "/use.c")
+  std::ofstream(root / "use.c")
       << "#include \"conv.h\"\n#include \"conv.h\"\n"
          "static const int64_t shape[CONV_Y_RANK] = CONV_Y_SHAPE;\n"
          "static const int64_t strides[CONV_X_RANK] = CONV_X_STRIDES;\n"
          "int64_t use(void) { CONV_Y_TYPE one = 1; return shape[0] + strides[0] + (int64_t)one +\n"
          "  conv_packed_bytes() + CONV_W_BYTES + CONV_X_ELEMENTS + HONE_KERNEL_OK; }\n";
   const std::string flags =
-      " -Wall -Wextra -Wpedantic -Werror -c -o /dev/null " + root + "/use.c 2>&1";
+      " -Wall -Wextra -Wpedantic -Werror -c -o /dev/null " + root / "use.c 2>&1";
   EXPECT_EQ(std::system(("cc -std=c11" + flags).c_str()), 0);
   EXPECT_EQ(std::system(("c++ -x c++ -std=c++11" + flags).c_str()), 0);
-  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
 }
 
 // For every type of inputs, also those that C and NumPy do not have.
 TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
-  char folder[] = "/tmp/hone_example_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string root = folder;
+  const TemporaryFolder root;
   for (const char* dtype : {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3",
                             "f8e5m2", "i4", "u4"}) {
     const auto workload = ir::ParseWorkload(absl::StrCat(
@@ -92,19 +88,18 @@ TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
     KernelFacts facts = Facts("typed");
     facts.reads = {true, true, false};
     facts.accepts_null = true;
-    std::ofstream(root + "/typed.h") << KernelHeader(*workload, facts);
-    std::ofstream(root + "/typed_example.c") << KernelExample(*workload, facts);
-    std::ofstream(root + "/typed_kernel.py") << KernelModule(*workload, facts);
-    EXPECT_EQ(std::system(("cc -std=c11 -Wall -Wextra -Werror -c -o /dev/null " + root +
-                           "/typed_example.c 2>&1")
+    std::ofstream(root / "typed.h") << KernelHeader(*workload, facts);
+    std::ofstream(root / "typed_example.c") << KernelExample(*workload, facts);
+    std::ofstream(root / "typed_kernel.py") << KernelModule(*workload, facts);
+    EXPECT_EQ(std::system(("cc -std=c11 -Wall -Wextra -Werror -c -o /dev/null " +
+                           root / "typed_example.c 2>&1")
                               .c_str()),
               0)
         << dtype;
-    EXPECT_EQ(std::system(("python3 -W error -m py_compile " + root + "/typed_kernel.py").c_str()),
+    EXPECT_EQ(std::system(("python3 -W error -m py_compile " + root / "typed_kernel.py").c_str()),
               0)
         << dtype;
   }
-  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
 }
 
 // Names that Python or the parameters of the module have taken.
@@ -114,15 +109,14 @@ TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
       "constant\nlambda[i: 4] = sum(k: 8) self[i, k] * threads[k]\n"
       "output def[i: 4] = lambda[i] + constants[i]\n");
   ASSERT_TRUE(workload.ok()) << workload.status();
-  char folder[] = "/tmp/hone_module_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string root = folder, module = KernelModule(*workload, Facts("named"));
+  const TemporaryFolder root;
+  const std::string module = KernelModule(*workload, Facts("named"));
   EXPECT_THAT(module,
               HasSubstr("kernel = Kernel({\"threads\": threads_, \"constants\": constants})\n"
                         "    def_ = kernel(self)\n"));
-  std::ofstream(root + "/named_kernel.py") << module;
+  std::ofstream(root / "named_kernel.py") << module;
   // NumPy need not be installed.
-  std::ofstream(root + "/use.py")
+  std::ofstream(root / "use.py")
       << "import inspect, sys\n"
          "from unittest import mock\n"
          "sys.path.insert(0, sys.argv[1])\n"
@@ -132,8 +126,7 @@ TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
          "assert given.arguments['threads'] == 4\n"
          "assert given.arguments['constants'] == {'threads': 1}\n"
          "assert given.arguments['named'] == {'self': 2, 'constants': 3}\n";
-  EXPECT_EQ(std::system(("python3 " + root + "/use.py " + root).c_str()), 0);
-  EXPECT_EQ(std::system(("rm -r " + root).c_str()), 0);
+  EXPECT_EQ(std::system(("python3 " + root / "use.py " + root.path()).c_str()), 0);
 }
 
 TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {

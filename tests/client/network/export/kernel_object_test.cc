@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::client {
 namespace {
@@ -17,16 +18,12 @@ using ::testing::HasSubstr;
 class KernelObjectTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char folder[] = "/tmp/hone_object_XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    root_ = folder;
     one_ = Compile("one", "1", "-c");
     two_ = Compile("two", "2", "-c");
   }
-  void TearDown() override { EXPECT_EQ(std::system(("rm -r " + root_).c_str()), 0); }
 
   std::string Compile(const std::string& name, const std::string& value, const std::string& flags) {
-    const std::string path = root_ + "/" + name;
+    const std::string path = root_ / name;
     std::ofstream(path + ".c") << "static int hone_main(void) { return " << value
                                << "; }\nint hone_kernel_abi(void) { return 1; }\n"
                                   "int hone_kernel_run(void) { return hone_main(); }\n"
@@ -36,7 +33,8 @@ class KernelObjectTest : public ::testing::Test {
     return ReadFile(path + ".o").value_or("");
   }
 
-  std::string root_, one_, two_;
+  const TemporaryFolder root_;
+  std::string one_, two_;
 };
 
 // Definitions and uses get the new name.
@@ -45,12 +43,12 @@ TEST_F(KernelObjectTest, RenamesSymbolsByTheirPrefix) {
   ASSERT_TRUE(renamed.ok()) << renamed.status();
   renamed = RenameSymbols(*renamed, "out", "in");
   ASSERT_TRUE(renamed.ok()) << renamed.status();
-  std::ofstream(root_ + "/renamed.o") << *renamed;
-  std::ofstream(root_ + "/main.c") << "int mine_run(void); int reads(void);\n"
-                                      "int inside(void) { return 4; }\n"
-                                      "int main(void) { return mine_run() + reads(); }\n";
+  std::ofstream(root_ / "renamed.o") << *renamed;
+  std::ofstream(root_ / "main.c") << "int mine_run(void); int reads(void);\n"
+                                     "int inside(void) { return 4; }\n"
+                                     "int main(void) { return mine_run() + reads(); }\n";
   const int status =
-      std::system(("cd " + root_ + " && cc -o main main.c renamed.o && ./main").c_str());
+      std::system(("cd " + root_.path() + " && cc -o main main.c renamed.o && ./main").c_str());
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 5);
   EXPECT_EQ(RenameSymbols("ELF", "a", "b").status().code(), absl::StatusCode::kInvalidArgument);
@@ -61,18 +59,19 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
   ASSERT_TRUE(first.ok()) << first.status();
   const auto second = RenameFunctions(two_, "a_name_that_is_much_longer_than_before");
   ASSERT_TRUE(second.ok()) << second.status();
-  std::ofstream(root_ + "/first.o") << *first;
-  std::ofstream(root_ + "/second.o") << *second;
+  std::ofstream(root_ / "first.o") << *first;
+  std::ofstream(root_ / "second.o") << *second;
   // `reads` stands for a symbol that is not a function of the kernel interface. It keeps its name,
   // so only one of the two may be global.
-  EXPECT_EQ(std::system(("objcopy --localize-symbol=reads " + root_ + "/first.o").c_str()), 0);
-  std::ofstream(root_ + "/main.c") << "int first_run(void); int first_abi(void); int "
-                                      "a_name_that_is_much_longer_than_before_run(void);\n"
-                                      "int reads(void); int outside(void) { return 4; }\n"
-                                      "int main(void) { return first_run() + 2 * "
-                                      "a_name_that_is_much_longer_than_before_run() + reads() + "
-                                      "first_abi(); }\n";
-  const std::string link = "cd " + root_ + " && cc -o main main.c first.o second.o && ./main";
+  EXPECT_EQ(std::system(("objcopy --localize-symbol=reads " + root_ / "first.o").c_str()), 0);
+  std::ofstream(root_ / "main.c") << "int first_run(void); int first_abi(void); int "
+                                     "a_name_that_is_much_longer_than_before_run(void);\n"
+                                     "int reads(void); int outside(void) { return 4; }\n"
+                                     "int main(void) { return first_run() + 2 * "
+                                     "a_name_that_is_much_longer_than_before_run() + reads() + "
+                                     "first_abi(); }\n";
+  const std::string link =
+      "cd " + root_.path() + " && cc -o main main.c first.o second.o && ./main";
   const int status = std::system(link.c_str());
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 1 + 4 + 4 + 1);

@@ -6,6 +6,7 @@
 
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::onnx {
 namespace {
@@ -17,21 +18,17 @@ using testing::HasSubstr;
 class ExternalDataTest : public testing::Test {
  protected:
   ExternalDataTest() {
-    root_ = testing::TempDir() + "/hone_external_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(root_);
-    fs::create_directories(root_ + "/m/sub");
-    EXPECT_TRUE(WriteFileAtomically(root_ + "/m/w", "01234567").ok());
-    EXPECT_TRUE(WriteFileAtomically(root_ + "/secret", "01234567").ok());
+    fs::create_directories(root_ / "m/sub");
+    EXPECT_TRUE(WriteFileAtomically(root_ / "m/w", "01234567").ok());
+    EXPECT_TRUE(WriteFileAtomically(root_ / "secret", "01234567").ok());
   }
-  ~ExternalDataTest() override { fs::remove_all(root_); }
 
   absl::StatusOr<graph::ConstantData> Map(const ExternalRange& range) {
-    ExternalData files(root_ + "/m");
+    ExternalData files(root_ / "m");
     return files.Map(range);  // the data outlives the files
   }
 
-  std::string root_;
+  const TemporaryFolder root_;
 };
 
 TEST_F(ExternalDataTest, MapsRanges) {
@@ -39,7 +36,7 @@ TEST_F(ExternalDataTest, MapsRanges) {
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->bytes(), "234");
   EXPECT_TRUE(Map({"w", 8, 0}).ok());
-  fs::create_symlink("../w", root_ + "/m/sub/link");
+  fs::create_symlink("../w", root_ / "m/sub/link");
   EXPECT_TRUE(Map({"sub/link", 0, 8}).ok());
 }
 
@@ -49,8 +46,8 @@ TEST_F(ExternalDataTest, ReadsOnlyInsideTheFolder) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << location << status;
     EXPECT_THAT(status.message(), HasSubstr("not a path inside the model's folder"));
   }
-  fs::create_symlink("../secret", root_ + "/m/link");
-  fs::create_directory_symlink("..", root_ + "/m/up");
+  fs::create_symlink("../secret", root_ / "m/link");
+  fs::create_directory_symlink("..", root_ / "m/up");
   for (const char* location : {"link", "up/secret"}) {
     const absl::Status status = Map({location, 0, 1}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << location << status;
@@ -66,7 +63,7 @@ TEST_F(ExternalDataTest, Errors) {
   }
   EXPECT_TRUE(absl::IsNotFound(Map({"absent", 0, 1}).status()));
   EXPECT_THAT(Map({"sub", 0, 1}).status().message(), HasSubstr("Is a directory"));
-  ASSERT_EQ(::mkfifo((root_ + "/m/pipe").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((root_ / "m/pipe").c_str(), 0600), 0);
   EXPECT_THAT(Map({"pipe", 0, 1}).status().message(), HasSubstr("not a regular file"));
 }
 

@@ -13,6 +13,7 @@
 #include "tests/client/network/graph/random_graph.h"
 #include "tests/client/network/network_devices.h"
 #include "tests/client/network/test_network.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::network {
 namespace {

@@ -22,6 +22,7 @@ constexpr char kReader[] = R"(#include <string.h>
 #include <fcntl.h>
 #include "client/network/runtime/plan_format.h"
 #include "client/network/runtime/weights_memory.h"
+#include "tests/temporary_folder.h"
 int main(int count, char** words) {
   HoneWeightsHeader header = {.version = HONE_WEIGHTS_VERSION,
                               .bytes = (UINT64_C(1) << 32) - (1 << 20)};
@@ -40,11 +41,10 @@ TEST(WeightsMemoryTest, AFileOfAll32BitAddressesIsTooLarge) {
   for (const char* program : {kCompiler, kEmulator}) {
     if (access(program, X_OK) != 0) GTEST_SKIP() << program << " is missing";
   }
-  const std::string folder = testing::TempDir() + "hone-weights-memory";
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   // The compiler for ARM does not search this machine's folder of headers.
-  std::filesystem::copy_file("/usr/include/xxhash.h", folder + "/xxhash.h",
-                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file("/usr/include/xxhash.h", temporary / "xxhash.h");
   ASSERT_TRUE(WriteFileAtomically(folder + "/reader.c", kReader, Durability::kProcess).ok());
   const std::string compile = absl::StrCat(
       kCompiler, " -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -static -I. -I", folder, " ",
@@ -52,7 +52,6 @@ TEST(WeightsMemoryTest, AFileOfAll32BitAddressesIsTooLarge) {
   ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
   const int status =
       std::system(absl::StrCat(kEmulator, " ", folder, "/reader ", folder, "/weights").c_str());
-  std::filesystem::remove_all(folder);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), HONE_NETWORK_OUT_OF_MEMORY);
 }
