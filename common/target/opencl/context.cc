@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "common/base/clock.h"
+#include "common/base/status_macros.h"
 #include "common/target/device_name.h"
 #include "common/target/gpu_context.h"
 #include "common/target/opencl/device_info.h"

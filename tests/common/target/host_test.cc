@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
-#include "common/target/host.h"
-#include "tests/fakes/fake_root.h"
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/target/host.h"
+#include "tests/fakes/fake_root.h"
 
 namespace hone::target {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <filesystem>
 #include <stdlib.h>
+
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
