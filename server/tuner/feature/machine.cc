@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "common/target/capabilities.h"
 #include "common/target/host.h"
 
 namespace hone::feature {
