@@ -1,3 +1,4 @@
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -65,6 +66,19 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
       " SELECT t.id FROM task t WHERE NOT EXISTS (SELECT 1 FROM best b WHERE"
       " b.workload = t.workload AND b.target = t.target AND b.tolerance = t.tolerance"
       " AND b.replaced_unix_ms IS NULL)");
+}
+
+// `which`: the condition, whose parameters `bind` binds.
+absl::Status MarkQuarantined(Connection& connection, const std::string& which,
+                             absl::FunctionRef<void(Statement&)> bind, const std::string& reason) {
+  HONE_ASSIGN_OR_RETURN(
+      Statement mark,
+      connection.Prepare(absl::StrCat("UPDATE record SET quarantined = ?, quarantine_reason = ?"
+                                      " WHERE quarantined = ? AND ",
+                                      which)));
+  mark.BindBool(true).Bind(reason).BindBool(false);
+  bind(mark);
+  return mark.Run();
 }
 
 }  // namespace
@@ -203,14 +217,7 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
     statement.Bind(workload_digest).Bind(target).Bind(candidate.space_digest);
     statement.BindBlob(EncodeDecisions(candidate.decisions)).Bind(last_record);
   };
-  HONE_ASSIGN_OR_RETURN(
-      Statement mark,
-      connection.Prepare(absl::StrCat("UPDATE record SET quarantined = ?, quarantine_reason = ?"
-                                      " WHERE quarantined = ? AND ",
-                                      which)));
-  mark.BindBool(true).Bind(reason).BindBool(false);
-  bind(mark);
-  HONE_RETURN_IF_ERROR(mark.Run());
+  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
   HONE_ASSIGN_OR_RETURN(
       Statement withdraw,
       connection.Prepare(absl::StrCat("UPDATE best SET replaced_unix_ms = ? WHERE replaced_unix_ms"
@@ -247,14 +254,7 @@ absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task
                                                   .best_only = true}));
   std::erase_if(forgotten.bests,
                 [&](const record::Record& best) { return best.tolerance != task.tolerance; });
-  HONE_ASSIGN_OR_RETURN(
-      Statement mark,
-      connection.Prepare(absl::StrCat("UPDATE record SET quarantined = ?, quarantine_reason = ?"
-                                      " WHERE quarantined = ? AND ",
-                                      which)));
-  mark.BindBool(true).Bind(reason).BindBool(false);
-  bind(mark);
-  HONE_RETURN_IF_ERROR(mark.Run());
+  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
   HONE_ASSIGN_OR_RETURN(
       Statement withdraw,
       connection.Prepare("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
