@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "server/tuner/space/generate.h"
 #include "tests/fakes/cuda/emulated_module.h"
+#include "tests/status.h"
 #include "worker/builder/link.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/lower.h"
@@ -91,12 +92,12 @@ TestNetwork Compile(graph::Graph graph, const CompileOptions& options) {
   graph::PartitionOptions division = PartitionOptionsFor(options.target.kind);
   division.fuse = options.fuse;
   const auto partition = graph::MakePartition(network.graph, division);
-  EXPECT_TRUE(partition.ok()) << partition.status();
+  EXPECT_THAT(partition, IsOk());
   if (!partition.ok()) return network;
   network.partition = *partition;
   for (const graph::Task& task : network.partition.tasks) {
     absl::StatusOr<NetworkKernel> kernel = MakeKernel(task.workload, options);
-    EXPECT_TRUE(kernel.ok()) << kernel.status() << "\n" << task.workload.ToText();
+    EXPECT_THAT(kernel, IsOk()) << task.workload.ToText();
     if (kernel.ok()) network.kernels.push_back(*std::move(kernel));
   }
   return network;
@@ -117,7 +118,7 @@ graph::ValueId AddNode(graph::Graph& graph, const std::string& op,
   const absl::Status added =
       graph.AddNode({absl::StrCat("n", number), op, std::move(inputs), {}, std::move(attributes)},
                     {"t" + number});
-  EXPECT_TRUE(added.ok()) << added;
+  EXPECT_THAT(added, IsOk());
   return graph.nodes.back().outputs[0];
 }
 
@@ -151,7 +152,7 @@ std::vector<std::string> Expected(const graph::Graph& graph,
     elements.push_back(graph::Decode(graph.value(graph.inputs[i]).type, inputs[i]));
   }
   const auto outputs = graph::Interpret(graph, elements);
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   std::vector<std::string> bytes;
   for (size_t o = 0; outputs.ok() && o < outputs->size(); ++o) {
     bytes.push_back(graph::Encode(graph.value(graph.outputs[o]).type, (*outputs)[o]));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone {
@@ -51,16 +52,16 @@ class CommandTest : public ::testing::Test {
 };
 
 TEST_F(CommandTest, ValuesKeepTheirDefaults) {
-  ASSERT_TRUE(Parse(app_, {}).ok());
+  ASSERT_THAT(Parse(app_, {}), IsOk());
   EXPECT_EQ(name_, "before");
   EXPECT_EQ(trials_, 7);
   EXPECT_FALSE(all_);
 }
 
 TEST_F(CommandTest, OptionsAndArgumentsMayBeMixed) {
-  ASSERT_TRUE(Parse(app_, {"a", "--in", "x", "b", "--all", "--in=y", "--seed",
-                           "18446744073709551615", "--share", "0.5", "c"})
-                  .ok());
+  ASSERT_THAT(Parse(app_, {"a", "--in", "x", "b", "--all", "--in=y", "--seed",
+                           "18446744073709551615", "--share", "0.5", "c"}),
+              IsOk());
   EXPECT_THAT(words_, ElementsAre("a", "b", "c"));
   EXPECT_THAT(files_, ElementsAre("x", "y"));
   EXPECT_EQ(seed_, UINT64_MAX);
@@ -93,7 +94,7 @@ TEST_F(CommandTest, RejectsUnknownAndInvalidOptions) {
     app.Add("--name", name_, "", {NotEmpty()});
     app.AddFlag("--all", all_, "");
     app.AddFlag("--some", some_, "", {Excludes("--all")});
-    EXPECT_EQ(Parse(app, words).code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_THAT(Parse(app, words), StatusIs(absl::StatusCode::kInvalidArgument))
         << ::testing::PrintToString(words);
   }
 }
@@ -103,11 +104,11 @@ TEST_F(CommandTest, HelpAndVersionAreNotErrors) {
   app_.Footer("The end.");
   for (const char* version : {"--version", "-V"}) {
     ::testing::internal::CaptureStdout();
-    EXPECT_TRUE(absl::IsCancelled(Parse(app_, {version})));
+    EXPECT_THAT(Parse(app_, {version}), StatusIs(absl::StatusCode::kCancelled));
     EXPECT_EQ(::testing::internal::GetCapturedStdout(), "program 1.2\n");
   }
   ::testing::internal::CaptureStdout();
-  EXPECT_TRUE(absl::IsCancelled(Parse(app_, {"--help"})));
+  EXPECT_THAT(Parse(app_, {"--help"}), StatusIs(absl::StatusCode::kCancelled));
   const std::string help = ::testing::internal::GetCapturedStdout();
   EXPECT_THAT(help, HasSubstr("What it does"));
   // Releases of CLI11 write the default differently.
@@ -130,13 +131,13 @@ TEST(PlainNameTest, RefusesPaths) {
     std::string name;
     Command app("");
     app.Add("--name", name, "", {PlainName()});
-    EXPECT_TRUE(Parse(app, {"--name", good}).ok()) << good;
+    EXPECT_THAT(Parse(app, {"--name", good}), IsOk()) << good;
   }
   for (const char* bad : {"../x", "a/b", ".hidden", "", "a b", "größe"}) {
     std::string name;
     Command app("");
     app.Add("--name", name, "", {PlainName()});
-    EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {"--name", bad}))) << bad;
+    EXPECT_THAT(Parse(app, {"--name", bad}), StatusIs(absl::StatusCode::kInvalidArgument)) << bad;
   }
 }
 
@@ -245,19 +246,19 @@ TEST(SubcommandTest, RunsTheInnermostCommand) {
   drain.Add("worker", worker, "", {Required()});
   drain.OnRun(runs("drain"));
 
-  ASSERT_TRUE(Parse(app, {"workers"}).ok());
+  ASSERT_THAT(Parse(app, {"workers"}), IsOk());
   EXPECT_TRUE(workers.Given());
   EXPECT_FALSE(drain.Given());
-  ASSERT_TRUE(app.Run().ok());
+  ASSERT_THAT(app.Run(), IsOk());
   EXPECT_EQ(ran, "workers");
 
-  ASSERT_TRUE(Parse(app, {"workers", "drain", "pi"}).ok());
-  ASSERT_TRUE(app.Run().ok());
+  ASSERT_THAT(Parse(app, {"workers", "drain", "pi"}), IsOk());
+  ASSERT_THAT(app.Run(), IsOk());
   EXPECT_EQ(ran, "drain");
   EXPECT_EQ(worker, "pi");
 
-  EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {})));
-  EXPECT_TRUE(absl::IsInvalidArgument(Parse(app, {"workers", "drain"})));
+  EXPECT_THAT(Parse(app, {}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Parse(app, {"workers", "drain"}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(SubcommandTest, DescribesItself) {
@@ -303,8 +304,8 @@ class ConfigOptionTest : public ::testing::Test {
 };
 
 TEST_F(ConfigOptionTest, KeysAreOptions) {
-  ASSERT_TRUE(
-      Read("listen = ['a', 'b']\nstore = 'x'\nthreads = 3\ninsecure = true\ntoken = 't'\n").ok());
+  ASSERT_THAT(Read("listen = ['a', 'b']\nstore = 'x'\nthreads = 3\ninsecure = true\ntoken = 't'\n"),
+              IsOk());
   EXPECT_THAT(listen_, ElementsAre("a", "b"));
   EXPECT_EQ(store_, "x");
   EXPECT_EQ(threads_, 3);
@@ -313,7 +314,7 @@ TEST_F(ConfigOptionTest, KeysAreOptions) {
 }
 
 TEST_F(ConfigOptionTest, TheCommandLineWins) {
-  ASSERT_TRUE(Read("store = 'x'\nthreads = 3\n", {"--store", "y"}).ok());
+  ASSERT_THAT(Read("store = 'x'\nthreads = 3\n", {"--store", "y"}), IsOk());
   EXPECT_EQ(store_, "y");
   EXPECT_EQ(threads_, 3);
 }
@@ -335,7 +336,7 @@ TEST_F(ConfigOptionTest, ErrorsNameTheLine) {
 TEST_F(ConfigOptionTest, FileWithASecretMustBePrivate) {
   mode_ = 0644;
   EXPECT_THAT(std::string(Read("token = 't'").message()), HasSubstr("chmod 600"));
-  EXPECT_TRUE(Read("store = 'x'").ok());
+  EXPECT_THAT(Read("store = 'x'"), IsOk());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone {
 namespace {
@@ -11,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(ConfigFileTest, ReadsEveryForm) {
-  const auto entries = ParseConfig(R"(# a comment
+  HONE_ASSERT_OK_AND_ASSIGN(const auto entries, ParseConfig(R"(# a comment
 listen = ["0.0.0.0:7070",  # one
   'unix:/run/hone.sock',
 ]
@@ -25,22 +26,21 @@ pem = '''
 -----BEGIN X-----
 # no comment
 '''
-last = "x")");
-  ASSERT_TRUE(entries.ok()) << entries.status();
+last = "x")"));
   std::vector<std::string> keys;
-  for (const ConfigEntry& entry : *entries) keys.push_back(entry.key);
+  for (const ConfigEntry& entry : entries) keys.push_back(entry.key);
   EXPECT_THAT(keys, ElementsAre("listen", "store", "threads", "rate-limit", "insecure", "literal",
                                 "empty", "pem", "last"));
-  EXPECT_THAT((*entries)[0].values, ElementsAre("0.0.0.0:7070", "unix:/run/hone.sock"));
-  EXPECT_THAT((*entries)[1].values, ElementsAre("/var/lib/hone/a \"b\".db"));
-  EXPECT_THAT((*entries)[2].values, ElementsAre("4"));
-  EXPECT_THAT((*entries)[3].values, ElementsAre("2.5"));
-  EXPECT_THAT((*entries)[4].values, ElementsAre("true"));
-  EXPECT_THAT((*entries)[5].values, ElementsAre("C:\\new # none"));
-  EXPECT_THAT((*entries)[6].values, ElementsAre());
-  EXPECT_THAT((*entries)[7].values, ElementsAre("-----BEGIN X-----\n# no comment\n"));
-  EXPECT_EQ((*entries)[7].line, 11);
-  EXPECT_EQ((*entries)[8].line, 15);
+  EXPECT_THAT(entries[0].values, ElementsAre("0.0.0.0:7070", "unix:/run/hone.sock"));
+  EXPECT_THAT(entries[1].values, ElementsAre("/var/lib/hone/a \"b\".db"));
+  EXPECT_THAT(entries[2].values, ElementsAre("4"));
+  EXPECT_THAT(entries[3].values, ElementsAre("2.5"));
+  EXPECT_THAT(entries[4].values, ElementsAre("true"));
+  EXPECT_THAT(entries[5].values, ElementsAre("C:\\new # none"));
+  EXPECT_THAT(entries[6].values, ElementsAre());
+  EXPECT_THAT(entries[7].values, ElementsAre("-----BEGIN X-----\n# no comment\n"));
+  EXPECT_EQ(entries[7].line, 11);
+  EXPECT_EQ(entries[8].line, 15);
 }
 
 TEST(ConfigFileTest, ErrorsNameTheLine) {
@@ -64,17 +64,16 @@ TEST(ConfigFileTest, ErrorsNameTheLine) {
       {"a = 1:2", "line 1: text must be quoted"},
   };
   for (const auto& test : cases) {
-    const auto entries = ParseConfig(test.text);
-    ASSERT_EQ(entries.status().code(), absl::StatusCode::kInvalidArgument) << test.text;
-    EXPECT_THAT(std::string(entries.status().message()), StartsWith(test.says)) << test.text;
+    ASSERT_THAT(ParseConfig(test.text),
+                StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(test.says)))
+        << test.text;
   }
 }
 
 TEST(ConfigFileTest, QuotedValuesRoundTrip) {
   for (const std::string value : {"", "plain", "with \"quotes\" and \\", "two\nlines\n"}) {
-    const auto entries = ParseConfig("key = " + QuoteConfigValue(value));
-    ASSERT_TRUE(entries.ok()) << entries.status();
-    EXPECT_THAT((*entries)[0].values, ElementsAre(value));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto entries, ParseConfig("key = " + QuoteConfigValue(value)));
+    EXPECT_THAT(entries[0].values, ElementsAre(value));
   }
 }
 

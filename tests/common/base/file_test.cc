@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone {
@@ -19,16 +20,16 @@ class WriteFileTest : public ::testing::Test {
 };
 
 TEST_F(WriteFileTest, ReplacesAFileAndLeavesNothingBesideIt) {
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "old"), IsOk());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "new"), IsOk());
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
 }
 
 TEST_F(WriteFileTest, FollowsASymbolicLink) {
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "old"), IsOk());
   std::filesystem::create_symlink(Path("file"), Path("link"));
-  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("link"), "new"), IsOk());
   EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
 }
@@ -37,22 +38,22 @@ TEST_F(WriteFileTest, KeepsTheModeOfAFileUnlessTheContentIsSecret) {
   const auto mode = [&] {
     return std::filesystem::status(Path("file")).permissions() & std::filesystem::perms::all;
   };
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "old").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "old"), IsOk());
   EXPECT_EQ(mode(), std::filesystem::perms{0644});
   ASSERT_EQ(chmod(Path("file").c_str(), 0640), 0);
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "new"), IsOk());
   EXPECT_EQ(mode(), std::filesystem::perms{0640});
-  ASSERT_TRUE(WriteFileAtomically(Path("file"), "new", Durability::kMachine, 0600).ok());
+  ASSERT_THAT(WriteFileAtomically(Path("file"), "new", Durability::kMachine, 0600), IsOk());
   EXPECT_EQ(mode(), std::filesystem::perms{0600});
 }
 
 TEST_F(WriteFileTest, CreatesTheFileThatALinkNames) {
   std::filesystem::create_symlink("file", Path("link"));
-  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  ASSERT_THAT(WriteFileAtomically(Path("link"), "new"), IsOk());
   EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
   EXPECT_EQ(ReadFile(Path("file")).value(), "new");
   std::filesystem::create_symlink("missing/file", Path("lost"));
-  EXPECT_TRUE(absl::IsNotFound(WriteFileAtomically(Path("lost"), "new")));
+  EXPECT_THAT(WriteFileAtomically(Path("lost"), "new"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_TRUE(std::filesystem::is_symlink(Path("lost")));
 }
 
@@ -62,14 +63,14 @@ TEST_F(WriteFileTest, WritesIntoAFifo) {
   std::thread reader([&] { read = ReadFile(Path("fifo")).value_or("failed"); });
   const absl::Status written = WriteFileAtomically(Path("fifo"), "content");
   reader.join();
-  ASSERT_TRUE(written.ok()) << written;
+  ASSERT_THAT(written, IsOk());
   EXPECT_EQ(read, "content");
   EXPECT_TRUE(std::filesystem::is_fifo(Path("fifo")));
 }
 
 TEST_F(WriteFileTest, AFullDeviceIsAnErrorAndStaysADevice) {
-  const absl::Status written = WriteFileAtomically("/dev/full", "content");
-  EXPECT_TRUE(absl::IsResourceExhausted(written)) << written;
+  EXPECT_THAT(WriteFileAtomically("/dev/full", "content"),
+              StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone {
@@ -30,19 +31,18 @@ class HostLockTest : public ::testing::Test {
   // While a device timer holds the lock and another process waits for it in `mode`, no new device
   // timer gets it.
   void ExpectToPrecedeDeviceTimers(Mode mode) {
-    auto holder = Now(Mode::kDevice);
-    ASSERT_TRUE(holder.ok()) << holder.status();
+    HONE_ASSERT_OK_AND_ASSIGN(auto holder, Now(Mode::kDevice));
     std::thread waiter([&] {
       auto lock = Soon(mode);
-      EXPECT_TRUE(lock.ok()) << lock.status();
+      EXPECT_THAT(lock, IsOk());
     });
     const absl::Time limit = absl::Now() + absl::Seconds(20);
     bool free = true;
     while (free && absl::Now() < limit) free = Now(Mode::kDevice).ok();
     EXPECT_FALSE(free);
-    holder->Release();
+    holder.Release();
     waiter.join();
-    EXPECT_TRUE(Now(Mode::kDevice).ok());
+    EXPECT_THAT(Now(Mode::kDevice), IsOk());
   }
 
   const TemporaryFolder folder_;
@@ -50,52 +50,48 @@ class HostLockTest : public ::testing::Test {
 };
 
 TEST_F(HostLockTest, SharedHoldersCoexistAndATimerIsExclusive) {
-  auto first = Now(Mode::kShared);
-  auto second = Now(Mode::kShared);
-  ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(Now(Mode::kExclusive).status().code(), absl::StatusCode::kDeadlineExceeded);
-  first->Release();
-  second->Release();
-  EXPECT_FALSE(first->held());
-  auto timer = Now(Mode::kExclusive);
-  ASSERT_TRUE(timer.ok()) << timer.status();
+  HONE_ASSERT_OK_AND_ASSIGN(auto first, Now(Mode::kShared));
+  HONE_ASSERT_OK_AND_ASSIGN(auto second, Now(Mode::kShared));
+  EXPECT_THAT(Now(Mode::kExclusive), StatusIs(absl::StatusCode::kDeadlineExceeded));
+  first.Release();
+  second.Release();
+  EXPECT_FALSE(first.held());
+  HONE_ASSERT_OK_AND_ASSIGN(auto timer, Now(Mode::kExclusive));
   EXPECT_FALSE(Now(Mode::kShared).ok());
   EXPECT_FALSE(Now(Mode::kExclusive).ok());
-  timer->Release();
-  EXPECT_TRUE(Now(Mode::kShared).ok());
+  timer.Release();
+  EXPECT_THAT(Now(Mode::kShared), IsOk());
 }
 
 TEST_F(HostLockTest, AFailedWaitLeavesNothingLocked) {
   auto holder = Now(Mode::kShared);
-  ASSERT_TRUE(holder.ok());
+  ASSERT_THAT(holder, IsOk());
   EXPECT_FALSE(Now(Mode::kExclusive).ok());
-  EXPECT_TRUE(Now(Mode::kShared).ok());  // the gate is open again
+  EXPECT_THAT(Now(Mode::kShared), IsOk());  // the gate is open again
 }
 
 TEST_F(HostLockTest, WaitingTimerPrecedesNewSharedHolders) {
-  auto holder = Now(Mode::kShared);
-  ASSERT_TRUE(holder.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto holder, Now(Mode::kShared));
   std::atomic<bool> timing = false;
   std::thread timer([&] {
     auto lock = Soon(Mode::kExclusive);
-    ASSERT_TRUE(lock.ok()) << lock.status();
+    ASSERT_THAT(lock, IsOk());
     timing = true;
   });
   // No new shared holder acquires the lock while the timer waits.
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (Now(Mode::kShared).ok()) ASSERT_LT(absl::Now(), limit);
   EXPECT_FALSE(timing);
-  holder->Release();
+  holder.Release();
   timer.join();
   EXPECT_TRUE(timing);
-  EXPECT_TRUE(Now(Mode::kShared).ok());
+  EXPECT_THAT(Now(Mode::kShared), IsOk());
 }
 
 TEST_F(HostLockTest, ASharedHolderYieldsOnlyToAWaitingTimer) {
-  auto holder = Soon(Mode::kShared);
-  ASSERT_TRUE(holder.ok());
-  ASSERT_TRUE(holder->YieldToTimers().ok());
-  EXPECT_TRUE(holder->held());
+  HONE_ASSERT_OK_AND_ASSIGN(auto holder, Soon(Mode::kShared));
+  ASSERT_THAT(holder.YieldToTimers(), IsOk());
+  EXPECT_TRUE(holder.held());
   std::atomic<bool> timed = false;
   std::thread timer([&] {
     auto lock = Soon(Mode::kExclusive);
@@ -103,29 +99,27 @@ TEST_F(HostLockTest, ASharedHolderYieldsOnlyToAWaitingTimer) {
   });
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (!timed) {
-    ASSERT_TRUE(holder->YieldToTimers().ok());
-    ASSERT_TRUE(holder->held());
+    ASSERT_THAT(holder.YieldToTimers(), IsOk());
+    ASSERT_TRUE(holder.held());
     ASSERT_LT(absl::Now(), limit);
   }
   timer.join();
 }
 
 TEST_F(HostLockTest, DeviceTimersCoexistAndExcludeAllOthers) {
-  auto first = Now(Mode::kDevice);
-  auto second = Now(Mode::kDevice);
-  ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_TRUE(second.ok()) << second.status();
-  for (HostLock* const holder : {&*first, &*second}) {
-    EXPECT_EQ(Now(Mode::kShared).status().code(), absl::StatusCode::kDeadlineExceeded);
-    EXPECT_EQ(Now(Mode::kExclusive).status().code(), absl::StatusCode::kDeadlineExceeded);
+  HONE_ASSERT_OK_AND_ASSIGN(auto first, Now(Mode::kDevice));
+  HONE_ASSERT_OK_AND_ASSIGN(auto second, Now(Mode::kDevice));
+  for (HostLock* const holder : {&first, &second}) {
+    EXPECT_THAT(Now(Mode::kShared), StatusIs(absl::StatusCode::kDeadlineExceeded));
+    EXPECT_THAT(Now(Mode::kExclusive), StatusIs(absl::StatusCode::kDeadlineExceeded));
     holder->Release();
   }
   for (const Mode mode : {Mode::kShared, Mode::kExclusive}) {
     auto other = Now(mode);
-    ASSERT_TRUE(other.ok()) << other.status();
-    EXPECT_EQ(Now(Mode::kDevice).status().code(), absl::StatusCode::kDeadlineExceeded);
+    ASSERT_THAT(other, IsOk());
+    EXPECT_THAT(Now(Mode::kDevice), StatusIs(absl::StatusCode::kDeadlineExceeded));
   }
-  EXPECT_TRUE(Now(Mode::kDevice).ok());
+  EXPECT_THAT(Now(Mode::kDevice), IsOk());
 }
 
 TEST_F(HostLockTest, AWaitingExclusiveTimerPrecedesNewDeviceTimers) {
@@ -138,14 +132,13 @@ TEST_F(HostLockTest, AnImpatientSharedHolderPrecedesNewDeviceTimers) {
 }
 
 TEST_F(HostLockTest, ASharedHolderYieldsToAWaitingDeviceTimer) {
-  auto holder = Soon(Mode::kShared);
-  ASSERT_TRUE(holder.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto holder, Soon(Mode::kShared));
   std::atomic<bool> timed = false;
   std::thread timer([&] { timed = Soon(Mode::kDevice).ok(); });
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (!timed) {
-    ASSERT_TRUE(holder->YieldToTimers().ok());
-    ASSERT_TRUE(holder->held());
+    ASSERT_THAT(holder.YieldToTimers(), IsOk());
+    ASSERT_TRUE(holder.held());
     ASSERT_LT(absl::Now(), limit);
   }
   timer.join();
@@ -166,7 +159,7 @@ TEST_F(HostLockTest, DeadHolderReleasesTheLock) {
   ASSERT_EQ(held, 1);
   EXPECT_FALSE(Now(Mode::kShared).ok());
   kill(child, SIGKILL);
-  EXPECT_TRUE(Soon(Mode::kShared).ok());
+  EXPECT_THAT(Soon(Mode::kShared), IsOk());
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
@@ -174,9 +167,7 @@ TEST_F(HostLockTest, MoveTransfersTheLock) {
   HostLock owner;
   EXPECT_FALSE(owner.held());
   {
-    auto lock = Now(Mode::kExclusive);
-    ASSERT_TRUE(lock.ok());
-    owner = *std::move(lock);
+    HONE_ASSERT_OK_AND_ASSIGN(owner, Now(Mode::kExclusive));
   }
   EXPECT_TRUE(owner.held());
   EXPECT_FALSE(Now(Mode::kShared).ok());

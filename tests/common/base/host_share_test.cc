@@ -6,6 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/host_lock.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone {
@@ -38,7 +39,7 @@ TEST_F(HostShareTest, YieldsToAWaitingTimer) {
   absl::Notification timed;
   std::thread timer([&] {
     const auto lock = HostLock::Acquire(Mode::kExclusive, absl::Now() + absl::Seconds(20), path_);
-    EXPECT_TRUE(lock.ok()) << lock.status();
+    EXPECT_THAT(lock, IsOk());
     timed.Notify();
   });
   while (!timed.HasBeenNotified()) YieldToTimers();  // otherwise the timer never gets the lock

@@ -1,6 +1,7 @@
 #include "common/base/log.h"
 
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone {
 namespace {
@@ -33,8 +34,8 @@ TEST(LogTest, EscapesLineBreaks) {
 }
 
 TEST(LogTest, UnknownFormatsAndLevelsAreRefused) {
-  EXPECT_EQ(SetUpLog("x", "xml", "info").code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(SetUpLog("x", "json", "loud").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(SetUpLog("x", "xml", "info"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(SetUpLog("x", "json", "loud"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

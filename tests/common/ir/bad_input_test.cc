@@ -9,6 +9,7 @@
 #include "common/ir/token_reader.h"
 #include "common/ir/workload_parser.h"
 #include "tests/oracles/program_parser.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -22,7 +23,7 @@ void ExpectMarked(const std::string& text, absl::string_view place, absl::string
                   absl::string_view line) {
   const auto workload = ParseWorkload(absl::StrCat("workload w\n", text));
   ASSERT_FALSE(workload.ok()) << text;
-  EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(workload, StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string message(workload.status().message());
   EXPECT_THAT(message, StartsWith(absl::StrCat(place, ": ")));
   EXPECT_THAT(message, HasSubstr(std::string(reason)));
@@ -94,9 +95,9 @@ TEST(BadWorkloadTest, DanglingStages) {
   ExpectMarked("output C[i: 4] = nowhere[i]\n", "2:18", "unknown tensor 'nowhere'",
                "output C[i: 4] = nowhere[i]");
   // One component of a tuple is enough.
-  EXPECT_TRUE(ParseWorkload("workload w\ninput A: i32[4]\n(V, I)[i: 1] = argmax(k: 4) (A[k], "
-                            "index(k))\noutput C[i: 1] = I[i]\n")
-                  .ok());
+  EXPECT_THAT(ParseWorkload("workload w\ninput A: i32[4]\n(V, I)[i: 1] = argmax(k: 4) (A[k], "
+                            "index(k))\noutput C[i: 1] = I[i]\n"),
+              IsOk());
 }
 
 TEST(BadWorkloadTest, IndicesThatAreNotAffine) {
@@ -151,7 +152,7 @@ TEST(MarkTextTest, LeavesOtherErrorsUnchanged) {
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("no place"), "text").message(), "no place");
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("9:1: behind the end"), "text").message(),
             "9:1: behind the end");
-  EXPECT_TRUE(MarkText(absl::OkStatus(), "text").ok());
+  EXPECT_THAT(MarkText(absl::OkStatus(), "text"), IsOk());
   EXPECT_EQ(MarkText(absl::InvalidArgumentError("3:2: later"), "one\ntwo", 2).message(),
             "3:2: later\n  two\n   ^");
 }

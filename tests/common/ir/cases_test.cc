@@ -10,6 +10,7 @@
 #include "common/ir/arithmetic.h"
 #include "common/ir/expr.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 
 Workload ParseCase(absl::string_view text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return *std::move(workload);
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "common/base/rng.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -146,9 +147,8 @@ TEST(DTypeTest, PackedTypesShareBytes) {
 TEST(DTypeTest, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(DType::kU4); ++i) {
     const auto dtype = static_cast<DType>(i);
-    const auto read = DTypeFromName(DTypeName(dtype));
-    ASSERT_TRUE(read.ok());
-    EXPECT_EQ(*read, dtype);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto read, DTypeFromName(DTypeName(dtype)));
+    EXPECT_EQ(read, dtype);
   }
   EXPECT_EQ(
       DTypeFromName("f31").status().message(),

@@ -10,13 +10,14 @@
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "tests/common/ir/interpret_element.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
 
 Workload ParseElement(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::move(workload).value();
 }
 
@@ -33,17 +34,16 @@ TEST(InterpretElementTest, AgreesWithTheInterpreter) {
   for (Values& input : inputs) {
     for (double& value : input) value = rng.Uniform() * 4 - 2;
   }
-  const auto outputs = Interpret(workload, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(workload, inputs));
   const auto read = [&](BufferId tensor, int64_t offset) { return inputs[tensor][offset]; };
   const std::vector<BufferId> ids = workload.Outputs();
   for (int64_t i = 0; i < 5; ++i) {
     for (int64_t j = 0; j < 4; ++j) {
       EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[0], {i, j}, read).value.real(),
-                       (*outputs)[0][i * 4 + j]);
+                       outputs[0][i * 4 + j]);
     }
-    EXPECT_EQ(InterpretElement(workload, ids[1], {i}, read).value, (*outputs)[1][i]);
-    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).value.real(), (*outputs)[2][i]);
+    EXPECT_EQ(InterpretElement(workload, ids[1], {i}, read).value, outputs[1][i]);
+    EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).value.real(), outputs[2][i]);
     double product = 1;
     for (int64_t k = 0; k < 6; ++k) product *= std::abs(inputs[0][i * 6 + k]);
     EXPECT_DOUBLE_EQ(InterpretElement(workload, ids[2], {i}, read).magnitude, product);

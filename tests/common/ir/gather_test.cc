@@ -9,6 +9,7 @@
 #include "common/ir/reference_workload.h"
 #include "common/ir/workload_parser.h"
 #include "tests/common/ir/interpret_element.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -22,7 +23,7 @@ constexpr char kEmbedding[] =
 
 Workload ParseGather(absl::string_view text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return *std::move(workload);
 }
 
@@ -48,9 +49,8 @@ TEST(GatherTest, TheDigestContainsTheBoundTheDimensionAndTheIndex) {
 TEST(GatherTest, IndicesAreClampedIntoTheDimension) {
   const Workload w = ParseGather(kEmbedding);
   const std::vector<Values> inputs = {{0, 1, 10, 11, 20, 21}, {2, 0, -7, 9}};
-  const auto outputs = Interpret(w, inputs, 100);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_THAT((*outputs)[0], ElementsAre(20.5, 21.5, 0.5, 1.5, 0.5, 1.5, 20.5, 21.5));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(w, inputs, 100));
+  EXPECT_THAT(outputs[0], ElementsAre(20.5, 21.5, 0.5, 1.5, 0.5, 1.5, 20.5, 21.5));
 }
 
 TEST(GatherTest, AnIndexThatMayVaryHasNoBound) {
@@ -77,22 +77,20 @@ TEST(GatherTest, ReferencesHaveTheBoundsOfComputedIndices) {
     const Workload w = ParseGather(absl::StrCat(
         "workload w\ninput A: f32[4, 8]\ninput T: f32[100, 2]\nS[i: 4] = sum(k: 8) A[i, k]\n",
         stages));
-    const absl::StatusOr<Workload> reference = ReferenceWorkload(w);
-    ASSERT_TRUE(reference.ok()) << reference.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const Workload reference, ReferenceWorkload(w));
     // Sums of 8 and of 8.5: only the first may be computed as less than a whole number.
     std::vector<Values> inputs = {Values(32, 1.0), Values(200)};
     inputs[0][8] = 1.5;
     for (size_t e = 0; e < 200; ++e) inputs[1][e] = static_cast<double>(e);
-    const auto outputs = Interpret(*reference, inputs, 100000);
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    const std::vector<BufferId> ids = reference->Outputs();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(reference, inputs, 100000));
+    const std::vector<BufferId> ids = reference.Outputs();
     bool found = false;
     for (size_t o = 0; o < ids.size(); ++o) {
-      const Values& values = (*outputs)[o];
+      const Values& values = outputs[o];
       const bool bounds = std::isinf(values[0]) && std::isinf(values[1]);
       found |= bounds && values[2] == 0 && values[3] == 0;
     }
-    EXPECT_TRUE(found) << reference->ToText();
+    EXPECT_TRUE(found) << reference.ToText();
   }
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -20,13 +21,13 @@ using ::testing::Pointwise;
 
 Workload ParseBody(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::move(workload).value();
 }
 
 std::vector<Values> Compute(const std::string& body, const std::vector<Values>& inputs) {
   auto outputs = Interpret(ParseBody(body), inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   return std::move(outputs).value();
 }
 
@@ -194,8 +195,8 @@ TEST(InterpreterTest, RefusesInputsThatDoNotFit) {
               HasSubstr("has 1 inputs, not 0"));
   EXPECT_THAT(std::string(Interpret(workload, std::vector<Values>{Values(3)}).status().message()),
               HasSubstr("input A has 2 elements, not 3"));
-  EXPECT_EQ(Interpret(workload, std::vector<Values>{Values(2)}, /*max_steps=*/1).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Interpret(workload, std::vector<Values>{Values(2)}, /*max_steps=*/1),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 // Incorrect loops are detected.
@@ -205,13 +206,13 @@ TEST(InterpreterTest, DetectsUnwrittenElementsAndOutOfRangeIndices) {
   Program program = Program::FromWorkload(workload);
   const NodeId loop = program.LoopsAbove(program.FindBlock("B"))[0];
   program.node(loop).extent = ExtentTable::Constant(3);
-  const absl::Status unwritten = Interpret(program, std::vector<Values>{Values(4, 1)}).status();
-  EXPECT_EQ(unwritten.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(unwritten.message()), HasSubstr("of B is read before it is written"));
+  EXPECT_THAT(Interpret(program, std::vector<Values>{Values(4, 1)}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("of B is read before it is written")));
   program.node(loop).extent = ExtentTable::Constant(5);
-  const absl::Status stray = Interpret(program, std::vector<Values>{Values(4, 1)}).status();
-  EXPECT_EQ(stray.code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(std::string(stray.message()), HasSubstr("index 0 of B[i] is 4, the extent 4"));
+  EXPECT_THAT(
+      Interpret(program, std::vector<Values>{Values(4, 1)}),
+      StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("index 0 of B[i] is 4, the extent 4")));
 }
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -220,7 +221,7 @@ constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // not representable as a doub
 
 std::vector<Scalars> RunExactly(const std::string& text, const std::vector<Scalars>& inputs) {
   const auto outputs = Interpret(ParseBody(text), inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   return outputs.ok() ? *outputs : std::vector<Scalars>();
 }
 

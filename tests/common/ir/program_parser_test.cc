@@ -6,13 +6,14 @@
 #include "absl/strings/str_replace.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
 
 std::shared_ptr<const Workload> Parsed(absl::string_view text) {
   absl::StatusOr<Workload> workload = ParseWorkload(text);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::make_shared<const Workload>(*std::move(workload));
 }
 
@@ -51,9 +52,8 @@ constexpr char kProgram[] =
     "        D[i] = max(C[i], 0.5)\n";
 
 void ExpectRoundTrip(const std::shared_ptr<const Workload>& workload, const std::string& text) {
-  const absl::StatusOr<Program> program = ParseProgram(workload, text);
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->ToText(), text);
+  HONE_ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(workload, text));
+  EXPECT_EQ(program.ToText(), text);
 }
 
 TEST(ProgramParser, EveryLineRoundTrips) {
@@ -87,7 +87,7 @@ TEST(ProgramParser, AnUnscheduledProgramHasTheSameDigestAndMeaning) {
     const auto workload = Parsed(text);
     const Program program = Program::FromWorkload(workload);
     const absl::StatusOr<Program> again = ParseProgram(workload, program.ToText());
-    ASSERT_TRUE(again.ok()) << again.status() << "\n" << program.ToText();
+    ASSERT_THAT(again, IsOk()) << program.ToText();
     EXPECT_EQ(again->ToText(), program.ToText());
     EXPECT_EQ(again->StructuralDigest(), program.StructuralDigest());
     std::vector<Values> inputs;
@@ -107,9 +107,8 @@ TEST(ProgramParser, TermsKeepTheOrderOfTheText) {
   // No order of the atoms gives both, but the program is still valid.
   text = kProgram;
   text.replace(text.find("= 4*i_0 + i_1"), 13, "= i_1 + 4*i_0");
-  const auto program = ParseProgram(Pair(), text);
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->StructuralDigest(), ParseProgram(Pair(), kProgram)->StructuralDigest());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ParseProgram(Pair(), text));
+  EXPECT_EQ(program.StructuralDigest(), ParseProgram(Pair(), kProgram)->StructuralDigest());
 }
 
 TEST(ProgramParser, IndicesAreNotSimplified) {
@@ -122,9 +121,8 @@ TEST(ProgramParser, MarksCommentsAndEmptyLinesAreSkipped) {
   std::string text = absl::StrReplaceAll(
       kProgram,
       {{"    parallel", ">   parallel"}, {"kernel main", "\n# the second\n>kernel main"}});
-  const auto program = ParseProgram(Pair(), text);
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(program->ToText(), kProgram);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ParseProgram(Pair(), text));
+  EXPECT_EQ(program.ToText(), kProgram);
 }
 
 // Loops that got the same name from primitives are printed with different names.
@@ -141,10 +139,9 @@ TEST(ProgramParser, LoopsInScopeHaveDistinctNames) {
   const std::string text = program.ToText();
   EXPECT_NE(text.find("for i.1 in 6"), std::string::npos) << text;
   EXPECT_NE(text.find("block D: i in 6 = i.1 + unit"), std::string::npos) << text;
-  const auto again = ParseProgram(Pair(), text);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->ToText(), text);
-  EXPECT_EQ(again->StructuralDigest(), program.StructuralDigest());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, ParseProgram(Pair(), text));
+  EXPECT_EQ(again.ToText(), text);
+  EXPECT_EQ(again.StructuralDigest(), program.StructuralDigest());
 }
 
 TEST(ProgramParser, ErrorsNameTheLocation) {
@@ -192,7 +189,7 @@ TEST(ProgramParser, ErrorsNameTheLocation) {
     ASSERT_NE(at, std::string::npos) << c.from;
     text.replace(at, std::string(c.from).size(), c.to);
     const auto program = ParseProgram(Pair(), text);
-    EXPECT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument) << c.to;
+    EXPECT_THAT(program, StatusIs(absl::StatusCode::kInvalidArgument)) << c.to;
     EXPECT_NE(program.status().message().find(c.error), std::string::npos)
         << c.to << ": " << program.status();
   }

@@ -5,13 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/region.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
 
 std::shared_ptr<const Workload> ParseShared(const std::string& body) {
   auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::make_shared<const Workload>(std::move(workload).value());
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "common/ir/workload.h"
 #include "common/operator/operator.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::StartsWith;
 void ExpectRoundTrip(const Workload& workload) {
   const std::string text = workload.ToText();
   const auto read = ParseWorkload(text);
-  ASSERT_TRUE(read.ok()) << read.status() << "\n" << text;
+  ASSERT_THAT(read, IsOk()) << text;
   EXPECT_EQ(read->ToText(), text);
   EXPECT_EQ(read->StructuralDigest(), workload.StructuralDigest()) << text;
 }
@@ -32,9 +33,8 @@ TEST(WorkloadTextTest, OperatorsRoundTrip) {
     std::vector<std::string> words = absl::StrSplit(line, ' ');
     const std::string name = words[0];
     words.erase(words.begin());
-    const auto workload = op::BuildWorkload(name, words);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    ExpectRoundTrip(*workload);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, op::BuildWorkload(name, words));
+    ExpectRoundTrip(workload);
   }
 }
 
@@ -79,26 +79,25 @@ TEST(WorkloadTextTest, TrickyTextsRoundTrip) {
            "input A: f32[4]\noutput B[i: 4] = max(r: 1) max(A[i], 0.0)",
        }) {
     const auto workload = ParseWorkload(absl::StrCat("workload w\n", body, "\n"));
-    ASSERT_TRUE(workload.ok()) << workload.status() << "\n" << body;
+    ASSERT_THAT(workload, IsOk()) << body;
     ExpectRoundTrip(*workload);
   }
 }
 
 TEST(WorkloadTextTest, IgnoresLayout) {
-  const auto workload = ParseWorkload(
-      "\n# a comment\n  \nworkload w   # name\r\n\r\n"
-      "input A: f32[4,\n   5]\r\n"
-      "output B[i: 4] =\n\tsum(k: 5)   # continued\n  A[i, k]");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_EQ(workload->ToText(),
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload, ParseWorkload("\n# a comment\n  \nworkload w   # name\r\n\r\n"
+                                         "input A: f32[4,\n   5]\r\n"
+                                         "output B[i: 4] =\n\tsum(k: 5)   # continued\n  A[i, k]"));
+  EXPECT_EQ(workload.ToText(),
             "workload w\ninput A: f32[4, 5]\noutput B[i: 4] = sum(k: 5) A[i, k]\n");
 }
 
 TEST(WorkloadTextTest, ConstantsTakeTheTypeOfTheOtherOperand) {
-  const auto workload =
-      ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_THAT(workload->ToText(), HasSubstr("A[i] + 16777217"));  // more digits than f32 holds
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ParseWorkload("workload w\ninput A: i32[4]\noutput B[i: 4] = A[i] + 16777217\n"));
+  EXPECT_THAT(workload.ToText(), HasSubstr("A[i] + 16777217"));  // more digits than f32 holds
 }
 
 // A wrong text, which follows "workload w\n", and the beginning of its error.
@@ -222,8 +221,8 @@ TEST(WorkloadTextTest, ErrorsNameTheLocation) {
   for (const BadText& bad : kCases) {
     const auto workload = ParseWorkload(absl::StrCat("workload w\n", bad.text));
     ASSERT_FALSE(workload.ok()) << bad.text;
-    EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(workload.status().message()), StartsWith(bad.error)) << bad.text;
+    EXPECT_THAT(workload, StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(bad.error)))
+        << bad.text;
   }
   EXPECT_THAT(std::string(ParseWorkload("").status().message()),
               StartsWith("1:1: expected 'workload', found the end of the text"));
@@ -251,13 +250,11 @@ TEST(WorkloadTextTest, ComparisonsAreGuards) {
       {"0 <= k < 9, k <= j", "0 <= k < 9, 0 <= j - k < 8"},
   };
   for (const auto& [guard, canonical] : kCases) {
-    const auto compared = with(guard);
-    ASSERT_TRUE(compared.ok()) << compared.status();
-    ExpectRoundTrip(*compared);
-    const auto written = with(canonical);
-    ASSERT_TRUE(written.ok()) << written.status();
-    EXPECT_EQ(compared->StructuralDigest(), written->StructuralDigest()) << guard;
-    EXPECT_EQ(compared->ToText(), written->ToText());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto compared, with(guard));
+    ExpectRoundTrip(compared);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto written, with(canonical));
+    EXPECT_EQ(compared.StructuralDigest(), written.StructuralDigest()) << guard;
+    EXPECT_EQ(compared.ToText(), written.ToText());
   }
   // Only points that satisfy the guard count as work.
   EXPECT_EQ(FlopCount(*with("k <= j")), 36);
@@ -267,9 +264,9 @@ TEST(WorkloadTextTest, ComparisonsAreGuards) {
 }
 
 TEST(WorkloadTextTest, AComparisonGuardsAnIndex) {
-  EXPECT_TRUE(ParseWorkload("workload w\ninput A: f32[8]\noutput B[j: 8] = sum(k: 8 where k <= j) "
-                            "A[j - k]\n")
-                  .ok());
+  EXPECT_THAT(ParseWorkload("workload w\ninput A: f32[8]\noutput B[j: 8] = sum(k: 8 where k <= j) "
+                            "A[j - k]\n"),
+              IsOk());
 }
 
 TEST(WorkloadTextTest, ErrorsSuggestACorrection) {
@@ -393,7 +390,7 @@ TEST(WorkloadTextTest, DamagedTextsDoNotCrash) {
       "workload w\ninput A: f32[4, 5]\ninput B: i8[5] constant\n"
       "(M, S)[i: 4] = online_softmax(k: 5 where 0 <= i + k - 1 < 6) (A[i, k], f32(B[k]) * 1e-3)\n"
       "output C[i: 4] = select(M[i] < 1.0, -S[i], A[i % 3, i / 2])\n";
-  ASSERT_TRUE(ParseWorkload(text).ok()) << ParseWorkload(text).status();
+  ASSERT_THAT(ParseWorkload(text), IsOk());
   for (size_t length = 0; length < text.size(); ++length) {
     const auto workload = ParseWorkload(text.substr(0, length));
     if (workload.ok()) ExpectRoundTrip(*workload);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
+#include "tests/status.h"
 
 namespace hone::ir {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 
 Workload ParseText(const std::string& text) {
   auto workload = ParseWorkload(text);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::move(workload).value();
 }
 
@@ -29,7 +30,7 @@ Workload Operator(const std::string& line) {
   const std::string name = words[0];
   words.erase(words.begin());
   auto workload = op::BuildWorkload(name, words);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return std::move(workload).value();
 }
 
@@ -182,12 +183,11 @@ TEST(WorkloadBuilderTest, TextKeepsTheDTypesOfConstants) {
       return pool.Unary(Op::kNeg,
                         pool.Binary(Op::kMin, pool.Unary(Op::kAbs, x), pool.Const(dtype, 5)));
     });
-    const auto workload = std::move(builder).Build();
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const auto read = ParseWorkload(workload->ToText());
-    ASSERT_TRUE(read.ok()) << read.status() << "\n" << workload->ToText();
-    EXPECT_EQ(read->StructuralDigest(), workload->StructuralDigest()) << workload->ToText();
-    EXPECT_EQ(read->ToText(), workload->ToText());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, std::move(builder).Build());
+    const auto read = ParseWorkload(workload.ToText());
+    ASSERT_THAT(read, IsOk()) << workload.ToText();
+    EXPECT_EQ(read->StructuralDigest(), workload.StructuralDigest()) << workload.ToText();
+    EXPECT_EQ(read->ToText(), workload.ToText());
   }
 }
 
@@ -217,7 +217,7 @@ TEST(GuardTest, AGuardBoundsEveryIndexThatFollowsFromIt) {
           absl::StrCat("workload w\ninput X: f32[64]\ninput Y: f32[40]\noutput Z[i: 61] = ",
                        absl::StrReplaceAll(value, {{"#", absl::StrCat(number)}}), "\n"));
     };
-    EXPECT_TRUE(parsed(most).ok()) << value << ": " << parsed(most).status();
+    EXPECT_THAT(parsed(most), IsOk()) << value;
     EXPECT_THAT(parsed(most + 1).status().message(), HasSubstr(" runs from ")) << value;
   }
 }
@@ -250,7 +250,7 @@ TEST(GuardTest, TheProposedGuardWorks) {
             << error;
         guards.push_back(guard[1]);
       }
-      EXPECT_TRUE(workload.ok()) << workload.status();
+      EXPECT_THAT(workload, IsOk());
       EXPECT_FALSE(guards.empty());
     }
   }

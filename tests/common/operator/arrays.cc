@@ -10,6 +10,7 @@
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
 #include "common/operator/operator.h"
+#include "tests/status.h"
 
 namespace hone::op {
 
@@ -39,7 +40,7 @@ absl::StatusOr<ir::Workload> Build(const std::string& line) {
 
 ir::Workload Built(const std::string& line) {
   auto workload = Build(line);
-  EXPECT_TRUE(workload.ok()) << line << ": " << workload.status();
+  EXPECT_THAT(workload, IsOk()) << line;
   return std::move(workload).value();
 }
 
@@ -64,7 +65,7 @@ std::vector<Array> Compute(const ir::Workload& workload, const std::vector<Array
   std::vector<ir::Values> values;
   for (const Array& input : inputs) values.push_back(input.data);
   auto computed = ir::Interpret(workload, values);
-  EXPECT_TRUE(computed.ok()) << computed.status() << "\n" << workload.ToText();
+  EXPECT_THAT(computed, IsOk()) << workload.ToText();
   std::vector<Array> outputs;
   const std::vector<ir::BufferId> ids = workload.Outputs();
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "common/schedule/default_schedule.h"
 #include "tests/common/operator/arrays.h"
 #include "tests/common/operator/examples.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -27,20 +28,18 @@ TEST_P(CompiledTest, CompiledOperatorMatchesTheInterpreter) {
   const std::vector<Array> inputs = Inputs(*workload, 41, Kind::kReal);
   const std::vector<Array> expected = Compute(*workload, inputs);
   // Values, then the magnitudes that errors are measured against.
-  const auto reference = ir::ReferenceWorkload(*workload);
-  ASSERT_TRUE(reference.ok()) << reference.status();
-  const std::vector<Array> magnitudes = Compute(*reference, inputs);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto reference, ir::ReferenceWorkload(*workload));
+  const std::vector<Array> magnitudes = Compute(reference, inputs);
   std::vector<ir::Values> values;
   for (const Array& input : inputs) values.push_back(input.data);
 
   for (const target::Target& target : codegen::RunnableTargets()) {
     ir::Program program = ir::Program::FromWorkload(workload);
-    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.vector_bits / 32);
-    ASSERT_TRUE(scheduled.ok()) << scheduled;
+    ASSERT_THAT(schedule::ApplyDefaultSchedule(program, target.vector_bits / 32), IsOk());
     const auto compiled = codegen::CompiledProgram::Load(program, target);
-    ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << program.ToText();
+    ASSERT_THAT(compiled, IsOk()) << program.ToText();
     const auto got = (*compiled)->Run(values);
-    ASSERT_TRUE(got.ok()) << got.status() << "\n" << program.ToText();
+    ASSERT_THAT(got, IsOk()) << program.ToText();
     ASSERT_EQ(got->size(), expected.size());
     for (size_t o = 0; o < expected.size(); ++o) {
       const ir::DType dtype = workload->tensors[workload->Outputs()[o]].dtype;

@@ -14,6 +14,7 @@
 #include "common/ir/program.h"
 #include "common/schedule/default_schedule.h"
 #include "tests/common/operator/arrays.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -44,12 +45,12 @@ double Error(const ir::Values& x, const target::Target& target) {
   const auto workload = std::make_shared<const ir::Workload>(
       Built(absl::StrCat("layer_norm m=", kRows, " n=", kColumns)));
   ir::Program program = ir::Program::FromWorkload(workload);
-  EXPECT_TRUE(schedule::ApplyDefaultSchedule(program, target.vector_bits / 32).ok());
+  EXPECT_THAT(schedule::ApplyDefaultSchedule(program, target.vector_bits / 32), IsOk());
   const auto compiled = codegen::CompiledProgram::Load(program, target);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   if (!compiled.ok()) return INFINITY;
   const auto outputs = (*compiled)->Run({x, ir::Values(kColumns, 1), ir::Values(kColumns, 0)});
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   if (!outputs.ok()) return INFINITY;
   const std::vector<double> expected = Normalized(x);
   double worst = 0;

@@ -18,6 +18,7 @@
 #include "common/operator/operator.h"
 #include "tests/common/operator/arrays.h"
 #include "tests/common/operator/examples.h"
+#include "tests/status.h"
 
 namespace hone::op {
 namespace {
@@ -124,7 +125,7 @@ TEST(LibraryTest, TextRoundTrips) {
   for (const char* line : kExamples) {
     const ir::Workload workload = Built(line);
     const auto parsed = ir::ParseWorkload(workload.ToText());
-    ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << workload.ToText();
+    ASSERT_THAT(parsed, IsOk()) << workload.ToText();
     EXPECT_EQ(parsed->ToText(), workload.ToText());
     EXPECT_EQ(parsed->StructuralDigest(), workload.StructuralDigest()) << workload.ToText();
   }
@@ -135,7 +136,7 @@ TEST(LibraryTest, ReferenceWorkloadsAgree) {
   for (const char* line : kExamples) {
     const ir::Workload workload = Built(line);
     const auto reference = ir::ReferenceWorkload(workload);
-    ASSERT_TRUE(reference.ok()) << line << ": " << reference.status();
+    ASSERT_THAT(reference, IsOk()) << line;
     const auto inputs = Inputs(workload, 31, Kind::kReal);
     const auto got = Compute(workload, inputs), expected = Compute(*reference, inputs);
     const size_t count = got.size();
@@ -252,7 +253,7 @@ TEST(LibraryTest, EveryPublishedShapeBuilds) {
   EXPECT_EQ(shapes.size(), 55u);
   for (const FieldShape& shape : shapes) {
     const auto workload = Build(shape.line);
-    ASSERT_TRUE(workload.ok()) << shape.line << ": " << workload.status();
+    ASSERT_THAT(workload, IsOk()) << shape.line;
     const double flops = FlopCount(*workload);
     EXPECT_GE(flops, 2 * shape.macs) << shape.line;
     if (shape.macs == 0) continue;

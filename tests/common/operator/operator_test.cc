@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "tests/common/operator/arrays.h"
+#include "tests/status.h"
 
 namespace hone::op {
 namespace {
@@ -105,8 +106,7 @@ TEST(OperatorTest, ErrorsNameTheCause) {
   for (const auto& [line, error] : kCases) {
     const auto workload = Build(line);
     ASSERT_FALSE(workload.ok()) << line;
-    EXPECT_EQ(workload.status().code(), absl::StatusCode::kInvalidArgument) << line;
-    EXPECT_THAT(std::string(workload.status().message()), HasSubstr(error)) << line;
+    EXPECT_THAT(workload, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error))) << line;
   }
 }
 
@@ -114,7 +114,7 @@ TEST(OperatorTest, UnknownOperatorsAndKeysGetASuggestion) {
   const auto error = [](const std::string& line) {
     return std::string(Build(line).status().message());
   };
-  EXPECT_EQ(Build("matmull m=1 n=1 k=1").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Build("matmull m=1 n=1 k=1"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(error("matmull m=1 n=1 k=1"), "unknown operator 'matmull'; did you mean 'matmul'?");
   EXPECT_EQ(error("conv2 n=1"), "unknown operator 'conv2'; did you mean 'conv2d'?");
   EXPECT_EQ(error("batchmatmul m=1"),

@@ -14,6 +14,7 @@
 #include "common/ir/program.h"
 #include "common/schedule/default_schedule.h"
 #include "tests/common/operator/arrays.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -33,17 +34,16 @@ std::vector<std::vector<ir::Values>> Outputs(const std::string& line,
   const auto workload = std::make_shared<const ir::Workload>(Built(line));
   std::vector<std::vector<ir::Values>> all;
   auto interpreted = ir::Interpret(*workload, inputs);
-  EXPECT_TRUE(interpreted.ok()) << interpreted.status();
+  EXPECT_THAT(interpreted, IsOk());
   if (interpreted.ok()) all.push_back(*std::move(interpreted));
   for (const target::Target& target : codegen::RunnableTargets()) {
     ir::Program program = ir::Program::FromWorkload(workload);
-    const absl::Status scheduled = schedule::ApplyDefaultSchedule(program, target.vector_bits / 32);
-    EXPECT_TRUE(scheduled.ok()) << scheduled;
+    EXPECT_THAT(schedule::ApplyDefaultSchedule(program, target.vector_bits / 32), IsOk());
     const auto compiled = codegen::CompiledProgram::Load(program, target);
-    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_THAT(compiled, IsOk());
     if (!compiled.ok()) continue;
     auto computed = (*compiled)->Run(inputs);
-    EXPECT_TRUE(computed.ok()) << computed.status();
+    EXPECT_THAT(computed, IsOk());
     if (computed.ok()) all.push_back(*std::move(computed));
   }
   return all;

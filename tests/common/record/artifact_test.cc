@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/status.h"
+
 namespace hone::record {
 namespace {
 
@@ -24,14 +26,13 @@ Artifact Some() {
 
 std::string Refusal(absl::string_view bytes) {
   const absl::Status status = DecodeArtifact(bytes).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
   return std::string(status.message());
 }
 
 TEST(ArtifactTest, RoundTrips) {
-  const absl::StatusOr<Artifact> back = DecodeArtifact(EncodeArtifact(Some()));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(*back, Some());
+  HONE_ASSERT_OK_AND_ASSIGN(const Artifact back, DecodeArtifact(EncodeArtifact(Some())));
+  EXPECT_EQ(back, Some());
 }
 
 TEST(ArtifactTest, EveryTruncationIsDetected) {
@@ -71,10 +72,9 @@ TEST(ArtifactTest, HoldsModulesForGpus) {
   EXPECT_FALSE(HoldsGpuModule(artifact));
   artifact.shared_object = "HONEGPU1\n{}\nkernel void f() {}";
   artifact.object.clear();
-  const absl::StatusOr<Artifact> back = DecodeArtifact(EncodeArtifact(artifact));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(*back, artifact);
-  EXPECT_TRUE(HoldsGpuModule(*back));
+  HONE_ASSERT_OK_AND_ASSIGN(const Artifact back, DecodeArtifact(EncodeArtifact(artifact)));
+  EXPECT_EQ(back, artifact);
+  EXPECT_TRUE(HoldsGpuModule(back));
   artifact.shared_object = "HONEGPU2\n{}\n";
   EXPECT_THAT(Refusal(EncodeArtifact(artifact)), HasSubstr("nor a module for a GPU"));
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "tests/status.h"
 
 namespace hone::record {
 namespace {
@@ -40,15 +41,15 @@ class FramingTest : public ::testing::Test {
 TEST_F(FramingTest, MessagesKeepOrderAndBoundaries) {
   const std::string large(1 << 20, 'x');  // more than a pipe holds
   std::thread sender([&] {
-    EXPECT_TRUE(WriteFrame(writer(), "first").ok());
-    EXPECT_TRUE(WriteFrame(writer(), "").ok());
-    EXPECT_TRUE(WriteFrame(writer(), large).ok());
+    EXPECT_THAT(WriteFrame(writer(), "first"), IsOk());
+    EXPECT_THAT(WriteFrame(writer(), ""), IsOk());
+    EXPECT_THAT(WriteFrame(writer(), large), IsOk());
     CloseWriter();
   });
   EXPECT_EQ(ReadFrame(reader()).value(), "first");
   EXPECT_EQ(ReadFrame(reader()).value(), "");
   EXPECT_EQ(ReadFrame(reader()).value(), large);
-  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(ReadFrame(reader()), StatusIs(absl::StatusCode::kOutOfRange));
   sender.join();
 }
 
@@ -56,50 +57,48 @@ TEST_F(FramingTest, ReportsATruncatedMessage) {
   const char header_and_two[] = {5, 0, 0, 0, 'a', 'b'};
   ASSERT_EQ(write(writer(), header_and_two, 6), 6);
   CloseWriter();
-  const absl::Status status = ReadFrame(reader()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("2 of 5"));
+  EXPECT_THAT(ReadFrame(reader()), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("2 of 5")));
 }
 
 TEST_F(FramingTest, ReportsATruncatedLength) {
   ASSERT_EQ(write(writer(), "\5", 1), 1);
   CloseWriter();
-  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(ReadFrame(reader()), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(FramingTest, RefusesOversizedMessages) {
   const unsigned char header[] = {1, 0, 0, 4};  // 64 MiB + 1
   ASSERT_EQ(write(writer(), header, 4), 4);
-  EXPECT_EQ(ReadFrame(reader()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ReadFrame(reader()), StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string too_long(kMaxFrameBytes + 1, 'x');
-  EXPECT_EQ(WriteFrame(writer(), too_long).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(WriteFrame(writer(), too_long), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_FALSE(HasInput(reader()));  // nothing was written
 }
 
 TEST_F(FramingTest, ReadHonorsItsDeadline) {
-  EXPECT_EQ(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
   ASSERT_EQ(write(writer(), "\5\0", 2), 2);  // a message that never completes
-  EXPECT_EQ(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ReadFrame(reader(), absl::Now() + absl::Milliseconds(5)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(FramingTest, WriteToAStuckReaderHonorsItsDeadline) {
   const std::string large(1 << 20, 'x');
-  EXPECT_EQ(WriteFrame(writer(), large, absl::Now() + absl::Milliseconds(5)).code(),
-            absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(WriteFrame(writer(), large, absl::Now() + absl::Milliseconds(5)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(FramingTest, WriteToAClosedReaderIsUnavailable) {
   CloseReader();
-  EXPECT_EQ(WriteFrame(writer(), "x").code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(WriteFrame(writer(), "x"), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(FramingTest, HasInputReportsDataAndEndOfFile) {
   EXPECT_FALSE(HasInput(reader()));
-  ASSERT_TRUE(WriteFrame(writer(), "x").ok());
+  ASSERT_THAT(WriteFrame(writer(), "x"), IsOk());
   EXPECT_TRUE(HasInput(reader()));
-  ASSERT_TRUE(ReadFrame(reader()).ok());
+  ASSERT_THAT(ReadFrame(reader()), IsOk());
   CloseWriter();
   EXPECT_TRUE(HasInput(reader()));
 }

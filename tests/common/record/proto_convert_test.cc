@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/status.h"
+
 namespace hone::record {
 namespace {
 
@@ -38,9 +40,8 @@ MeasureResult SomeResult() {
 
 TEST(ProtoConvertTest, EveryOutcomeRoundTrips) {
   for (const Outcome outcome : AllOutcomes()) {
-    const absl::StatusOr<Outcome> back = FromProto(ToProto(outcome));
-    ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_EQ(*back, outcome);
+    HONE_ASSERT_OK_AND_ASSIGN(const Outcome back, FromProto(ToProto(outcome)));
+    EXPECT_EQ(back, outcome);
   }
   EXPECT_FALSE(FromProto(v1::OUTCOME_UNSPECIFIED).ok());
   EXPECT_FALSE(FromProto(static_cast<v1::Outcome>(77)).ok());
@@ -72,17 +73,16 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   record.quarantined = true;
   record.quarantine_reason = "out of policy";
   const v1::Record proto = ToProto(record);
-  const absl::StatusOr<Record> back = FromProto(proto);
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(ToProto(*back).SerializeAsString(), proto.SerializeAsString());
-  EXPECT_EQ(back->policy, record.policy);
-  EXPECT_EQ(back->candidate, record.candidate);
-  EXPECT_EQ(back->environment, record.environment);
-  EXPECT_EQ(back->result.samples_ns, record.result.samples_ns);
-  EXPECT_EQ(back->trial, 12);
-  EXPECT_TRUE(back->quarantined);
-  EXPECT_EQ(back->quarantine_reason, "out of policy");
-  EXPECT_EQ(back->result.machine, record.result.machine);
+  HONE_ASSERT_OK_AND_ASSIGN(const Record back, FromProto(proto));
+  EXPECT_EQ(ToProto(back).SerializeAsString(), proto.SerializeAsString());
+  EXPECT_EQ(back.policy, record.policy);
+  EXPECT_EQ(back.candidate, record.candidate);
+  EXPECT_EQ(back.environment, record.environment);
+  EXPECT_EQ(back.result.samples_ns, record.result.samples_ns);
+  EXPECT_EQ(back.trial, 12);
+  EXPECT_TRUE(back.quarantined);
+  EXPECT_EQ(back.quarantine_reason, "out of policy");
+  EXPECT_EQ(back.result.machine, record.result.machine);
 }
 
 TEST(ProtoConvertTest, RefusesImpossibleMachineStates) {
@@ -107,11 +107,10 @@ TEST(ProtoConvertTest, BuildAndRunRequestsRoundTrip) {
                               .target = "t",
                               .artifact_dir = "/a",
                               .reference = true};
-  const auto build_back = FromProto(ToProto(build));
-  ASSERT_TRUE(build_back.ok());
-  EXPECT_EQ(build_back->decisions, build.decisions);
-  EXPECT_EQ(build_back->artifact_dir, "/a");
-  EXPECT_TRUE(build_back->reference);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto build_back, FromProto(ToProto(build)));
+  EXPECT_EQ(build_back.decisions, build.decisions);
+  EXPECT_EQ(build_back.artifact_dir, "/a");
+  EXPECT_TRUE(build_back.reference);
 
   const RunRequest run = {.workload = "w",
                           .workload_digest = "d",
@@ -123,11 +122,10 @@ TEST(ProtoConvertTest, BuildAndRunRequestsRoundTrip) {
                           .best_latency_ns = 100,
                           .seed = 9,
                           .time_limit_ms = 5};
-  const auto run_back = FromProto(ToProto(run));
-  ASSERT_TRUE(run_back.ok());
-  EXPECT_EQ(run_back->reference_data, "/a/3");
-  EXPECT_EQ(run_back->seed, 9u);
-  EXPECT_EQ(run_back->time_limit_ms, 5);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto run_back, FromProto(ToProto(run)));
+  EXPECT_EQ(run_back.reference_data, "/a/3");
+  EXPECT_EQ(run_back.seed, 9u);
+  EXPECT_EQ(run_back.time_limit_ms, 5);
 }
 
 TEST(ProtoConvertTest, RejectsInvalidMeasurements) {
@@ -177,9 +175,8 @@ TEST(ProtoConvertTest, SanitizesDetailsOfACrashedChild) {
   ASSERT_TRUE(parsed.ParseFromString(bytes));
   EXPECT_EQ(parsed.detail(), "before ????? after ≤ é 😀");
   result.detail = std::string(kMaxDetailBytes - 1, 'x') + "≤≤≤";
-  const absl::StatusOr<MeasureResult> back = FromProto(ToProto(result));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(back->detail.size(), kMaxDetailBytes - 1u);  // no half character
+  HONE_ASSERT_OK_AND_ASSIGN(const MeasureResult back, FromProto(ToProto(result)));
+  EXPECT_EQ(back.detail.size(), kMaxDetailBytes - 1u);  // no half character
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "common/rpc/security.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::rpc {
 namespace {
@@ -12,7 +13,7 @@ TEST(AddressTest, EveryFormRoundTrips) {
   for (const char* text : {"unix:/run/hone.sock", "localhost:7070", "127.0.0.1:0", "[::1]:7070",
                            "hone.internal:65535"}) {
     absl::StatusOr<Address> address = Address::Parse(text);
-    ASSERT_TRUE(address.ok()) << text << ": " << address.status();
+    ASSERT_THAT(address, IsOk()) << text;
     EXPECT_EQ(address->ToText(), text);
   }
   EXPECT_EQ(Address::Parse("unix:///run/x")->path, "/run/x");
@@ -25,7 +26,7 @@ TEST(AddressTest, RejectsAndShowsMalformedAddresses) {
         std::string("h:"), std::string("h:65536"), std::string("h:-1"), std::string("h:port"),
         std::string("::1:70"), std::string("a b:7"), long_path}) {
     absl::StatusOr<Address> address = Address::Parse(text);
-    EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(address, StatusIs(absl::StatusCode::kInvalidArgument)) << text;
     EXPECT_NE(std::string(address.status().message()).find(text), std::string::npos);
   }
 }
@@ -33,7 +34,7 @@ TEST(AddressTest, RejectsAndShowsMalformedAddresses) {
 TEST(AddressTest, UrlErrorSuggestsAnAddress) {
   for (const char* text : {"http://h:70", "https://h:70/", "http://h:70/x/y"}) {
     const absl::Status status = Address::Parse(text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
     EXPECT_NE(status.message().find("is a URL; write h:70, without http"), std::string::npos)
         << status;
   }
@@ -42,15 +43,15 @@ TEST(AddressTest, UrlErrorSuggestsAnAddress) {
 
 TEST(AddressTest, RemoteAddressesNeedInsecure) {
   for (const char* text : {"unix:/a", "localhost:1", "127.0.0.1:1", "127.3.2.1:1", "[::1]:1"}) {
-    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, false).ok()) << text;
+    EXPECT_THAT(CheckAllowed(*Address::Parse(text), false, false), IsOk()) << text;
   }
   for (const char* text : {"0.0.0.0:1", "10.0.0.1:1", "[::]:1", "example.org:1", "128.0.0.1:1",
                            "localhost.evil.org:1", "127.0.0.1.evil.org:1"}) {
-    EXPECT_EQ(CheckAllowed(*Address::Parse(text), false, false).code(),
-              absl::StatusCode::kPermissionDenied)
+    EXPECT_THAT(CheckAllowed(*Address::Parse(text), false, false),
+                StatusIs(absl::StatusCode::kPermissionDenied))
         << text;
-    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), false, true).ok()) << text;
-    EXPECT_TRUE(CheckAllowed(*Address::Parse(text), true, false).ok()) << text;
+    EXPECT_THAT(CheckAllowed(*Address::Parse(text), false, true), IsOk()) << text;
+    EXPECT_THAT(CheckAllowed(*Address::Parse(text), true, false), IsOk()) << text;
   }
 }
 

@@ -3,6 +3,7 @@
 #include "common/rpc/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::rpc {
 namespace {
@@ -14,7 +15,7 @@ constexpr char kServer[] = "hone.internal:7070";
 std::string Explain(const std::string& message, const ChannelSecurity& security = {}) {
   const absl::Status status = ExplainCallError(absl::UnavailableError(message), kServer, security,
                                                /*probe_limit=*/absl::ZeroDuration());
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
   return std::string(status.message());
 }
 

@@ -3,6 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/common/rpc/reason_of.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/status.h"
 
 namespace hone::rpc {
 namespace {
@@ -47,26 +48,26 @@ TEST(ErrorDetailsTest, DamagedBytesAreIgnored) {
 TEST(RateLimitTest, LimitsEachCallerSeparately) {
   FakeClock clock;
   RateLimiter limiter(&clock, /*per_second=*/10, /*burst=*/20);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.Admit("ann").ok()) << i;
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(limiter.Admit("ann"), IsOk()) << i;
   const absl::Status refused = limiter.Admit("ann");
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted));
   ASSERT_TRUE(RetryAfter(refused).has_value());
   EXPECT_EQ(*RetryAfter(refused), absl::Milliseconds(100));
-  EXPECT_TRUE(limiter.Admit("bob").ok());
+  EXPECT_THAT(limiter.Admit("bob"), IsOk());
   clock.Advance(absl::Milliseconds(99));
   EXPECT_FALSE(limiter.Admit("ann").ok());
   clock.Advance(absl::Milliseconds(2));
-  EXPECT_TRUE(limiter.Admit("ann").ok());
+  EXPECT_THAT(limiter.Admit("ann"), IsOk());
   EXPECT_FALSE(limiter.Admit("ann").ok());
   clock.Advance(absl::Hours(1));
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.Admit("ann").ok()) << i;
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(limiter.Admit("ann"), IsOk()) << i;
   EXPECT_FALSE(limiter.Admit("ann").ok()) << "the burst is the limit";
 }
 
 TEST(RateLimitTest, ZeroMeansUnlimited) {
   FakeClock clock;
   RateLimiter limiter(&clock, 0, 0);
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limiter.Admit("ann").ok());
+  for (int i = 0; i < 1000; ++i) EXPECT_THAT(limiter.Admit("ann"), IsOk());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/server.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::rpc {
@@ -28,23 +29,23 @@ TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
   grpc::ServerBuilder first;
   ConfigureServer(first);
   first.RegisterCallbackGenericService(&service_);
-  ASSERT_TRUE(AddListener(first, socket_, false, nullptr).ok());
+  ASSERT_THAT(AddListener(first, socket_, false, nullptr), IsOk());
   std::unique_ptr<grpc::Server> server = first.BuildAndStart();
   ASSERT_NE(server, nullptr);
   grpc::ServerBuilder second;
-  const absl::Status refused = AddListener(second, socket_, false, nullptr);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists) << refused;
-  auto channel = CreateChannel(socket_.ToText(), {});
-  ASSERT_TRUE(channel.ok());
+  EXPECT_THAT(AddListener(second, socket_, false, nullptr),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  HONE_ASSERT_OK_AND_ASSIGN(auto channel, CreateChannel(socket_.ToText(), {}));
   EXPECT_TRUE(
-      (*channel)->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
   server->Shutdown();
 }
 
 TEST_F(ListenerTest, DoesNotReplaceARegularFile) {
   std::ofstream(socket_.path) << "precious";
   grpc::ServerBuilder builder;
-  EXPECT_EQ(AddListener(builder, socket_, false, nullptr).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(AddListener(builder, socket_, false, nullptr),
+              StatusIs(absl::StatusCode::kAlreadyExists));
   std::string content;
   std::ifstream(socket_.path) >> content;
   EXPECT_EQ(content, "precious");
@@ -55,7 +56,7 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   ConfigureServer(first);
   first.RegisterCallbackGenericService(&service_);
   int port = 0;
-  ASSERT_TRUE(AddListener(first, *Address::Parse("127.0.0.1:0"), false, &port).ok());
+  ASSERT_THAT(AddListener(first, *Address::Parse("127.0.0.1:0"), false, &port), IsOk());
   std::unique_ptr<grpc::Server> server = first.BuildAndStart();
   ASSERT_NE(server, nullptr);
   ASSERT_GT(port, 0);
@@ -73,23 +74,23 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
 }
 
 TEST(CheckPortFreeTest, ExplainsUnavailableAddresses) {
-  EXPECT_TRUE(CheckPortFree({.host = "localhost"}).ok());
+  EXPECT_THAT(CheckPortFree({.host = "localhost"}), IsOk());
   EXPECT_EQ(CheckPortFree({.host = "192.0.2.1", .port = 7070}),
             absl::FailedPreconditionError(
                 "cannot listen on 192.0.2.1:7070: it is not an address of this machine"));
-  EXPECT_TRUE(absl::IsUnavailable(CheckPortFree({.host = "no.such.host.invalid"})));
+  EXPECT_THAT(CheckPortFree({.host = "no.such.host.invalid"}),
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(ListenerTest, ASocketNeedsItsFolder) {
   grpc::ServerBuilder builder;
-  const absl::Status missing = AddListener(builder, {.path = folder_ / "none/s"}, false, nullptr);
-  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(folder_ / "none"));
+  EXPECT_THAT(AddListener(builder, {.path = folder_ / "none/s"}, false, nullptr),
+              StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr(folder_ / "none")));
 }
 
 TEST(ChannelTest, PlainTextToOtherMachinesNeedsInsecure) {
-  EXPECT_EQ(CreateChannel("192.0.2.1:70", {}).status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_TRUE(CreateChannel("example.org:70", {.insecure = true}).ok());
+  EXPECT_THAT(CreateChannel("192.0.2.1:70", {}), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(CreateChannel("example.org:70", {.insecure = true}), IsOk());
 }
 
 }  // namespace

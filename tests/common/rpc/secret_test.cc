@@ -8,6 +8,7 @@
 #include "common/rpc/token_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::rpc {
@@ -19,10 +20,9 @@ using ::testing::Not;
 TEST(SecretTest, TokensHave256BitsAndAreAllDifferent) {
   std::set<std::string> tokens;
   for (int i = 0; i < 100; ++i) {
-    const auto token = RandomToken();
-    ASSERT_TRUE(token.ok());
-    EXPECT_EQ(token->size(), 64u);
-    tokens.insert(*token);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto token, RandomToken());
+    EXPECT_EQ(token.size(), 64u);
+    tokens.insert(token);
   }
   EXPECT_EQ(tokens.size(), 100u);
 }
@@ -44,22 +44,20 @@ TEST(SecretTest, RejectsAWorldReadableSecret) {
   chmod(path.c_str(), 0600);
   EXPECT_EQ(ReadSecretFile(path).value_or(""), "word");
   chmod(path.c_str(), 0604);
-  const auto refused = ReadSecretFile(path);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("chmod 600"));
+  EXPECT_THAT(ReadSecretFile(path),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("chmod 600")));
 }
 
 TEST(TokenTableTest, FindsTheOwnerOfAToken) {
   const std::string text = "# who may call\n\n" + TokenLine({"ann", Role::kClient}, "one") + "  " +
                            TokenLine({"pi-*", Role::kWorker}, "two") +
                            TokenLine({"root", Role::kAdmin}, "three");
-  const auto table = TokenTable::Parse(text);
-  ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_EQ(table->Find("one"), (Identity{"ann", Role::kClient}));
-  EXPECT_EQ(table->Find("two"), (Identity{"pi-*", Role::kWorker}));
-  EXPECT_EQ(table->Find("three"), (Identity{"root", Role::kAdmin}));
-  EXPECT_FALSE(table->Find("four").has_value());
-  EXPECT_FALSE(table->Find("").has_value());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto table, TokenTable::Parse(text));
+  EXPECT_EQ(table.Find("one"), (Identity{"ann", Role::kClient}));
+  EXPECT_EQ(table.Find("two"), (Identity{"pi-*", Role::kWorker}));
+  EXPECT_EQ(table.Find("three"), (Identity{"root", Role::kAdmin}));
+  EXPECT_FALSE(table.Find("four").has_value());
+  EXPECT_FALSE(table.Find("").has_value());
   EXPECT_THAT(text, Not(HasSubstr("one"))) << "the table has no token";
 }
 
@@ -76,8 +74,8 @@ TEST(TokenTableTest, ErrorsNameTheLineButNoHash) {
   };
   for (const auto& test : cases) {
     const auto table = TokenTable::Parse(test.text);
-    ASSERT_EQ(table.status().code(), absl::StatusCode::kInvalidArgument) << test.text;
-    EXPECT_THAT(std::string(table.status().message()), HasSubstr(test.says));
+    ASSERT_THAT(table, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.says)))
+        << test.text;
     EXPECT_THAT(std::string(table.status().message()), Not(HasSubstr(HashToken("one"))));
     EXPECT_THAT(std::string(table.status().message()), Not(HasSubstr(HashToken("x").substr(1))));
   }

@@ -20,6 +20,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/server.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::rpc {
@@ -81,7 +82,8 @@ class TlsTest : public ::testing::Test {
     ConfigureServer(builder);
     builder.RegisterCallbackGenericService(service_.get());
     certificates_ = std::make_unique<ServerCertificates>(security);
-    ASSERT_TRUE(AddListener(builder, *Address::Parse("127.0.0.1:0"), *certificates_, &port_).ok());
+    ASSERT_THAT(AddListener(builder, *Address::Parse("127.0.0.1:0"), *certificates_, &port_),
+                IsOk());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = absl::StrCat("localhost:", port_);
@@ -126,26 +128,24 @@ TEST_F(TlsTest, TokenIdentifiesTheCaller) {
   Serve({.identity = ServerPair(authority_)}, tokens);
   const absl::Status known = Call({.ca = authority_.certificate, .token = "secret"});
   EXPECT_EQ(known, absl::NotFoundError("hone://client/ann"));
-  const absl::Status unknown = Call({.ca = authority_.certificate, .token = "guess"});
-  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(unknown.message()), HasSubstr("does not know this token"));
-  EXPECT_THAT(std::string(unknown.message()), Not(HasSubstr("guess")));
-  const absl::Status none = Call({.ca = authority_.certificate});
-  EXPECT_EQ(none.code(), absl::StatusCode::kUnauthenticated);
-  EXPECT_THAT(std::string(none.message()), HasSubstr("--token-file"));
+  EXPECT_THAT(Call({.ca = authority_.certificate, .token = "guess"}),
+              StatusIs(absl::StatusCode::kUnauthenticated,
+                       AllOf(HasSubstr("does not know this token"), Not(HasSubstr("guess")))));
+  EXPECT_THAT(Call({.ca = authority_.certificate}),
+              StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("--token-file")));
 }
 
 TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {
   Serve({.identity = ServerPair(authority_)});
-  const auto before = ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20));
-  ASSERT_TRUE(before.ok()) << before.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto before,
+                            ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20)));
   const KeyPair other = Authority("Other");
-  ASSERT_TRUE(certificates_->Replace({.identity = ServerPair(other)}).ok());
-  const auto after = ProbeTls(address_, {.ca = other.certificate}, absl::Seconds(20));
-  ASSERT_TRUE(after.ok()) << after.status();
-  EXPECT_EQ(before->server.issuer, "Test");
-  EXPECT_EQ(after->server.issuer, "Other");
-  EXPECT_EQ(Call({.ca = other.certificate}).code(), absl::StatusCode::kUnauthenticated)
+  ASSERT_THAT(certificates_->Replace({.identity = ServerPair(other)}), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto after,
+                            ProbeTls(address_, {.ca = other.certificate}, absl::Seconds(20)));
+  EXPECT_EQ(before.server.issuer, "Test");
+  EXPECT_EQ(after.server.issuer, "Other");
+  EXPECT_THAT(Call({.ca = other.certificate}), StatusIs(absl::StatusCode::kUnauthenticated))
       << "the call arrives, but the caller is unknown";
   EXPECT_FALSE(Probe({.ca = authority_.certificate}).ok());
 }
@@ -161,21 +161,21 @@ TEST_F(TlsTest, RemovedAuthorityAdmitsNobody) {
   EXPECT_EQ(Call(caller), absl::NotFoundError("hone://worker/pi"));
   ServerSecurity now = security;
   now.client_ca = authority_.certificate;
-  ASSERT_TRUE(certificates_->Replace(now).ok());
+  ASSERT_THAT(certificates_->Replace(now), IsOk());
   EXPECT_FALSE(Probe(caller).ok());
-  EXPECT_TRUE(Probe({.ca = authority_.certificate,
-                     .identity = ClientPair(authority_, {"pi", Role::kWorker})})
-                  .ok());
+  EXPECT_THAT(Probe({.ca = authority_.certificate,
+                     .identity = ClientPair(authority_, {"pi", Role::kWorker})}),
+              IsOk());
 }
 
 TEST_F(TlsTest, ClientCertificatesCannotBeEnabledWhileServing) {
   Serve({.identity = ServerPair(authority_)});
-  const absl::Status asks = certificates_->Replace(
-      {.identity = ServerPair(authority_), .client_ca = authority_.certificate});
-  EXPECT_EQ(asks.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(certificates_->Replace({}).code(), absl::StatusCode::kFailedPrecondition)
+  EXPECT_THAT(certificates_->Replace(
+                  {.identity = ServerPair(authority_), .client_ca = authority_.certificate}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(certificates_->Replace({}), StatusIs(absl::StatusCode::kFailedPrecondition))
       << "encryption cannot be switched off";
-  EXPECT_TRUE(Probe({.ca = authority_.certificate}).ok()) << "the server continues as before";
+  EXPECT_THAT(Probe({.ca = authority_.certificate}), IsOk()) << "the server continues as before";
 }
 
 TEST_F(TlsTest, CertificateIdentifiesTheCaller) {
@@ -189,22 +189,21 @@ TEST_F(TlsTest, CertificateIdentifiesTheCaller) {
 
 TEST_F(TlsTest, TheProbeDescribesAGoodServer) {
   Serve({.identity = ServerPair(authority_)});
-  const auto found = ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20));
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_EQ(found->server.subject, "server.test");
-  EXPECT_EQ(found->server.issuer, "Test");
-  EXPECT_THAT(found->server.hosts, ElementsAre("localhost", "127.0.0.1"));
-  EXPECT_EQ(found->protocol, "TLSv1.3");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto found,
+                            ProbeTls(address_, {.ca = authority_.certificate}, absl::Seconds(20)));
+  EXPECT_EQ(found.server.subject, "server.test");
+  EXPECT_EQ(found.server.issuer, "Test");
+  EXPECT_THAT(found.server.hosts, ElementsAre("localhost", "127.0.0.1"));
+  EXPECT_EQ(found.protocol, "TLSv1.3");
 }
 
 TEST_F(TlsTest, AnExpiredServerIsRefused) {
   Serve({.identity = ServerPair(authority_, {"localhost"}, -absl::Hours(48))});
   const ChannelSecurity client{.ca = authority_.certificate};
-  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
-  const absl::Status why = Probe(client);
-  EXPECT_EQ(why.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(why.message()), HasSubstr("has expired on 2"));
-  EXPECT_THAT(std::string(why.message()), HasSubstr("this machine's clock says 2"));
+  EXPECT_THAT(Call(client), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Probe(client), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      AllOf(HasSubstr("has expired on 2"),
+                                            HasSubstr("this machine's clock says 2"))));
 }
 
 // A machine whose clock is wrong sees the same: every message names both times.
@@ -212,7 +211,7 @@ TEST(CertificateTest, TheLifetimeIsComparedWithTheClock) {
   const absl::Time begin = absl::FromUnixSeconds(1'700'000'000);
   const CertificateFacts facts{
       .subject = "pi-07", .not_before = begin, .not_after = begin + absl::Hours(24)};
-  EXPECT_TRUE(CheckLifetime("the certificate", facts, begin).ok());
+  EXPECT_THAT(CheckLifetime("the certificate", facts, begin), IsOk());
   EXPECT_EQ(CheckLifetime("the certificate", facts, absl::UnixEpoch()),
             absl::FailedPreconditionError(
                 "the certificate (pi-07) is not valid before 2023-11-14 22:13 UTC, and this "
@@ -255,10 +254,11 @@ TEST_F(TlsTest, ACertificateOfTheFutureNamesTheClock) {
   // The reason is named even while there is no server.
   const absl::Status unreachable = ExplainCallError(absl::UnavailableError("Connection refused"),
                                                     "localhost:1", early, absl::ZeroDuration());
-  EXPECT_EQ(unreachable.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(unreachable.message()),
-              AllOf(HasSubstr("connection refused"),
-                    HasSubstr("besides, our own certificate (pi) is not valid before 2")));
+  EXPECT_THAT(
+      unreachable,
+      StatusIs(absl::StatusCode::kUnavailable,
+               AllOf(HasSubstr("connection refused"),
+                     HasSubstr("besides, our own certificate (pi) is not valid before 2"))));
 }
 
 TEST_F(TlsTest, AnAuthorityOfTheFutureNamesTheClock) {
@@ -271,7 +271,7 @@ TEST_F(TlsTest, AnAuthorityOfTheFutureNamesTheClock) {
 TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
   Serve({.identity = ServerPair(authority_)});
   const ChannelSecurity client{.ca = Authority("Other").certificate};
-  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(client), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(client).message()),
               HasSubstr("by an authority that is not trusted here (Test)"));
 }
@@ -279,11 +279,11 @@ TEST_F(TlsTest, AServerOfAnUnknownAuthorityIsRefused) {
 TEST_F(TlsTest, AServerOfAnotherNameIsRefused) {
   Serve({.identity = ServerPair(authority_, {"hone.internal"})});
   const ChannelSecurity client{.ca = authority_.certificate};
-  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(client), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not for localhost but for hone.i"));
   const ChannelSecurity told{.ca = authority_.certificate, .server_name = "hone.internal"};
-  EXPECT_EQ(Call(told).code(), absl::StatusCode::kUnauthenticated) << "the call arrived";
-  EXPECT_TRUE(Probe(told).ok());
+  EXPECT_THAT(Call(told), StatusIs(absl::StatusCode::kUnauthenticated)) << "the call arrived";
+  EXPECT_THAT(Probe(told), IsOk());
 }
 
 TEST_F(TlsTest, AMissingClientCertificateIsReported) {
@@ -291,7 +291,7 @@ TEST_F(TlsTest, AMissingClientCertificateIsReported) {
          .client_ca = authority_.certificate,
          .require_certificates = true});
   const ChannelSecurity client{.ca = authority_.certificate};
-  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(client), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(client).message()),
               HasSubstr("asks for a certificate, and none was given"));
 }
@@ -303,11 +303,11 @@ TEST_F(TlsTest, ACallersExpiredOrForeignCertificateIsRefused) {
   const Identity pi{"pi-07", Role::kWorker};
   const ChannelSecurity expired{.ca = authority_.certificate,
                                 .identity = ClientPair(authority_, pi, -absl::Hours(48))};
-  EXPECT_EQ(Call(expired).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(expired), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(expired).message()), HasSubstr("expired"));
   const ChannelSecurity foreign{.ca = authority_.certificate,
                                 .identity = ClientPair(Authority("Other"), pi)};
-  EXPECT_EQ(Call(foreign).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(foreign), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(foreign).message()), HasSubstr("does not accept our certificate"));
 }
 
@@ -323,7 +323,7 @@ TEST_F(TlsTest, RejectsACertificateWithoutAName) {
 TEST_F(TlsTest, ReportsAPlaintextServer) {
   Serve({});
   const ChannelSecurity client{.ca = authority_.certificate};
-  EXPECT_EQ(Call(client).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Call(client), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(std::string(Probe(client).message()), HasSubstr("not speak TLS on this port"));
 }
 
@@ -331,7 +331,7 @@ TEST_F(TlsTest, UnreachableServerIsUnavailable) {
   Serve({.identity = ServerPair(authority_)});
   server_->Shutdown();
   server_.reset();
-  EXPECT_EQ(Probe({.ca = authority_.certificate}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(Probe({.ca = authority_.certificate}), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(TlsTest, RejectsProtocolsBeforeTls12) {
@@ -391,36 +391,35 @@ TEST(LoadSecurityTest, ErrorsDoNotShowFileContents) {
     EXPECT_THAT(message, Not(HasSubstr("BEGIN")));
     EXPECT_THAT(message, Not(HasSubstr("tok3n")));
   }
-  const auto good = LoadSecurity(
-      {.ca = ca, .certificate = certificate, .key = key, .token_file = file("g", "tok3n\n")});
-  ASSERT_TRUE(good.ok()) << good.status();
-  EXPECT_EQ(good->token, "tok3n");
-  EXPECT_THAT(pair.key, HasSubstr(good->identity.key));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto good,
+      LoadSecurity(
+          {.ca = ca, .certificate = certificate, .key = key, .token_file = file("g", "tok3n\n")}));
+  EXPECT_EQ(good.token, "tok3n");
+  EXPECT_THAT(pair.key, HasSubstr(good.identity.key));
 }
 
 TEST(CertificateTest, DescribesHostsAndIdentity) {
   const KeyPair authority = Authority();
-  const auto server =
-      DescribeCertificate(ServerPair(authority, {"a.b", "10.0.0.7", "::1"}).certificate);
-  ASSERT_TRUE(server.ok());
-  EXPECT_THAT(server->hosts, ElementsAre("a.b", "10.0.0.7", "::1"));
-  const auto worker =
-      DescribeCertificate(ClientPair(authority, {"pi-*", Role::kWorker}).certificate);
-  ASSERT_TRUE(worker.ok());
-  EXPECT_EQ(*IdentityFromUri(worker->uri), (Identity{"pi-*", Role::kWorker}));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      DescribeCertificate(ServerPair(authority, {"a.b", "10.0.0.7", "::1"}).certificate));
+  EXPECT_THAT(server.hosts, ElementsAre("a.b", "10.0.0.7", "::1"));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto worker,
+      DescribeCertificate(ClientPair(authority, {"pi-*", Role::kWorker}).certificate));
+  EXPECT_EQ(*IdentityFromUri(worker.uri), (Identity{"pi-*", Role::kWorker}));
   EXPECT_FALSE(DescribeCertificate("no pem").ok());
 }
 
 TEST(CertificateTest, RejectsNamesWithInjectedEntries) {
   const KeyPair authority = Authority();
   for (const char* host : {"a,DNS:b", "a b", "", "a\nb"}) {
-    EXPECT_EQ(IssueCertificate(authority, {.common_name = "x",
-                                           .hosts = {host},
-                                           .not_before = absl::Now(),
-                                           .not_after = absl::Now() + kYear})
-                  .status()
-                  .code(),
-              absl::StatusCode::kInvalidArgument)
+    EXPECT_THAT(IssueCertificate(authority, {.common_name = "x",
+                                             .hosts = {host},
+                                             .not_before = absl::Now(),
+                                             .not_after = absl::Now() + kYear}),
+                StatusIs(absl::StatusCode::kInvalidArgument))
         << host;
   }
 }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/replay.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -23,16 +24,15 @@ TEST_P(GoldenTest, TraceGivesTheProgram) {
   const std::string text = ReadGolden(path);
   const size_t end = text.find("\nprogram\n");
   const std::string input = end == std::string::npos ? text : text.substr(0, end + 1);
-  const auto file = ParseTraceFile(input);
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(TraceFileText(file->workload, file->parsed.trace, file->parsed.decisions), input);
-  const auto workload = std::make_shared<const ir::Workload>(file->workload);
-  const auto program = Replay(workload, file->parsed.trace, file->parsed.decisions);
-  ASSERT_TRUE(program.ok()) << program.status();
-  ExpectGolden(path, absl::StrCat(input, "program\n", program->ToText()));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, ParseTraceFile(input));
+  EXPECT_EQ(TraceFileText(file.workload, file.parsed.trace, file.parsed.decisions), input);
+  const auto workload = std::make_shared<const ir::Workload>(file.workload);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            Replay(workload, file.parsed.trace, file.parsed.decisions));
+  ExpectGolden(path, absl::StrCat(input, "program\n", program.ToText()));
   // Replaying the trace again gives the same program.
-  EXPECT_EQ(Replay(workload, file->parsed.trace, file->parsed.decisions)->StructuralDigest(),
-            program->StructuralDigest());
+  EXPECT_EQ(Replay(workload, file.parsed.trace, file.parsed.decisions)->StructuralDigest(),
+            program.StructuralDigest());
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, GoldenTest, testing::ValuesIn(GoldenNames(kFolder)),

@@ -18,6 +18,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
 #include "tests/golden.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -60,10 +61,9 @@ TEST(LanguagePageTest, WorkloadsAreParsed) {
     if (example.language != "workload") continue;
     ++count;
     const auto workload = ir::ParseWorkload(example.text);
-    ASSERT_TRUE(workload.ok()) << kPage << ":" << example.line << ": " << workload.status();
-    const auto again = ir::ParseWorkload(workload->ToText());
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->StructuralDigest(), workload->StructuralDigest());
+    ASSERT_THAT(workload, IsOk()) << kPage << ":" << example.line;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto again, ir::ParseWorkload(workload->ToText()));
+    EXPECT_EQ(again.StructuralDigest(), workload->StructuralDigest());
   }
   EXPECT_GT(count, 5);
 }
@@ -81,7 +81,7 @@ TEST(LanguagePageTest, TracesAreApplied) {
     if (absl::StartsWith(text, "workload matmul_relu\n"))
       shared = text.substr(0, text.find("trace 1\n"));
     const auto file = ParseTraceFile(text);
-    ASSERT_TRUE(file.ok()) << kPage << ":" << example.line << ": " << file.status();
+    ASSERT_THAT(file, IsOk()) << kPage << ":" << example.line;
     const auto workload = std::make_shared<const ir::Workload>(file->workload);
     absl::Status status;
     if (file->parsed.decisions.empty()) {
@@ -91,7 +91,7 @@ TEST(LanguagePageTest, TracesAreApplied) {
     } else {
       status = Replay(workload, file->parsed.trace, file->parsed.decisions).status();
     }
-    EXPECT_TRUE(status.ok()) << kPage << ":" << example.line << ": " << status;
+    EXPECT_THAT(status, IsOk()) << kPage << ":" << example.line;
   }
   EXPECT_GT(count, 5);
 }

@@ -16,6 +16,7 @@
 #include "tests/common/schedule/random_trace.h"
 #include "tests/common/schedule/seed_range.h"
 #include "tests/oracles/program_parser.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -28,12 +29,12 @@ TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
     content << std::ifstream(entry.path()).rdbuf();
     const std::string text = content.str();
     const auto file = ParseTraceFile(text.substr(0, text.find("\nprogram\n") + 1));
-    ASSERT_TRUE(file.ok()) << entry.path() << ": " << file.status();
+    ASSERT_THAT(file, IsOk()) << entry.path();
     const auto program = Replay(std::make_shared<const ir::Workload>(file->workload),
                                 file->parsed.trace, file->parsed.decisions);
-    ASSERT_TRUE(program.ok()) << entry.path() << ": " << program.status();
+    ASSERT_THAT(program, IsOk()) << entry.path();
     const auto again = ir::ParseProgram(program->shared_workload(), program->ToText());
-    ASSERT_TRUE(again.ok()) << entry.path() << ": " << again.status();
+    ASSERT_THAT(again, IsOk()) << entry.path();
     EXPECT_EQ(again->ToText(), program->ToText()) << entry.path();
     EXPECT_EQ(again->StructuralDigest(), program->StructuralDigest()) << entry.path();
     ++count;
@@ -44,7 +45,7 @@ TEST(ProgramTextTest, EveryGoldenProgramReadsBack) {
 // Once S1 computes D_cache, its output does not determine one of its iteration variables. Inlining
 // sets that variable to 0.
 TEST(ProgramTextTest, NoVariableOfAnInlinedBlockIsLeft) {
-  const auto file = ParseTraceFile(R"(workload w
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, ParseTraceFile(R"(workload w
 input A: f16[1, 1]
 input B: f16[1, 1]
 S[i: 1, j: 1] = sum(k: 1) f32(A[i, k]) * f32(B[j, k])
@@ -59,16 +60,14 @@ b5 = block("D")
 reverse_compute_inline(b5)
 b6 = block("S1")
 compute_inline(b6)
-)");
-  ASSERT_TRUE(file.ok()) << file.status();
-  const auto program = Replay(std::make_shared<const ir::Workload>(file->workload),
-                              file->parsed.trace, file->parsed.decisions);
-  ASSERT_TRUE(program.ok()) << program.status();
-  const std::string text = program->ToText();
+)"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            Replay(std::make_shared<const ir::Workload>(file.workload),
+                                   file.parsed.trace, file.parsed.decisions));
+  const std::string text = program.ToText();
   EXPECT_NE(text.find("S_pad[0, a0, a1]"), std::string::npos) << text;
-  const auto again = ir::ParseProgram(program->shared_workload(), text);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->StructuralDigest(), program->StructuralDigest()) << text;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, ir::ParseProgram(program.shared_workload(), text));
+  EXPECT_EQ(again.StructuralDigest(), program.StructuralDigest()) << text;
 }
 
 std::string Mutated(std::string text, Rng& rng) {
@@ -120,7 +119,7 @@ TEST(ProgramTextTest, DamagedTextIsRefusedOrReadsBack) {
       const absl::StatusOr<ir::Program> program = ir::ParseProgram(random.workload, damaged);
       if (!program.ok()) {
         ++refused;
-        ASSERT_EQ(program.status().code(), absl::StatusCode::kInvalidArgument)
+        ASSERT_THAT(program, StatusIs(absl::StatusCode::kInvalidArgument))
             << "seed " << seed << ", " << m;
         const std::string message(program.status().message());
         ASSERT_NE(message.find_first_of("0123456789"), std::string::npos) << message;
@@ -131,9 +130,9 @@ TEST(ProgramTextTest, DamagedTextIsRefusedOrReadsBack) {
       ++read;
       const std::string printed = program->ToText();
       const absl::StatusOr<ir::Program> again = ir::ParseProgram(random.workload, printed);
-      ASSERT_TRUE(again.ok()) << "seed " << seed << ", " << m << ": " << again.status() << "\n"
-                              << damaged << "\nprints\n"
-                              << printed;
+      ASSERT_THAT(again, IsOk()) << "seed " << seed << ", " << m << "\n"
+                                 << damaged << "\nprints\n"
+                                 << printed;
       ASSERT_EQ(again->StructuralDigest(), program->StructuralDigest())
           << "seed " << seed << ", " << m << "\n"
           << printed;

@@ -8,6 +8,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/schedule/primitive/loops.h"
 #include "common/schedule/replay.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -467,18 +468,15 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
        "block C: "},
   };
   for (const Refused& refused : cases) {
-    const auto workload = ir::ParseWorkload(refused.workload);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const auto shared = std::make_shared<const ir::Workload>(*workload);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(refused.workload));
+    const auto shared = std::make_shared<const ir::Workload>(workload);
     const auto setup = ParseTrace(refused.setup);
     const auto whole = ParseTrace(absl::StrCat(refused.setup, refused.last));
-    ASSERT_TRUE(setup.ok()) << setup.status() << "\n" << refused.setup;
-    ASSERT_TRUE(whole.ok()) << whole.status() << "\n" << refused.last;
-    const auto before = Replay(shared, setup->trace, {});
-    ASSERT_TRUE(before.ok()) << before.status();
+    ASSERT_THAT(setup, IsOk()) << refused.setup;
+    ASSERT_THAT(whole, IsOk()) << refused.last;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto before, Replay(shared, setup->trace, {}));
     const absl::Status status = Replay(shared, whole->trace, {}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition)
-        << refused.last << ": " << status;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition)) << refused.last;
     const std::string message(status.message());
     const std::string start =
         absl::StrCat("instruction ", whole->trace.instructions.size(), " (",
@@ -494,7 +492,7 @@ TEST(RefusalTest, ErrorsNameCauseAndLocation) {
     }
     if (mark != std::string::npos) {
       printed[mark] = ' ';
-      EXPECT_EQ(printed, before->ToText()) << refused.last;
+      EXPECT_EQ(printed, before.ToText()) << refused.last;
     }
   }
 }
@@ -559,9 +557,8 @@ TEST(RefusalTest, MalformedArguments) {
   };
   const auto workload = std::make_shared<const ir::Workload>(*ir::ParseWorkload(kDense));
   for (const auto& [line, error] : kCases) {
-    const auto parsed = ParseTrace(absl::StrCat(kNames, line));
-    ASSERT_TRUE(parsed.ok()) << parsed.status();
-    EXPECT_THAT(std::string(Replay(workload, parsed->trace, {}).status().message()),
+    HONE_ASSERT_OK_AND_ASSIGN(const auto parsed, ParseTrace(absl::StrCat(kNames, line)));
+    EXPECT_THAT(std::string(Replay(workload, parsed.trace, {}).status().message()),
                 HasSubstr(error))
         << line;
   }
@@ -575,9 +572,8 @@ TEST(RefusalTest, InliningIsBounded) {
   absl::StrAppend(&text, "output C[i: 2] = B39[i]\n");
   for (int s = 0; s < 40; ++s)
     absl::StrAppend(&trace, "b", s, " = block(\"B", s, "\")\ncompute_inline(b", s, ")\n");
-  const auto workload = ir::ParseWorkload(text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_THAT(std::string(Replay(std::make_shared<const ir::Workload>(*workload),
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
+  EXPECT_THAT(std::string(Replay(std::make_shared<const ir::Workload>(workload),
                                  ParseTrace(trace)->trace, {})
                               .status()
                               .message()),
@@ -590,11 +586,11 @@ TEST(RefusalTest, RejectsMovesThatBreakParallelLoops) {
       "workload w\ninput X: f32[12]\nP[i: 12] = X[i] * 2.0\nS[h: 5] = sum(r: 4) P[2*h + r]\noutput "
       "Y[h: 5] = S[h] + 1.0\n");
   const auto shared = std::make_shared<const ir::Workload>(*workload);
-  const auto parsed = ParseTrace(
-      "b0 = block(\"P\")\nb1 = block(\"S\")\nl0, l1 = loops(b1)\ncompute_at(b0, l0)\nparallel(l0)\n"
-      "b2 = block(\"Y\")\nl2 = loops(b2)\ncompute_at(b1, l2)\n");
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_THAT(std::string(Replay(shared, parsed->trace, {}).status().message()),
+  HONE_ASSERT_OK_AND_ASSIGN(const auto parsed,
+                            ParseTrace("b0 = block(\"P\")\nb1 = block(\"S\")\nl0, l1 = "
+                                       "loops(b1)\ncompute_at(b0, l0)\nparallel(l0)\n"
+                                       "b2 = block(\"Y\")\nl2 = loops(b2)\ncompute_at(b1, l2)\n"));
+  EXPECT_THAT(std::string(Replay(shared, parsed.trace, {}).status().message()),
               HasSubstr("a parallel loop would no longer be one: different iterations write the "
                         "same elements of P (loop h)"));
 }
@@ -602,15 +598,15 @@ TEST(RefusalTest, RejectsMovesThatBreakParallelLoops) {
 // Each round may double the length of an index, which would take time and memory without end. The
 // fusion that is refused changes nothing, and others stay legal.
 TEST(RefusalTest, IndicesThatBecomeTooLongAreRefused) {
-  const auto workload = ir::ParseWorkload("workload w\ninput A: f32[64]\noutput B[i: 64] = A[i]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  ir::Program program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(*workload));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ir::ParseWorkload("workload w\ninput A: f32[64]\noutput B[i: 64] = A[i]\n"));
+  ir::Program program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
   ir::NodeId loop = program.LoopsAbove(program.FindBlock("B"))[0];
   for (int round = 0; round < 60; ++round) {
-    const auto parts = Split(program, loop, {{0}, {7 + 2 * (round % 5)}});
-    ASSERT_TRUE(parts.ok()) << parts.status();
-    const ir::NodeId outer = (*parts)[0], inner = (*parts)[1];
-    ASSERT_TRUE(Reorder(program, {inner, outer}).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto parts, Split(program, loop, {{0}, {7 + 2 * (round % 5)}}));
+    const ir::NodeId outer = parts[0], inner = parts[1];
+    ASSERT_THAT(Reorder(program, {inner, outer}), IsOk());
     const std::string before = program.ToText();
     const auto fused = Fuse(program, {inner, outer});
     if (fused.ok()) {
@@ -620,9 +616,8 @@ TEST(RefusalTest, IndicesThatBecomeTooLongAreRefused) {
     EXPECT_THAT(std::string(fused.status().message()),
                 HasSubstr("the index expressions would become too long (loop "));
     EXPECT_EQ(program.ToText(), before);
-    const auto unit = AddUnitLoop(program, inner);
-    ASSERT_TRUE(unit.ok()) << unit.status();
-    EXPECT_TRUE(Fuse(program, {*unit}).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto unit, AddUnitLoop(program, inner));
+    EXPECT_THAT(Fuse(program, {unit}), IsOk());
     return;
   }
   FAIL() << "no fusion is refused";

@@ -11,6 +11,7 @@
 #include "common/ir/interpreter.h"
 #include "common/schedule/replay.h"
 #include "tests/common/schedule/random_workload.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -71,10 +72,10 @@ TEST(ShrinkTest, MinimalTraceRoundTrips) {
     const RandomTrace minimal = Shrink(random, ComputesWrong);
     const std::string text = Describe(minimal);
     const auto file = ParseTraceFile(text);
-    ASSERT_TRUE(file.ok()) << file.status() << "\n" << text;
+    ASSERT_THAT(file, IsOk()) << text;
     const auto program = Replay(std::make_shared<const ir::Workload>(file->workload),
                                 file->parsed.trace, file->parsed.decisions);
-    ASSERT_TRUE(program.ok()) << program.status() << "\n" << text;
+    ASSERT_THAT(program, IsOk()) << text;
     EXPECT_EQ(program->StructuralDigest(), minimal.program.StructuralDigest()) << text;
   }
 }

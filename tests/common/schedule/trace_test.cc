@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -37,25 +38,23 @@ constexpr char kDecided[] =
     "transform_layout(b0, \"i, j -> j, i\")\n";
 
 TEST(TraceTextTest, OpenAndDecidedRoundTrip) {
-  const auto open = ParseTrace(kOpen);
-  ASSERT_TRUE(open.ok()) << open.status();
-  EXPECT_TRUE(open->decisions.empty());
-  EXPECT_EQ(open->trace.decisions, 5);
-  EXPECT_EQ(open->trace.ToText(), kOpen);
-  const auto decided = ParseTrace(kDecided);
-  ASSERT_TRUE(decided.ok()) << decided.status();
-  EXPECT_THAT(decided->decisions, ElementsAre(2, 40, 4, 3, 1));
-  EXPECT_EQ(decided->trace.instructions, open->trace.instructions);
-  EXPECT_EQ(decided->trace.ToText(decided->decisions), kDecided);
-  EXPECT_EQ(decided->trace.ToText(), kOpen);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto open, ParseTrace(kOpen));
+  EXPECT_TRUE(open.decisions.empty());
+  EXPECT_EQ(open.trace.decisions, 5);
+  EXPECT_EQ(open.trace.ToText(), kOpen);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto decided, ParseTrace(kDecided));
+  EXPECT_THAT(decided.decisions, ElementsAre(2, 40, 4, 3, 1));
+  EXPECT_EQ(decided.trace.instructions, open.trace.instructions);
+  EXPECT_EQ(decided.trace.ToText(decided.decisions), kDecided);
+  EXPECT_EQ(decided.trace.ToText(), kOpen);
 }
 
 TEST(TraceTextTest, IgnoresNamesAndLayout) {
-  const auto parsed = ParseTrace(
-      "\n  # a comment\nproducer=block( \"C\" )\r\nrow ,column,k=loops(producer)  # "
-      "loops\n\nparallel(row)");
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->trace.ToText(), "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto parsed,
+      ParseTrace("\n  # a comment\nproducer=block( \"C\" )\r\nrow ,column,k=loops(producer)  # "
+                 "loops\n\nparallel(row)"));
+  EXPECT_EQ(parsed.trace.ToText(), "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
 }
 
 TEST(TraceTextTest, BuilderWritesTheSame) {
@@ -67,11 +66,10 @@ TEST(TraceTextTest, BuilderWritesTheSame) {
   EXPECT_EQ(tile.size(), 2u);
   builder.Add("split", {loops[0], tile[0], tile[1]}, {}, 2);
   const Trace trace = std::move(builder).Build();
-  const auto parsed = ParseTrace(trace.ToText());
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->trace.instructions, trace.instructions);
-  EXPECT_EQ(parsed->trace.decisions, trace.decisions);
-  EXPECT_EQ(parsed->trace.loops, trace.loops);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto parsed, ParseTrace(trace.ToText()));
+  EXPECT_EQ(parsed.trace.instructions, trace.instructions);
+  EXPECT_EQ(parsed.trace.decisions, trace.decisions);
+  EXPECT_EQ(parsed.trace.loops, trace.loops);
 }
 
 TEST(TraceTextTest, ErrorsNameTheLocation) {
@@ -152,8 +150,7 @@ TEST(TraceTextTest, ErrorsNameTheLocation) {
   for (const auto& [text, error] : kCases) {
     const auto parsed = ParseTrace(text);
     ASSERT_FALSE(parsed.ok()) << text;
-    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(parsed.status().message()), StartsWith(error)) << text;
+    EXPECT_THAT(parsed, StatusIs(absl::StatusCode::kInvalidArgument, StartsWith(error))) << text;
   }
   std::string many;
   for (int i = 0; i < 4097; ++i) absl::StrAppend(&many, "b", i, " = block(\"C\")\n");
@@ -172,7 +169,7 @@ TEST(TraceTextTest, DamagedTextsDoNotCrash) {
       if (!parsed.ok()) continue;
       const std::string printed = parsed->trace.ToText(parsed->decisions);
       const auto again = ParseTrace(printed);
-      ASSERT_TRUE(again.ok()) << again.status() << "\n" << printed;
+      ASSERT_THAT(again, IsOk()) << printed;
       EXPECT_EQ(again->trace.instructions, parsed->trace.instructions);
     }
   }
@@ -184,16 +181,15 @@ constexpr char kWorkload[] =
 
 TEST(TraceFileTest, RoundTrips) {
   const std::string text = absl::StrCat(kWorkload, "trace 1\n", kDecided);
-  const auto file = ParseTraceFile(text);
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(TraceFileText(file->workload, file->parsed.trace, file->parsed.decisions), text);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, ParseTraceFile(text));
+  EXPECT_EQ(TraceFileText(file.workload, file.parsed.trace, file.parsed.decisions), text);
 }
 
 TEST(TraceFileTest, AStageMayBeNamedTrace) {
   const auto file = ParseTraceFile(
       "workload w\ninput A: f32[4]\ntrace[i: 4] = A[i] + 1.0\n"
       "output B[i: 4] = trace[i] * 2.0\ntrace 1\nb0 = block(\"trace\")\n");
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   for (const char* const header : {"trace 1", "  trace 1\r", "trace 22", "trace"}) {
     EXPECT_TRUE(IsTraceHeader(header)) << header;
   }
@@ -239,7 +235,7 @@ TEST_F(ReplayTest, IsDeterministic) {
   const std::vector<int64_t> decisions = {2, 40, 4, 3, 1};
   const auto first = Replay(workload_, trace_, decisions),
              second = Replay(workload_, trace_, decisions);
-  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_THAT(first, IsOk());
   EXPECT_EQ(first->StructuralDigest(), second->StructuralDigest());
   EXPECT_EQ(first->ToText(), second->ToText());
   EXPECT_NE(first->StructuralDigest(),
@@ -273,10 +269,11 @@ TEST_F(ReplayTest, RefusesDecisionsThatDoNotFit) {
 }
 
 TEST_F(ReplayTest, DeadRegistersAreNamed) {
-  const auto parsed = ParseTrace(
-      "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 4)\nparallel(l0)\n");
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(Replay(workload_, parsed->trace, {}).status().message(),
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto parsed,
+      ParseTrace(
+          "b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nl3, l4 = split(l0, 0, 4)\nparallel(l0)\n"));
+  EXPECT_EQ(Replay(workload_, parsed.trace, {}).status().message(),
             "instruction 4 (parallel): loop l0 no longer exists");
 }
 
@@ -285,16 +282,14 @@ TEST_F(ReplayTest, DrawnDecisionsAreLegal) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed);
     RandomDecider decider(rng);
-    const auto replayed = ReplayWith(workload_, trace_, decider);
-    ASSERT_TRUE(replayed.ok()) << replayed.status();
-    ASSERT_EQ(replayed->sites.size(), 3u);
-    for (const Site& site : replayed->sites) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayWith(workload_, trace_, decider));
+    ASSERT_EQ(replayed.sites.size(), 3u);
+    for (const Site& site : replayed.sites) {
       EXPECT_TRUE(
-          site.IsLegal(absl::MakeConstSpan(replayed->decisions).subspan(site.begin, site.count)));
+          site.IsLegal(absl::MakeConstSpan(replayed.decisions).subspan(site.begin, site.count)));
     }
-    const auto again = Replay(workload_, trace_, replayed->decisions);
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->StructuralDigest(), replayed->program.StructuralDigest());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto again, Replay(workload_, trace_, replayed.decisions));
+    EXPECT_EQ(again.StructuralDigest(), replayed.program.StructuralDigest());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::target {
 namespace {
@@ -33,28 +34,26 @@ DeviceList OldGpu() {
 
 TEST(DeviceListTest, SurvivesJson) {
   for (const DeviceList& list : {TwoGpus(), NoGpu(), OldGpu()}) {
-    const auto read = DeviceList::FromJson(list.ToJson());
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->devices, list.devices);
-    EXPECT_EQ(read->problems, list.problems);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto read, DeviceList::FromJson(list.ToJson()));
+    EXPECT_EQ(read.devices, list.devices);
+    EXPECT_EQ(read.problems, list.problems);
   }
 }
 
 TEST(DeviceListTest, NamesThatAreNotUtf8BecomeUtf8) {
   DeviceList list = TwoGpus();
   list.devices[1].name = "GPU\xff\x80";
-  const auto read = DeviceList::FromJson(list.ToJson());
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_THAT(read->devices[1].name, AllOf(HasSubstr("GPU"), HasSubstr("\xEF\xBF\xBD")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto read, DeviceList::FromJson(list.ToJson()));
+  EXPECT_THAT(read.devices[1].name, AllOf(HasSubstr("GPU"), HasSubstr("\xEF\xBF\xBD")));
 }
 
 TEST(DeviceListTest, OtherTextsAreRefused) {
   for (const char* text :
        {"", "{", "[]", "{}", R"({"devices": 1})", R"({"devices": [1]})", R"({"devices": [{}]})",
         R"({"devices": [{"device": "cpu", "target": "target kind=toaster"}]})"}) {
-    const absl::Status status = DeviceList::FromJson(text).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not a list of devices")) << text;
+    EXPECT_THAT(DeviceList::FromJson(text),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a list of devices")))
+        << text;
   }
 }
 

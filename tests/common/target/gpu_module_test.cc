@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/status.h"
 
 namespace hone::target {
 namespace {
@@ -33,7 +34,7 @@ void ExpectEqual(const GpuModule& a, const GpuModule& b) {
 
 std::string Refusal(absl::string_view bytes) {
   const absl::Status status = GpuModule::Decode(bytes).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bytes;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument)) << bytes;
   return std::string(status.message());
 }
 
@@ -51,9 +52,8 @@ TEST(GpuModuleTest, RoundTrips) {
   for (const Kind kind : {Kind::kOpenCl, Kind::kCuda}) {
     GpuModule module = Some();
     module.kind = kind;
-    const absl::StatusOr<GpuModule> back = GpuModule::Decode(module.Encode());
-    ASSERT_TRUE(back.ok()) << back.status();
-    ExpectEqual(*back, module);
+    HONE_ASSERT_OK_AND_ASSIGN(const GpuModule back, GpuModule::Decode(module.Encode()));
+    ExpectEqual(back, module);
   }
   GpuModule no_code = Some();
   no_code.code.clear();
@@ -135,13 +135,12 @@ TEST(GpuModuleTest, ListsOfLaunchesAreChecked) {
 
 TEST(GpuSourcesTest, SurviveTheirEncoding) {
   const GpuSources sources = {"__global__ void f() {}\n// \"é\"", ".version 8.0\n"};
-  const auto read = GpuSources::Decode(sources.Encode());
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, sources);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto read, GpuSources::Decode(sources.Encode()));
+  EXPECT_EQ(read, sources);
   for (const char* bytes : {"", "{}", "[1]", R"({"source": 1, "assembly": ""})",
                             "\x7f"
                             "ELF"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(GpuSources::Decode(bytes).status())) << bytes;
+    EXPECT_THAT(GpuSources::Decode(bytes), StatusIs(absl::StatusCode::kInvalidArgument)) << bytes;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/target/host.h"
 #include "tests/fakes/fake_root.h"
+#include "tests/status.h"
 
 namespace hone::target {
 namespace {
@@ -151,9 +152,9 @@ TEST_F(CpuClustersTest, TellsKindsOfCoresAndCapacitiesApart) {
   EXPECT_THAT(FindCluster(clusters, "little")->cpus, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(FindCluster(clusters, "2")->cpus, ElementsAre(6, 7));
   for (const char* const name : {"3", "-1", "medium", ""}) {
-    const auto found = FindCluster(clusters, name);
-    EXPECT_TRUE(absl::IsInvalidArgument(found.status())) << name;
-    EXPECT_THAT(found.status().message(), HasSubstr("0: CPUs 0-3, cortex-a55; 1: "));
+    EXPECT_THAT(FindCluster(clusters, name), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                      HasSubstr("0: CPUs 0-3, cortex-a55; 1: ")))
+        << name;
   }
 }
 
@@ -161,7 +162,7 @@ TEST_F(CpuClustersTest, OnlyUsableCpusCount) {
   for (int cpu = 0; cpu < 8; ++cpu) AddArm(cpu, cpu % 2 == 0 ? "0xd03" : "0xd08", 0);
   const auto clusters = Clusters({1, 2, 4, 5});
   EXPECT_EQ(DescribeClusters(clusters), "0: CPUs 1,5, cortex-a72; 1: CPUs 2,4, cortex-a53");
-  EXPECT_TRUE(absl::IsInvalidArgument(FindCluster(clusters, "big").status()))
+  EXPECT_THAT(FindCluster(clusters, "big"), StatusIs(absl::StatusCode::kInvalidArgument))
       << "Linux does not say which one is faster";
   EXPECT_THAT(FindCluster(clusters, "1")->cpus, ElementsAre(2, 4));
 }
@@ -192,20 +193,20 @@ TEST_F(CpuClustersTest, AMachineWithOneKindIsOneCluster) {
   const auto clusters = Clusters({0, 1, 2});
   EXPECT_EQ(DescribeClusters(clusters), "0: CPUs 0-2");
   EXPECT_THAT(FindCluster(clusters, "big")->cpus, ElementsAre(0, 1, 2));
-  EXPECT_TRUE(absl::IsInvalidArgument(FindCluster({}, "big").status()));
+  EXPECT_THAT(FindCluster({}, "big"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(UseCpusTest, RestrictsThreadsThatStartLater) {
   const std::vector<int> all = UsableCpus();
   std::thread([&] {
-    ASSERT_TRUE(UseCpus({all.back()}).ok());
+    ASSERT_THAT(UseCpus({all.back()}), IsOk());
     std::vector<int> inner;
     std::thread([&] { inner = UsableCpus(); }).join();
     EXPECT_THAT(inner, ElementsAre(all.back()));
     EXPECT_EQ(UsableCores(), 1);
   }).join();
   EXPECT_EQ(UsableCpus(), all) << "other threads are not restricted";
-  EXPECT_TRUE(absl::IsUnavailable(UseCpus({})));
+  EXPECT_THAT(UseCpus({}), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 }  // namespace

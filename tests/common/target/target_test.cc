@@ -8,6 +8,7 @@
 #include "common/target/host.h"
 #include "common/target/presets.h"
 #include "common/target/x86_features.h"
+#include "tests/status.h"
 
 namespace hone::target {
 namespace {
@@ -18,18 +19,16 @@ using ::testing::StartsWith;
 
 std::string Refusal(absl::string_view text) {
   const absl::Status status = Target::FromText(text).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument)) << text;
   return std::string(status.message());
 }
 
 TEST(TargetTest, TextRoundTripsForEveryName) {
   for (const std::string& name : TargetNames()) {
-    const absl::StatusOr<Target> target = TargetByName(name);
-    ASSERT_TRUE(target.ok()) << target.status();
-    const absl::StatusOr<Target> back = Target::FromText(target->ToText());
-    ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_EQ(*back, *target);
-    EXPECT_EQ(back->Key(), target->Key());
+    HONE_ASSERT_OK_AND_ASSIGN(const Target target, TargetByName(name));
+    HONE_ASSERT_OK_AND_ASSIGN(const Target back, Target::FromText(target.ToText()));
+    EXPECT_EQ(back, target);
+    EXPECT_EQ(back.Key(), target.Key());
   }
 }
 
@@ -65,9 +64,8 @@ TEST(TargetTest, OnlyOtherKindsThanCpusAreWritten) {
   EXPECT_THAT(target.ToText(), Not(HasSubstr("kind")));
   target.kind = Kind::kCuda;
   EXPECT_THAT(target.ToText(), StartsWith("target kind=cuda arch="));
-  const absl::StatusOr<Target> back = Target::FromText(target.ToText());
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(*back, target);
+  HONE_ASSERT_OK_AND_ASSIGN(const Target back, Target::FromText(target.ToText()));
+  EXPECT_EQ(back, target);
   EXPECT_THAT(Refusal(absl::StrReplaceAll(target.ToText(), {{"cuda", "vulkan"}})),
               HasSubstr("kind='vulkan' is not one of cpu, cuda and opencl"));
 }
@@ -91,9 +89,8 @@ TEST(TargetTest, ParseErrorsNameTheCause) {
 }
 
 TEST(TargetTest, AnUnknownNameListsTheKnownOnes) {
-  const absl::Status status = TargetByName("pdp11").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("x86-avx512"));
+  EXPECT_THAT(TargetByName("pdp11"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("x86-avx512")));
 }
 
 TEST(TargetTest, DetectionDescribesThisMachine) {

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/network/test_network.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::network {
@@ -54,7 +55,7 @@ class ExportTest : public ::testing::Test {
     for (const std::string& output : Expected(graph, tensors)) tensors.push_back(output);
     for (const std::string& tensor : tensors) {
       paths.push_back(folder_ / absl::StrCat("tensor", paths.size()));
-      EXPECT_TRUE(WriteFileAtomically(paths.back(), tensor).ok());
+      EXPECT_THAT(WriteFileAtomically(paths.back(), tensor), IsOk());
     }
     return paths;
   }
@@ -66,7 +67,7 @@ TEST_F(ExportTest, ACProgramRunsIt) {
   for (const bool pack : {false, true}) {
     const TestNetwork network = Compile(Residual(), {.pack = pack});
     const auto files = Export(network);
-    ASSERT_TRUE(files.ok()) << files.status();
+    ASSERT_THAT(files, IsOk());
     EXPECT_THAT(Files(),
                 UnorderedElementsAre("libresidual.so", "residual.weights", "residual.h",
                                      "residual.hpp", "residual.py", "residual.export.json"));
@@ -84,7 +85,7 @@ TEST_F(ExportTest, ACProgramRunsIt) {
 }
 
 TEST_F(ExportTest, TheHeaderIsCxx) {
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   std::ofstream(folder_ / "main.cc")
       << "#include \"residual.h\"\nint main() { return residual_step_count(nullptr) + "
          "RESIDUAL_OUTPUT_1_ELEMENTS; }\n";
@@ -97,7 +98,7 @@ TEST_F(ExportTest, TheHeaderIsCxx) {
 TEST_F(ExportTest, NetworksWhoseNamesDifferInTheirCaseShareAProgram) {
   std::string program;
   for (const char* const name : {"net", "NET", "Net"}) {
-    ASSERT_TRUE(Export(Compile(Residual()), name).ok());
+    ASSERT_THAT(Export(Compile(Residual()), name), IsOk());
     absl::StrAppend(&program, "#include \"", name, ".h\"\n");
   }
   std::ofstream(folder_ / "main.c") << program
@@ -111,7 +112,7 @@ TEST_F(ExportTest, NetworksWhoseNamesDifferInTheirCaseShareAProgram) {
 
 TEST_F(ExportTest, ACxxProgramRunsIt) {
   const TestNetwork network = Compile(Residual(), {.pack = true});
-  ASSERT_TRUE(Export(network).ok());
+  ASSERT_THAT(Export(network), IsOk());
   const std::string program = folder_ / "program";
   const integration::Result compiled = integration::RunProgram(
       {"/usr/bin/c++", "-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I",
@@ -126,7 +127,7 @@ TEST_F(ExportTest, ACxxProgramRunsIt) {
 
 TEST_F(ExportTest, PythonRunsIt) {
   const TestNetwork network = Compile(Residual(), {.pack = true});
-  ASSERT_TRUE(Export(network).ok());
+  ASSERT_THAT(Export(network), IsOk());
   const integration::Result ran = integration::RunProgram(integration::With(
       {"/usr/bin/python3", "tests/client/network/export/use_network.py", folder_ / "out"},
       WriteTensors(network.graph)));
@@ -135,7 +136,7 @@ TEST_F(ExportTest, PythonRunsIt) {
 }
 
 TEST_F(ExportTest, ExportsTheFunctionsOfTheHeaderAlone) {
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   const integration::Result symbols =
       integration::RunProgram({"/usr/bin/nm", "-D", "--defined-only", File("libresidual.so")});
   ASSERT_EQ(symbols.code, 0) << symbols.errors;
@@ -151,7 +152,7 @@ TEST_F(ExportTest, ExportsTheFunctionsOfTheHeaderAlone) {
 }
 
 TEST_F(ExportTest, NeedsTheCLibraryAlone) {
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   const integration::Result needed =
       integration::RunProgram({"/usr/bin/readelf", "-d", File("libresidual.so")});
   ASSERT_EQ(needed.code, 0) << needed.errors;
@@ -165,7 +166,7 @@ TEST_F(ExportTest, NeedsTheCLibraryAlone) {
 TEST_F(ExportTest, EqualNetworksGiveEqualFiles) {
   std::vector<std::string> first;
   for (int round = 0; round < 2; ++round) {
-    ASSERT_TRUE(Export(Compile(Residual(), {.pack = true})).ok());
+    ASSERT_THAT(Export(Compile(Residual(), {.pack = true})), IsOk());
     std::vector<std::string> contents;
     for (const char* file :
          {"libresidual.so", "residual.weights", "residual.h", "residual.hpp", "residual.py"}) {
@@ -208,13 +209,13 @@ struct Library {
 TEST_F(ExportTest, RefusesWeightsOfAnotherNetworkAndDamagedOnes) {
   graph::Graph other = Residual();
   other.values[1].constant = graph::ConstantData(std::string(other.values[1].type.bytes(), 'x'));
-  ASSERT_TRUE(Export(Compile(other)).ok());
+  ASSERT_THAT(Export(Compile(other)), IsOk());
   std::filesystem::rename(File("residual.weights"), File("other.weights"));
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   const Library library(File("libresidual.so"));
   const std::string good = ReadFile(File("residual.weights")).value();
   const auto open_bytes = [&](const std::string& bytes) {
-    EXPECT_TRUE(WriteFileAtomically(File("damaged.weights"), bytes).ok());
+    EXPECT_THAT(WriteFileAtomically(File("damaged.weights"), bytes), IsOk());
     return library.Open(File("damaged.weights"));
   };
   EXPECT_EQ(library.Open(File("residual.weights")).first, HONE_NETWORK_OK);
@@ -243,7 +244,7 @@ TEST_F(ExportTest, RefusesWeightsOfAnotherNetworkAndDamagedOnes) {
 }
 
 TEST_F(ExportTest, AnOpenNetworkDoesNotNeedItsFile) {
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   const Library library(File("libresidual.so"));
   const auto truncate = [&] { std::filesystem::resize_file(File("residual.weights"), 0); };
   EXPECT_EQ(library.Open(File("residual.weights"), true, truncate).first, HONE_NETWORK_OK);
@@ -252,8 +253,7 @@ TEST_F(ExportTest, AnOpenNetworkDoesNotNeedItsFile) {
 TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
   const TestNetwork network = Compile(Residual());
   for (const char* name : {"", "my-net", "1st", "hone_task0"}) {
-    const absl::Status status = Export(network, name).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << name << ": " << status;
+    EXPECT_THAT(Export(network, name), StatusIs(absl::StatusCode::kInvalidArgument)) << name;
   }
 }
 
@@ -263,12 +263,12 @@ TEST_F(ExportTest, ExportsOfACallHaveDistinctFiles) {
     // Both `a` and `liba` have a file liba.so: a library for Python, and the kernel.
     client::ExportFolder folder(made.path(), /*overwrite=*/true, {"shared.c"});
     for (const char* const file : {"liba.so", "shared.c"})
-      ASSERT_TRUE(folder.Write(file, "1").ok());
-    ASSERT_TRUE(folder.Add({.name = "a"}, {"liba.so", "shared.c"}).ok());
-    ASSERT_TRUE(folder.Add({.name = "b"}, {"shared.c"}).ok());
-    const absl::Status both = folder.Add({.name = "liba"}, {"liba.so"});
-    EXPECT_TRUE(absl::IsInvalidArgument(both));
-    EXPECT_THAT(both.message(), testing::HasSubstr("liba.so would be a file of a and of liba"));
+      ASSERT_THAT(folder.Write(file, "1"), IsOk());
+    ASSERT_THAT(folder.Add({.name = "a"}, {"liba.so", "shared.c"}), IsOk());
+    ASSERT_THAT(folder.Add({.name = "b"}, {"shared.c"}), IsOk());
+    EXPECT_THAT(folder.Add({.name = "liba"}, {"liba.so"}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::HasSubstr("liba.so would be a file of a and of liba")));
   }
   EXPECT_TRUE(std::filesystem::is_empty(made.path()));
 }
@@ -287,14 +287,14 @@ TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {
   const auto write = [&] {
     return ExportNetwork(network.graph, network.partition, network.kernels, options).status();
   };
-  EXPECT_TRUE(write().ok());
+  EXPECT_THAT(write(), IsOk());
   const auto measured = [&](double latency_ns) {
     for (NetworkKernel& kernel : network.kernels) kernel.latency_ns = latency_ns;
   };
   measured(5);
-  EXPECT_TRUE(write().ok()) << "measured kernels replace drafts";
+  EXPECT_THAT(write(), IsOk()) << "measured kernels replace drafts";
   measured(4);
-  EXPECT_TRUE(write().ok()) << "a new best";
+  EXPECT_THAT(write(), IsOk()) << "a new best";
   const auto contents = [&] {
     std::map<std::string, std::string> all;
     for (const std::string& file : Files()) all[file] = ReadFile(File(file)).value_or("");
@@ -302,9 +302,7 @@ TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {
   };
   const auto before = contents();
   const auto refused = [&](const char* why) {
-    const absl::Status status = write();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+    EXPECT_THAT(write(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
     EXPECT_EQ(contents(), before);
   };
   network.kernels[0].latency_ns = 0;
@@ -322,9 +320,9 @@ TEST_F(ExportTest, ReplacesOnlyExportsOfTheSameNetworkThatAreNoBetter) {
   options.facts.tolerance = 0.5;
   refused("is of a search with tolerance 0, not 0.5");
   options.overwrite = true;
-  EXPECT_TRUE(write().ok());
+  EXPECT_THAT(write(), IsOk());
   options.overwrite = false;
-  EXPECT_TRUE(write().ok()) << "the same again";
+  EXPECT_THAT(write(), IsOk()) << "the same again";
 
   // Files that no description of an export names.
   options.facts = facts;
@@ -343,15 +341,15 @@ TEST_F(ExportTest, AFailureLeavesNothing) {
       ExportNetwork(Residual(), network.partition, Compile(Residual()).kernels,
                     {.folder = folder_ / "out", .name = "residual", .program_dir = folder_.path()})
           .status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(thin)) << thin;
+  EXPECT_THAT(thin, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 
   // A file cannot be replaced: those that were before it are as they were.
-  ASSERT_TRUE(Export(Compile(Residual())).ok());
+  ASSERT_THAT(Export(Compile(Residual())), IsOk());
   std::filesystem::remove(File("residual.py"));
   std::filesystem::create_directories(File("residual.py/folder"));
   const std::string library = ReadFile(File("libresidual.so")).value();
-  ASSERT_TRUE(WriteFileAtomically(File("libresidual.so"), "old").ok());
+  ASSERT_THAT(WriteFileAtomically(File("libresidual.so"), "old"), IsOk());
   EXPECT_FALSE(Export(Compile(Residual())).ok());
   EXPECT_EQ(ReadFile(File("libresidual.so")).value(), "old");
   EXPECT_NE(library, "old");

@@ -16,6 +16,7 @@
 #include "tests/client/network/network_devices.h"
 #include "tests/client/network/test_network.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::network {
 namespace {
@@ -42,11 +43,12 @@ class GpuExportTest : public ::testing::TestWithParam<Device> {
 
   // Exports the network as "residual".
   void Export(const TestNetwork& network) {
-    const auto files = ExportNetwork(
-        network.graph, network.partition, network.kernels,
-        {.folder = folder_ / "out", .name = "residual", .program_dir = integration::BinDir()});
-    ASSERT_TRUE(files.ok()) << files.status();
-    EXPECT_EQ(files->size(), 6u);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto files,
+        ExportNetwork(
+            network.graph, network.partition, network.kernels,
+            {.folder = folder_ / "out", .name = "residual", .program_dir = integration::BinDir()}));
+    EXPECT_EQ(files.size(), 6u);
   }
 
   // Runs a program that uses the export, with an input and the outputs of the interpreter.
@@ -56,7 +58,7 @@ class GpuExportTest : public ::testing::TestWithParam<Device> {
     for (const std::string& output : Expected(graph, tensors)) tensors.push_back(output);
     for (const std::string& tensor : tensors) {
       words.push_back(folder_ / absl::StrCat("tensor", words.size()));
-      EXPECT_TRUE(WriteFileAtomically(words.back(), tensor).ok());
+      EXPECT_THAT(WriteFileAtomically(words.back(), tensor), IsOk());
     }
     integration::Variables all = variables;
     all.try_emplace("LD_LIBRARY_PATH", FakeCudaFolder());
@@ -169,7 +171,7 @@ TEST_P(GpuExportTest, WeightsOfAnotherNetworkAndDamagedOnesAreRefused) {
   const auto refusal = [&](size_t changed) {
     std::string bytes = weights;
     bytes[changed] ^= 1;
-    EXPECT_TRUE(WriteFileAtomically(File("residual.weights"), bytes).ok());
+    EXPECT_THAT(WriteFileAtomically(File("residual.weights"), bytes), IsOk());
     hone_network* network = nullptr;
     EXPECT_EQ(CALL(library, open)(File("residual.weights").c_str(), &network),
               HONE_NETWORK_BAD_FILE);

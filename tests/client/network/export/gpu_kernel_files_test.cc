@@ -8,6 +8,7 @@
 #include "common/ir/workload_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::client {
@@ -29,7 +30,7 @@ const GpuKernelFacts kFacts = {.name = "add_twice",
 
 ir::Workload Workload() {
   auto workload = ir::ParseWorkload(kWorkload);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return *std::move(workload);
 }
 

@@ -14,6 +14,7 @@
 #include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::client {
@@ -24,7 +25,7 @@ using ::testing::Not;
 
 ir::Workload Build(const std::string& op, const std::vector<std::string>& words) {
   auto workload = op::BuildWorkload(op, words);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return *std::move(workload);
 }
 
@@ -80,17 +81,18 @@ TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
   const TemporaryFolder root;
   for (const char* dtype : {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64", "bool", "f8e4m3",
                             "f8e5m2", "i4", "u4"}) {
-    const auto workload = ir::ParseWorkload(absl::StrCat(
-        "workload w\ninput A: ", dtype, "[4, 8]\ninput a: i64[4] < 3\ninput W: ", dtype,
-        "[8] constant\noutput Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(W[k])\n",
-        "output Z[i: 4] = a[i] + 1\n"));
-    ASSERT_TRUE(workload.ok()) << workload.status();
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto workload,
+        ir::ParseWorkload(absl::StrCat(
+            "workload w\ninput A: ", dtype, "[4, 8]\ninput a: i64[4] < 3\ninput W: ", dtype,
+            "[8] constant\noutput Y[i: 4] = sum(k: 8) f32(A[i, k]) * f32(W[k])\n",
+            "output Z[i: 4] = a[i] + 1\n")));
     KernelFacts facts = Facts("typed");
     facts.reads = {true, true, false};
     facts.accepts_null = true;
-    std::ofstream(root / "typed.h") << KernelHeader(*workload, facts);
-    std::ofstream(root / "typed_example.c") << KernelExample(*workload, facts);
-    std::ofstream(root / "typed_kernel.py") << KernelModule(*workload, facts);
+    std::ofstream(root / "typed.h") << KernelHeader(workload, facts);
+    std::ofstream(root / "typed_example.c") << KernelExample(workload, facts);
+    std::ofstream(root / "typed_kernel.py") << KernelModule(workload, facts);
     EXPECT_EQ(std::system(("cc -std=c11 -Wall -Wextra -Werror -c -o /dev/null " +
                            root / "typed_example.c 2>&1")
                               .c_str()),
@@ -104,13 +106,14 @@ TEST(KernelHeaderTest, ExamplesAndModulesCompile) {
 
 // Names that Python or the parameters of the module have taken.
 TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
-  const auto workload = ir::ParseWorkload(
-      "workload w\ninput self: f32[4, 8]\ninput threads: f32[8] constant\ninput constants: f32[4] "
-      "constant\nlambda[i: 4] = sum(k: 8) self[i, k] * threads[k]\n"
-      "output def[i: 4] = lambda[i] + constants[i]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ir::ParseWorkload("workload w\ninput self: f32[4, 8]\ninput threads: f32[8] constant\ninput "
+                        "constants: f32[4] "
+                        "constant\nlambda[i: 4] = sum(k: 8) self[i, k] * threads[k]\n"
+                        "output def[i: 4] = lambda[i] + constants[i]\n"));
   const TemporaryFolder root;
-  const std::string module = KernelModule(*workload, Facts("named"));
+  const std::string module = KernelModule(workload, Facts("named"));
   EXPECT_THAT(module,
               HasSubstr("kernel = Kernel({\"threads\": threads_, \"constants\": constants})\n"
                         "    def_ = kernel(self)\n"));
@@ -139,32 +142,36 @@ TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {
 
 // Only what the prepack kernel packs is not read later.
 TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
-  auto workload = ir::ParseWorkload(
-      "workload w\ninput X: f32[4, 8]\ninput W: f32[8, 6] constant\ninput G: f32[6] constant\n"
-      "Y[i: 4, j: 6] = sum(k: 8) X[i, k] * W[k, j]\noutput Z[i: 4, j: 6] = Y[i, j] * G[j]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const auto trace = schedule::ParseTraceFile(
-      workload->ToText() + "trace 1\nb0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n");
-  ASSERT_TRUE(trace.ok()) << trace.status();
-  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(*workload),
-                                        trace->parsed.trace, trace->parsed.decisions);
-  ASSERT_TRUE(program.ok()) << program.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto workload,
+      ir::ParseWorkload(
+          "workload w\ninput X: f32[4, 8]\ninput W: f32[8, 6] constant\ninput G: f32[6] constant\n"
+          "Y[i: 4, j: 6] = sum(k: 8) X[i, k] * W[k, j]\noutput Z[i: 4, j: 6] = Y[i, j] * G[j]\n"));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto trace,
+      schedule::ParseTraceFile(
+          workload.ToText() +
+          "trace 1\nb0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            schedule::Replay(std::make_shared<const ir::Workload>(workload),
+                                             trace.parsed.trace, trace.parsed.decisions));
   KernelFacts facts = Facts("w");
-  facts.reads = ir::InputsThatRunReads(*program);
+  facts.reads = ir::InputsThatRunReads(program);
   EXPECT_EQ(facts.reads, (std::vector<bool>{true, false, true}));
-  const std::string header = KernelHeader(*workload, facts);
+  const std::string header = KernelHeader(workload, facts);
   EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
                                 "its memory may be freed, but its pointer must stay aligned"));
   EXPECT_THAT(header, HasSubstr("input G, f32[6]; constant: read by w_run, and"));
   facts.accepts_null = true;
-  EXPECT_THAT(KernelHeader(*workload, facts), HasSubstr("and its pointer may be null"));
+  EXPECT_THAT(KernelHeader(workload, facts), HasSubstr("and its pointer may be null"));
 }
 
 TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {
-  auto workload = ir::ParseWorkload(
-      "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const std::string header = KernelHeader(*workload, Facts("w"));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto workload,
+      ir::ParseWorkload(
+          "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n"));
+  const std::string header = KernelHeader(workload, Facts("w"));
   EXPECT_THAT(header, HasSubstr("#define W_A_ELEMENTS INT64_C(4)"));
   EXPECT_THAT(header, HasSubstr("#define W_A_1_ELEMENTS INT64_C(6)"));
 }

@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::client {
@@ -40,9 +41,9 @@ class KernelObjectTest : public ::testing::Test {
 // Definitions and uses get the new name.
 TEST_F(KernelObjectTest, RenamesSymbolsByTheirPrefix) {
   auto renamed = RenameSymbols(one_, "hone_kernel_", "mine_");
-  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  ASSERT_THAT(renamed, IsOk());
   renamed = RenameSymbols(*renamed, "out", "in");
-  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  ASSERT_THAT(renamed, IsOk());
   std::ofstream(root_ / "renamed.o") << *renamed;
   std::ofstream(root_ / "main.c") << "int mine_run(void); int reads(void);\n"
                                      "int inside(void) { return 4; }\n"
@@ -51,16 +52,15 @@ TEST_F(KernelObjectTest, RenamesSymbolsByTheirPrefix) {
       std::system(("cd " + root_.path() + " && cc -o main main.c renamed.o && ./main").c_str());
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 5);
-  EXPECT_EQ(RenameSymbols("ELF", "a", "b").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(RenameSymbols("ELF", "a", "b"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
-  const auto first = RenameFunctions(one_, "first");
-  ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = RenameFunctions(two_, "a_name_that_is_much_longer_than_before");
-  ASSERT_TRUE(second.ok()) << second.status();
-  std::ofstream(root_ / "first.o") << *first;
-  std::ofstream(root_ / "second.o") << *second;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto first, RenameFunctions(one_, "first"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto second,
+                            RenameFunctions(two_, "a_name_that_is_much_longer_than_before"));
+  std::ofstream(root_ / "first.o") << first;
+  std::ofstream(root_ / "second.o") << second;
   // `reads` stands for a symbol that is not a function of the kernel interface. It keeps its name,
   // so only one of the two may be global.
   EXPECT_EQ(std::system(("objcopy --localize-symbol=reads " + root_ / "first.o").c_str()), 0);
@@ -82,9 +82,8 @@ TEST_F(KernelObjectTest, RejectsOtherFiles) {
   EXPECT_THAT(RenameFunctions(std::string(4096, 'x'), "k").status().message(), HasSubstr("ELF"));
   const std::string shared = Compile("shared", "3", "-shared");
   EXPECT_THAT(RenameFunctions(shared, "k").status().message(), HasSubstr("relocatable"));
-  const auto renamed = RenameFunctions(one_, "k");
-  ASSERT_TRUE(renamed.ok()) << renamed.status();
-  EXPECT_THAT(RenameFunctions(*renamed, "k").status().message(), HasSubstr("no kernel function"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto renamed, RenameFunctions(one_, "k"));
+  EXPECT_THAT(RenameFunctions(renamed, "k").status().message(), HasSubstr("no kernel function"));
 }
 
 // Truncated and overwritten files give an error or some object, but no read out of bounds (with

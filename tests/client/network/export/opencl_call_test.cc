@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::client {
 namespace {
@@ -81,24 +82,21 @@ class OpenClCallTest : public ::testing::Test {
 };
 
 TEST_F(OpenClCallTest, RunsOnTheNamedDevice) {
-  const auto outputs = Call("opencl:0");
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ((*outputs)[0], c_);
-  EXPECT_TRUE(absl::IsNotFound(Call("opencl:99").status())) << Call("opencl:99").status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Call("opencl:0"));
+  EXPECT_EQ(outputs[0], c_);
+  EXPECT_THAT(Call("opencl:99"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(OpenClCallTest, PacksAndRunsAllLaunchesInOrder) {
-  const auto outputs = Call();
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  ASSERT_EQ(outputs->size(), 1u);
-  EXPECT_EQ((*outputs)[0], c_);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Call());
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0], c_);
 }
 
 TEST_F(OpenClCallTest, BuildErrorsHaveTheLog) {
   module_.code = "__kernel void pack(int x) { return undeclared_name; }";
-  const absl::Status status = Call().status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("undeclared_name"));
+  EXPECT_THAT(Call(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("undeclared_name")));
 }
 
 TEST_F(OpenClCallTest, MissingKernelsAreNamed) {
@@ -108,9 +106,7 @@ TEST_F(OpenClCallTest, MissingKernelsAreNamed) {
 
 TEST_F(OpenClCallTest, OtherTargetsAreRefused) {
   target_.cpu = "another-gpu";
-  const absl::Status status = Call().status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("another-gpu"));
+  EXPECT_THAT(Call(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another-gpu")));
 }
 
 TEST_F(OpenClCallTest, ExportedProgramComputesTheSame) {

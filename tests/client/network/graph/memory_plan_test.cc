@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/network/graph/random_graph.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -113,11 +114,11 @@ TEST(MemoryPlanTest, RandomGraphsKeepWhatTheyNeed) {
     const Graph graph = random.Draw(2 + static_cast<int>(seed % 20));
     if (graph.nodes.empty()) continue;
     const int64_t alignment = seed % 3 == 0 ? 512 : kAlignment;
-    const auto partition = MakePartition(graph, {.fuse = seed % 2 == 0, .alignment = alignment});
-    ASSERT_TRUE(partition.ok()) << partition.status();
-    const MemoryPlan plan = PlanMemory(graph, *partition);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto partition, MakePartition(graph, {.fuse = seed % 2 == 0,
+                                                                          .alignment = alignment}));
+    const MemoryPlan plan = PlanMemory(graph, partition);
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", graph.ToText()));
-    EXPECT_EQ(Memory(graph, *partition, plan).Run(), "");
+    EXPECT_EQ(Memory(graph, partition, plan).Run(), "");
     EXPECT_LE(plan.arena_bytes, Sum(graph, plan, alignment));
   }
 }
@@ -127,12 +128,12 @@ class MemoryOfGraphTest : public testing::Test {
   ValueId Apply(const std::string& op, std::vector<ValueId> inputs,
                 std::map<std::string, Attribute> attributes = {}) {
     const std::string name = absl::StrCat("v", graph_.values.size());
-    EXPECT_TRUE(graph_.AddNode({name, op, std::move(inputs), {}, attributes}, {name}).ok());
+    EXPECT_THAT(graph_.AddNode({name, op, std::move(inputs), {}, attributes}, {name}), IsOk());
     return graph_.nodes.back().outputs[0];
   }
   MemoryPlan Plan(bool fuse = true) {
     const auto partition = MakePartition(graph_, {.fuse = fuse});
-    EXPECT_TRUE(partition.ok()) << partition.status();
+    EXPECT_THAT(partition, IsOk());
     const MemoryPlan plan = PlanMemory(graph_, *partition);
     EXPECT_EQ(Memory(graph_, *partition, plan).Run(), "");
     return plan;

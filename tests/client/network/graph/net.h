@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 
@@ -48,7 +49,7 @@ class Net {
                 std::map<std::string, Attribute> attributes = {}) {
     const absl::Status status =
         graph.AddNode({Fresh("n"), op, std::move(inputs), {}, std::move(attributes)}, {Fresh("v")});
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
     return status.ok() ? graph.nodes.back().outputs[0] : kNoValue;
   }
   // A convolution that keeps the size, with a bias.

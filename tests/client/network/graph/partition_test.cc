@@ -13,6 +13,7 @@
 #include "tests/client/network/graph/net.h"
 #include "tests/client/network/graph/random_graph.h"
 #include "tests/client/network/graph/run_steps.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -25,7 +26,7 @@ using testing::HasSubstr;
 // The names of the tasks, one per step, in the order of the steps; "alias" for aliases.
 std::vector<std::string> StepsOf(const Graph& graph, const PartitionOptions& options = {}) {
   const auto partition = MakePartition(graph, options);
-  EXPECT_TRUE(partition.ok()) << partition.status();
+  EXPECT_THAT(partition, IsOk());
   if (!partition.ok()) return {};
   std::vector<std::string> names;
   for (const Step& step : partition->steps) {
@@ -53,10 +54,9 @@ TEST(PartitionTest, RandomGraphsComputeTheSame) {
     RandomGraph random(seed, DType::kF32);
     const Graph graph = random.Draw(2 + static_cast<int>(seed % 12));
     if (graph.nodes.empty()) continue;
-    ASSERT_TRUE(graph.Verify().ok()) << graph.Verify();
+    ASSERT_THAT(graph.Verify(), IsOk());
     const auto partition = MakePartition(graph, {.max_nodes = seed % 3 == 0 ? 3 : 32});
-    ASSERT_TRUE(partition.ok()) << partition.status() << "\nseed " << seed << "\n"
-                                << graph.ToText();
+    ASSERT_THAT(partition, IsOk()) << "\nseed " << seed << "\n" << graph.ToText();
     const std::string text = Describe(graph, *partition);
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", text));
     std::set<int> nodes;
@@ -65,11 +65,9 @@ TEST(PartitionTest, RandomGraphsComputeTheSame) {
     }
     EXPECT_EQ(nodes.size(), graph.nodes.size());
     const std::vector<Scalars> inputs = random.DrawInputs(graph);
-    const auto expected = Interpret(graph, inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto actual = RunSteps(graph, *partition, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    EXPECT_EQ(Difference(*expected, *actual), "");
+    HONE_ASSERT_OK_AND_ASSIGN(const auto expected, Interpret(graph, inputs));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunSteps(graph, *partition, inputs));
+    EXPECT_EQ(Difference(expected, actual), "");
     const auto again = MakePartition(graph, {.max_nodes = seed % 3 == 0 ? 3 : 32});
     EXPECT_EQ(Describe(graph, *again), text);
   }
@@ -121,13 +119,12 @@ TEST(PartitionTest, EqualWorkloadsShareATask) {
     x = net.Apply("Relu", {net.Apply("MatMul", {x, net.Weights({8, 8})})});
   }
   net.graph.outputs = {net.Apply("MatMul", {x, net.Weights({8, 2})})};
-  const auto partition = MakePartition(net.graph);
-  ASSERT_TRUE(partition.ok()) << partition.status();
-  ASSERT_EQ(partition->tasks.size(), 2u);
-  EXPECT_EQ(partition->tasks[0].weight, 3);
-  EXPECT_THAT(partition->tasks[0].steps, ElementsAre(0, 1, 2));
-  EXPECT_EQ(partition->tasks[0].flops, 2.0 * 4 * 8 * 8 + 4 * 8);
-  EXPECT_EQ(partition->tasks[1].weight, 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto partition, MakePartition(net.graph));
+  ASSERT_EQ(partition.tasks.size(), 2u);
+  EXPECT_EQ(partition.tasks[0].weight, 3);
+  EXPECT_THAT(partition.tasks[0].steps, ElementsAre(0, 1, 2));
+  EXPECT_EQ(partition.tasks[0].flops, 2.0 * 4 * 8 * 8 + 4 * 8);
+  EXPECT_EQ(partition.tasks[1].weight, 1);
 }
 
 TEST(PartitionTest, GroupsTooLargeForAWorkloadAreDivided) {
@@ -135,10 +132,9 @@ TEST(PartitionTest, GroupsTooLargeForAWorkloadAreDivided) {
   ValueId x = net.Input({4});
   for (int i = 0; i < 300; ++i) x = net.Apply("Add", {x, net.Weights({4})});
   net.graph.outputs = {x};
-  const auto partition = MakePartition(net.graph, {.max_nodes = 1000});
-  ASSERT_TRUE(partition.ok()) << partition.status();
-  EXPECT_EQ(partition->steps.size(), 4u);
-  EXPECT_EQ(partition->tasks.size(), 1u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto partition, MakePartition(net.graph, {.max_nodes = 1000}));
+  EXPECT_EQ(partition.steps.size(), 4u);
+  EXPECT_EQ(partition.tasks.size(), 1u);
 }
 
 TEST(PartitionTest, ConvolutionsTakeResidualsAndActivations) {
@@ -308,7 +304,7 @@ TEST(PartitionTest, LookUpsAreNotFusedWithWhatComputesTheirTable) {
     const ValueId sum = net.Apply("Add", {rows, net.Weights({3, 8})});
     net.graph.outputs = {net.Apply("Abs", {sum})};
     const auto partition = MakePartition(net.graph);
-    ASSERT_TRUE(partition.ok()) << producer << ": " << partition.status();
+    ASSERT_THAT(partition, IsOk()) << producer;
     ASSERT_EQ(partition->steps.size(), 2u) << producer;
     EXPECT_EQ(partition->steps[0].nodes, std::vector<int>({0})) << producer;
     EXPECT_EQ(partition->steps[1].nodes, std::vector<int>({1, 2, 3})) << producer;

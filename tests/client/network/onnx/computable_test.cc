@@ -20,6 +20,7 @@
 #include "tests/client/network/graph/random_graph.h"
 #include "tests/client/network/graph/run_steps.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -224,13 +225,12 @@ TEST_P(SeveralOutputsTest, EverySubsetIsComputed) {
           readers + outputs;
       SCOPED_TRACE(
           absl::StrCat("outputs ", absl::StrJoin(names, " "), ", use ", static_cast<int>(use)));
-      const auto results = Compute(model, node.opset);
-      ASSERT_TRUE(results.ok()) << results.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto results, Compute(model, node.opset));
       if (expected.empty()) {
-        expected = *results;
+        expected = results;
         continue;
       }
-      EXPECT_EQ(graph::Difference(wanted, *results, 1e-6), "");
+      EXPECT_EQ(graph::Difference(wanted, results, 1e-6), "");
     }
   }
 }
@@ -263,8 +263,7 @@ TEST(ComputableTest, NodesMayHaveManyInputs) {
       SCOPED_TRACE(absl::StrCat(op, " of ", count));
       const std::string node =
           NodeText(op, Names("x", count), "y", op == "Concat" ? Int("axis", 0) : "");
-      const auto results = Compute(inputs + node + Output("y"), 13);
-      ASSERT_TRUE(results.ok()) << results.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto results, Compute(inputs + node + Output("y"), 13));
       // InputsOf() gives the input i these elements.
       double result = op == "Max" ? -1e9 : op == "Min" ? 1e9 : 0;
       for (int i = 0; i < count; ++i) {
@@ -275,7 +274,7 @@ TEST(ComputableTest, NodesMayHaveManyInputs) {
                                   : result + element;
       }
       if (op == "Mean") result /= count;
-      const Scalars& y = (*results)[0];
+      const Scalars& y = results[0];
       ASSERT_EQ(y.size(), op == "Concat" ? 2u * count : 2u);
       EXPECT_NEAR(y[y.size() - 2].real(), result, 1e-4);
     }
@@ -291,7 +290,7 @@ TEST(ComputableTest, AnEinsumMayHaveManyInputs) {
     const auto results =
         Compute(inputs + NodeText("Einsum", Names("x", count), "y", equation) + Output("y"), 13);
     if (count <= 200) {
-      EXPECT_TRUE(results.ok()) << count << ": " << results.status();
+      EXPECT_THAT(results, IsOk()) << count;
     } else {
       EXPECT_THAT(results.status().message(),
                   HasSubstr("node 'n_y' (Einsum): more than 200 inputs are not supported"));
@@ -310,17 +309,18 @@ TEST(ComputableTest, ASplitMayHaveManyParts) {
         for (int i = 0; i < count; i += 7) absl::StrAppend(&outputs, Output(absl::StrCat("p", i)));
         const std::string given =
             constant ? Weights("x", shape, 16 * count) : Input("x", kF32Number, shape);
-        const auto results = Compute(given +
-                                         NodeText("Split", "x", Names("p", count),
-                                                  Int("axis", axis) + Int("num_outputs", count)) +
-                                         outputs,
-                                     18);
-        ASSERT_TRUE(results.ok()) << results.status();
-        for (size_t o = 0; o < results->size(); ++o) {
-          ASSERT_EQ((*results)[o].size(), 16u);
+        HONE_ASSERT_OK_AND_ASSIGN(
+            const auto results,
+            Compute(given +
+                        NodeText("Split", "x", Names("p", count),
+                                 Int("axis", axis) + Int("num_outputs", count)) +
+                        outputs,
+                    18));
+        for (size_t o = 0; o < results.size(); ++o) {
+          ASSERT_EQ(results[o].size(), 16u);
           const int64_t part = 7 * static_cast<int64_t>(o);
           const int64_t at = axis == 0 ? part * 16 + 3 : 3 * count + part;
-          EXPECT_EQ((*results)[o][3].real(),
+          EXPECT_EQ(results[o][3].real(),
                     constant ? (at * 29 % 17 - 8) / 8.0 : (at * 37 % 23 - 9) / 4.0);
         }
       }
@@ -329,25 +329,25 @@ TEST(ComputableTest, ASplitMayHaveManyParts) {
   // The parts are joined again in another order.
   std::vector<std::string> parts = absl::StrSplit(Names("p", 300), ' ');
   std::reverse(parts.begin(), parts.end());
-  const auto results =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto results,
       Compute(Input("x", kF32Number, "300, 4") +
                   NodeText("Split", "x", Names("p", 300), Int("num_outputs", 300)) +
                   NodeText("Concat", absl::StrJoin(parts, " "), "y", Int("axis", 0)) + Output("y"),
-              18);
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ((*results)[0][0].real(), ((299 * 4) * 37 % 23 - 9) / 4.0);
+              18));
+  EXPECT_EQ(results[0][0].real(), ((299 * 4) * 37 % 23 - 9) / 4.0);
 }
 
 TEST(ComputableTest, EmptyTensorsAreConstants) {
   // As in a decoder without a past, whose first keys are empty.
-  const auto joined =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto joined,
       Compute(Input("past", kF32Number, "1, 0, 3") + Input("x", kF32Number, "1, 2, 3") +
                   NodeText("Abs", "past", "p") + NodeText("Concat", "p x", "y", Int("axis", 1)) +
                   Output("y") + Output("p"),
-              13);
-  ASSERT_TRUE(joined.ok()) << joined.status();
-  EXPECT_EQ((*joined)[0].size(), 6u);
-  EXPECT_EQ((*joined)[1].size(), 0u);
+              13));
+  EXPECT_EQ(joined[0].size(), 6u);
+  EXPECT_EQ(joined[1].size(), 0u);
   EXPECT_THAT(
       Compute(Input("x", kF32Number, "2, 0") + NodeText("ReduceMean", "x", "y") + Output("y"), 13)
           .status()
@@ -387,7 +387,7 @@ TEST(ComputableTest, ResultsOfEmptyTensorsHaveTheirDefinedValue) {
   };
   for (const Case& c : cases) {
     const auto results = Compute(x + w + c.nodes + Output("y"), 13);
-    ASSERT_TRUE(results.ok()) << c.nodes << results.status();
+    ASSERT_THAT(results, IsOk()) << c.nodes;
     ASSERT_EQ((*results)[0].size(), c.elements) << c.nodes;
     for (const ir::Scalar& element : (*results)[0]) EXPECT_EQ(element.real(), c.value) << c.nodes;
   }
@@ -396,9 +396,10 @@ TEST(ComputableTest, ResultsOfEmptyTensorsHaveTheirDefinedValue) {
   const std::string none = Input("i", 7, "0, 1") + Input("u", kF32Number, "0, 3");
   for (const std::string& node :
        {NodeText("Gemm", "x w b", "y"), none + NodeText("ScatterND", "b i u", "y")}) {
-    const auto results = Compute(x + w + b + node + NodeText("Sub", "y b", "z") + Output("z"), 13);
-    ASSERT_TRUE(results.ok()) << results.status();
-    for (const ir::Scalar& element : (*results)[0]) EXPECT_EQ(element.real(), 0);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto results,
+        Compute(x + w + b + node + NodeText("Sub", "y b", "z") + Output("z"), 13));
+    for (const ir::Scalar& element : results[0]) EXPECT_EQ(element.real(), 0);
   }
 }
 
@@ -415,7 +416,7 @@ TEST(ComputableTest, ModelsWithoutNodesOrInputs) {
         x + NodeText("Concat", "x x", "y", Int("axis", 0)) + Output("y") + Output("x"),
         x + NodeText("Dropout", "x", "y m") + Output("m") + Output("y")}) {
     const auto results = Compute(model, 13);
-    EXPECT_TRUE(results.ok()) << results.status() << "\n" << model;
+    EXPECT_THAT(results, IsOk()) << model;
   }
 }
 
@@ -534,9 +535,9 @@ TEST(ComputableTest, ExtremeNumbersAreRefusedOrComputed) {
     }
     ++computed;
     graph::Graph optimized = *graph;
-    ASSERT_TRUE(graph::Optimize(optimized).ok());
+    ASSERT_THAT(graph::Optimize(optimized), IsOk());
     const auto partition = graph::MakePartition(optimized);
-    EXPECT_TRUE(partition.ok()) << partition.status();
+    EXPECT_THAT(partition, IsOk());
   };
   const auto constants = [](const Extreme& node, const std::string& changed, int at,
                             int64_t number) {

@@ -6,6 +6,7 @@
 
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::onnx {
@@ -19,8 +20,8 @@ class ExternalDataTest : public testing::Test {
  protected:
   ExternalDataTest() {
     fs::create_directories(root_ / "m/sub");
-    EXPECT_TRUE(WriteFileAtomically(root_ / "m/w", "01234567").ok());
-    EXPECT_TRUE(WriteFileAtomically(root_ / "secret", "01234567").ok());
+    EXPECT_THAT(WriteFileAtomically(root_ / "m/w", "01234567"), IsOk());
+    EXPECT_THAT(WriteFileAtomically(root_ / "secret", "01234567"), IsOk());
   }
 
   absl::StatusOr<graph::ConstantData> Map(const ExternalRange& range) {
@@ -32,26 +33,25 @@ class ExternalDataTest : public testing::Test {
 };
 
 TEST_F(ExternalDataTest, MapsRanges) {
-  const auto data = Map({"w", 2, 3});
-  ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_EQ(data->bytes(), "234");
-  EXPECT_TRUE(Map({"w", 8, 0}).ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto data, Map({"w", 2, 3}));
+  EXPECT_EQ(data.bytes(), "234");
+  EXPECT_THAT(Map({"w", 8, 0}), IsOk());
   fs::create_symlink("../w", root_ / "m/sub/link");
-  EXPECT_TRUE(Map({"sub/link", 0, 8}).ok());
+  EXPECT_THAT(Map({"sub/link", 0, 8}), IsOk());
 }
 
 TEST_F(ExternalDataTest, ReadsOnlyInsideTheFolder) {
   for (const char* location : {"../secret", "sub/../../secret", "/etc/passwd", ""}) {
-    const absl::Status status = Map({location, 0, 1}).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << location << status;
-    EXPECT_THAT(status.message(), HasSubstr("not a path inside the model's folder"));
+    EXPECT_THAT(Map({location, 0, 1}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                HasSubstr("not a path inside the model's folder")))
+        << location;
   }
   fs::create_symlink("../secret", root_ / "m/link");
   fs::create_directory_symlink("..", root_ / "m/up");
   for (const char* location : {"link", "up/secret"}) {
-    const absl::Status status = Map({location, 0, 1}).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << location << status;
-    EXPECT_THAT(status.message(), HasSubstr("outside of the model's folder"));
+    EXPECT_THAT(Map({location, 0, 1}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                HasSubstr("outside of the model's folder")))
+        << location;
   }
 }
 
@@ -61,7 +61,7 @@ TEST_F(ExternalDataTest, Errors) {
         ExternalRange{"w", 9, 0}, ExternalRange{"w", INT64_MAX, 8}}) {
     EXPECT_THAT(Map(range).status().message(), HasSubstr("of the file 'w', which has 8 bytes"));
   }
-  EXPECT_TRUE(absl::IsNotFound(Map({"absent", 0, 1}).status()));
+  EXPECT_THAT(Map({"absent", 0, 1}), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Map({"sub", 0, 1}).status().message(), HasSubstr("Is a directory"));
   ASSERT_EQ(::mkfifo((root_ / "m/pipe").c_str(), 0600), 0);
   EXPECT_THAT(Map({"pipe", 0, 1}).status().message(), HasSubstr("not a regular file"));

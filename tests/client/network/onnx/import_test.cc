@@ -10,6 +10,7 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -38,21 +39,18 @@ std::string Dense() {
 }
 
 TEST(ImportTest, Network) {
-  const auto graph = Import(Dense(), 17, {.shapes = {{"x", {1, 2}}}});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->ToText(),
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(Dense(), 17, {.shapes = {{"x", {1, 2}}}}));
+  EXPECT_EQ(graph.ToText(),
             "graph g\ninput x: f32[1, 2]\nconstant w: f32[2, 3]\nconstant b: f32[3]\n"
             "n_p: p: f32[1, 3] = MatMul(x, w)\nn_y: y: f32[1, 3] = Add(p, b)\noutput y\n");
-  const auto outputs = Interpret(*graph, {{1.0, 2.0}});
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ((*outputs)[0], Scalars({9.5, 12.5, 15.5}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{1.0, 2.0}}));
+  EXPECT_EQ(outputs[0], Scalars({9.5, 12.5, 15.5}));
 }
 
 TEST(ImportTest, InitializersMayBeInputsToo) {
   const std::string text = Input("w", kFloat, "2, 3") + Dense();
-  const auto graph = Import(text, 17, {.shapes = {{"x", {1, 2}}}});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->inputs.size(), 1u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(text, 17, {.shapes = {{"x", {1, 2}}}}));
+  EXPECT_EQ(graph.inputs.size(), 1u);
 }
 
 TEST(ImportTest, OpenDimensions) {
@@ -60,9 +58,8 @@ TEST(ImportTest, OpenDimensions) {
       Import(Dense()).status().message(),
       HasSubstr("input 'x' has the shape [N, 2], which is not fixed; give it, as in --shape "
                 "x=1x2"));
-  const auto by_name = Import(Dense(), 17, {.shapes = {{"N", {4}}}});
-  ASSERT_TRUE(by_name.ok()) << by_name.status();
-  EXPECT_EQ(by_name->value(by_name->inputs[0]).type.shape, std::vector<int64_t>({4, 2}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto by_name, Import(Dense(), 17, {.shapes = {{"N", {4}}}}));
+  EXPECT_EQ(by_name.value(by_name.inputs[0]).type.shape, std::vector<int64_t>({4, 2}));
   EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {4, 3}}}}).status().message(),
               HasSubstr("input 'x' has the shape [N, 2] in the model; [4, 3] does not fit it"));
   EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"z", {4, 3}}}}).status().message(),
@@ -71,7 +68,7 @@ TEST(ImportTest, OpenDimensions) {
   const std::string two = Input("x", kFloat, "N, 2") + Input("z", kFloat, "N, 2") +
                           NodeText("Add", "x z", "y") + Output("y");
   const auto bound = Import(two, 17, {.shapes = {{"x", {3, 2}}}});
-  ASSERT_TRUE(bound.ok()) << bound.status();
+  ASSERT_THAT(bound, IsOk());
   EXPECT_THAT(Import(two, 17, {.shapes = {{"x", {3, 2}}, {"z", {4, 2}}}}).status().message(),
               HasSubstr("input 'z' has 4 as dimension N, which is 3 elsewhere"));
 }
@@ -79,7 +76,7 @@ TEST(ImportTest, OpenDimensions) {
 std::vector<std::string> WarningsOf(const std::string& graph, int opset = 17) {
   std::vector<std::string> warnings;
   const auto imported = Import(graph, opset, {.warnings = &warnings});
-  EXPECT_TRUE(imported.ok()) << imported.status();
+  EXPECT_THAT(imported, IsOk());
   return warnings;
 }
 
@@ -120,12 +117,10 @@ TEST(ImportTest, AnOutputMayBeListedTwice) {
   EXPECT_THAT(WarningsOf(text),
               testing::ElementsAre("tensor 'y' is an output twice; the second one is 'y_2'",
                                    "tensor 'x' is an output twice; the second one is 'x_2'"));
-  const auto graph = Import(text);
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const auto outputs = Interpret(*graph, {{-1.0, 2.0}});
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ((*outputs)[1], Scalars({0.0, 2.0}));
-  EXPECT_EQ((*outputs)[3], Scalars({-1.0, 2.0}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(text));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{-1.0, 2.0}}));
+  EXPECT_EQ(outputs[1], Scalars({0.0, 2.0}));
+  EXPECT_EQ(outputs[3], Scalars({-1.0, 2.0}));
 }
 
 TEST(ImportTest, AbsurdShapes) {
@@ -140,18 +135,16 @@ TEST(ImportTest, ConstantInputs) {
                            NodeText("Add", "s s", "t") + NodeText("ConstantOfShape", "t", "c") +
                            NodeText("Add", "c c", "y") + NodeText("Relu", "x", "z") + Output("y") +
                            Output("z");
-  const absl::Status status = Import(text).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_THAT(status.message(),
-              HasSubstr("node 'n_c' (ConstantOfShape): input 0 ('t') must be constant"));
+  EXPECT_THAT(Import(text),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("node 'n_c' (ConstantOfShape): input 0 ('t') must be constant")));
   const graph::TensorType type{ir::DType::kI64, {1}};
   const Tensor two{type, graph::ConstantData(Encode(type, {2}))};
   ImportOptions options;
   options.constants.emplace("s", two);
-  const auto graph = Import(text, 17, options);
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->value(graph->outputs[0]).type.ToText(), "f32[4]");
-  EXPECT_EQ(graph->inputs.size(), 1u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(text, 17, options));
+  EXPECT_EQ(graph.value(graph.outputs[0]).type.ToText(), "f32[4]");
+  EXPECT_EQ(graph.inputs.size(), 1u);
   options.constants.emplace("nothing", two);
   EXPECT_THAT(Import(text, 17, options).status().message(), HasSubstr("no input 'nothing'"));
 }
@@ -172,9 +165,9 @@ TEST(ImportTest, ForbearsFromLargeFolding) {
   // The elements of one constant are stored; a product of two such is left to the network.
   const std::string filled = Initializer("s", kInt64, "2", "int64_data: [4096, 4096]") +
                              NodeText("ConstantOfShape", "s", "c");
-  const auto product = Import(filled + NodeText("MatMul", "c c", "y") + Output("y"));
-  ASSERT_TRUE(product.ok()) << product.status();
-  EXPECT_EQ(product->nodes.size(), 1u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto product,
+                            Import(filled + NodeText("MatMul", "c c", "y") + Output("y")));
+  EXPECT_EQ(product.nodes.size(), 1u);
   EXPECT_THAT(Import(Initializer("s", kInt64, "2", "int64_data: [100000, 100000]") +
                      NodeText("ConstantOfShape", "s", "c") + Output("c"))
                   .status()
@@ -197,12 +190,12 @@ TEST(ImportTest, ForbearsFromLargeFolding) {
 }
 
 TEST(ImportTest, QuantizedWeightsStayQuantized) {
-  const auto graph =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
       Import(Input("x", kFloat, "2") + Initializer("w", 3, "2", "int32_data: [1, 2]") +
              Initializer("s", kFloat, "", "float_data: 0.5") +
-             NodeText("DequantizeLinear", "w s", "d") + NodeText("Add", "x d", "y") + Output("y"));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->nodes.size(), 2u);
+             NodeText("DequantizeLinear", "w s", "d") + NodeText("Add", "x d", "y") + Output("y")));
+  EXPECT_EQ(graph.nodes.size(), 2u);
 }
 
 TEST(ImportTest, IdentityAndDropoutVanish) {
@@ -236,14 +229,14 @@ TEST(ImportTest, NodesMayBeOutOfOrderAndUnneeded) {
 }
 
 TEST(ImportTest, NodesWithoutOrWithEqualNames) {
-  const auto graph =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
       Import(Input("x", kFloat, "2") + "node { op_type: 'Abs' input: 'x' output: 'a' } " +
              "node { op_type: 'Abs' input: 'a' output: 'b' } " +
-             "node { op_type: 'Abs' name: 'Abs' input: 'b' output: 'c' } " + Output("c"));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->nodes[0].name, "Abs");
-  EXPECT_EQ(graph->nodes[1].name, "Abs_2");
-  EXPECT_EQ(graph->nodes[2].name, "Abs_3");
+             "node { op_type: 'Abs' name: 'Abs' input: 'b' output: 'c' } " + Output("c")));
+  EXPECT_EQ(graph.nodes[0].name, "Abs");
+  EXPECT_EQ(graph.nodes[1].name, "Abs_2");
+  EXPECT_EQ(graph.nodes[2].name, "Abs_3");
 }
 
 // Takes minutes if finding a name takes time proportional to the number of nodes.
@@ -253,9 +246,9 @@ TEST(ImportTest, ManyNodesWithoutNames) {
   for (int n = 0; n < kNodes; ++n) {
     absl::StrAppend(&nodes, "node { op_type: 'Abs' input: 't", n, "' output: 't", n + 1, "' } ");
   }
-  const auto graph = Import(Input("t0", kFloat, "2") + nodes + Output(absl::StrCat("t", kNodes)));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->nodes.back().name, absl::StrCat("Abs_", kNodes));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(Input("t0", kFloat, "2") + nodes +
+                                                     Output(absl::StrCat("t", kNodes))));
+  EXPECT_EQ(graph.nodes.back().name, absl::StrCat("Abs_", kNodes));
 }
 
 TEST(ImportTest, ListsAllUnsupportedOperators) {
@@ -264,11 +257,11 @@ TEST(ImportTest, ListsAllUnsupportedOperators) {
              NodeText("Fly", "b", "y", "domain: 'com.acme'") + NodeText("Fly", "y", "z") +
              Output("z"))
           .status();
-  EXPECT_TRUE(absl::IsUnimplemented(status));
-  EXPECT_THAT(status.message(), HasSubstr("3 operators are not supported:\n"
-                                          "  Fly (of com.acme): 1 node, 'n_y'\n"
-                                          "  Fly (opset 17): 2 nodes, first 'n_a'\n"
-                                          "  Swim (opset 17): 1 node, 'n_b'\n"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnimplemented,
+                               HasSubstr("3 operators are not supported:\n"
+                                         "  Fly (of com.acme): 1 node, 'n_y'\n"
+                                         "  Fly (opset 17): 2 nodes, first 'n_a'\n"
+                                         "  Swim (opset 17): 1 node, 'n_b'\n")));
   EXPECT_THAT(
       Import(Input("x", kFloat, "2") + NodeText("If", "x", "y") + Output("y")).status().message(),
       HasSubstr("If (opset 17): 1 node, 'n_y'"));
@@ -276,24 +269,23 @@ TEST(ImportTest, ListsAllUnsupportedOperators) {
 
 TEST(ImportTest, OldOpsets) {
   const std::string relu = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y");
-  EXPECT_TRUE(Import(relu, 6).ok()) << Import(relu, 6).status();
-  EXPECT_TRUE(absl::IsUnimplemented(Import(relu, 5).status()));
+  EXPECT_THAT(Import(relu, 6), IsOk());
+  EXPECT_THAT(Import(relu, 5), StatusIs(absl::StatusCode::kUnimplemented));
   const std::string add = Input("x", kFloat, "2") + NodeText("Add", "x x", "y") + Output("y");
-  EXPECT_TRUE(Import(add, 7).ok());
+  EXPECT_THAT(Import(add, 7), IsOk());
   EXPECT_THAT(Import(add, 6).status().message(), HasSubstr("Add (opset 6): 1 node"));
-  EXPECT_TRUE(Import(add, 22).ok());
+  EXPECT_THAT(Import(add, 22), IsOk());
   EXPECT_THAT(Import(add, 23).status().message(),
               HasSubstr("the model has opset 23; the newest that is supported is 22"));
 }
 
 TEST(ImportTest, WeightsMayBeNaN) {
-  const auto graph =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
       Import(Input("x", kFloat, "1") + Initializer("w", kFloat, "1", "float_data: nan") +
-             NodeText("Add", "x w", "y") + Output("y"));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const auto outputs = Interpret(*graph, {{1.0}});
-  ASSERT_TRUE(outputs.ok());
-  EXPECT_TRUE(std::isnan((*outputs)[0][0].real()));
+             NodeText("Add", "x w", "y") + Output("y")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{1.0}}));
+  EXPECT_TRUE(std::isnan(outputs[0][0].real()));
 }
 
 TEST(ImportTest, HostileModels) {
@@ -408,10 +400,11 @@ TEST(ImportTest, ModelsBesideTheirGraph) {
 }
 
 TEST(ImportTest, Files) {
-  EXPECT_TRUE(absl::IsNotFound(ImportOnnx("/nowhere/model.onnx").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnx("/tmp").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnxBytes("", "").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(ImportOnnxBytes("workload dense\n", "").status()));
+  EXPECT_THAT(ImportOnnx("/nowhere/model.onnx"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(ImportOnnx("/tmp"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ImportOnnxBytes("", ""), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ImportOnnxBytes("workload dense\n", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string bytes = BytesOf(Dense());
   EXPECT_THAT(ImportOnnxBytes(bytes.substr(0, bytes.size() / 2), "").status().message(),
               HasSubstr("not an ONNX model, or it is truncated"));
@@ -426,7 +419,7 @@ TEST(ImportTest, MutatedModels) {
           NodeText("ConstantOfShape", "s", "c") + NodeText("Add", "q c", "r") +
           NodeText("Softmax", "r", "y", Int("axis", 0)) + Output("y"),
       9);
-  ASSERT_TRUE(ImportOnnxBytes(bytes, "").ok()) << ImportOnnxBytes(bytes, "").status();
+  ASSERT_THAT(ImportOnnxBytes(bytes, ""), IsOk());
   std::mt19937_64 random(18);
   int imported = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -454,7 +447,7 @@ TEST(ImportTest, MutatedModels) {
       continue;
     }
     ++imported;
-    EXPECT_TRUE(graph->Verify().ok()) << graph->Verify();
+    EXPECT_THAT(graph->Verify(), IsOk());
   }
   EXPECT_GT(imported, 20);
 }

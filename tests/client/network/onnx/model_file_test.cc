@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/onnx/import.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -25,17 +26,16 @@ std::string Model() {
 
 TEST(ModelFileTest, RawDataStaysInTheFile) {
   const std::string bytes = Model();
-  const auto file = ParseModelFile(bytes);
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_THAT(file->raw_data, ElementsAre(Optional(absl::string_view("abcd")), std::nullopt,
-                                          Optional(absl::string_view(""))));
-  EXPECT_EQ(file->raw_data[0]->data(), bytes.data() + bytes.find("abcd"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, ParseModelFile(bytes));
+  EXPECT_THAT(file.raw_data, ElementsAre(Optional(absl::string_view("abcd")), std::nullopt,
+                                         Optional(absl::string_view(""))));
+  EXPECT_EQ(file.raw_data[0]->data(), bytes.data() + bytes.find("abcd"));
   ::onnx::ModelProto whole;
   ASSERT_TRUE(whole.ParseFromString(bytes));
   for (auto& initializer : *whole.mutable_graph()->mutable_initializer()) {
     initializer.clear_raw_data();
   }
-  EXPECT_EQ(file->model.SerializeAsString(), whole.SerializeAsString());
+  EXPECT_EQ(file.model.SerializeAsString(), whole.SerializeAsString());
 }
 
 // A message may have a field several times: parts of the graph are merged, and of bytes the last
@@ -46,7 +46,7 @@ TEST(ModelFileTest, RepeatedFields) {
   second.mutable_graph()->add_initializer()->set_raw_data("5678");
   const std::string bytes = absl::StrCat(first.SerializeAsString(), second.SerializeAsString());
   auto file = ParseModelFile(bytes);
-  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_THAT(file, IsOk());
   EXPECT_EQ(file->model.graph().initializer_size(), 2);
   EXPECT_THAT(file->raw_data, ElementsAre(Optional(absl::string_view("1234")),
                                           Optional(absl::string_view("5678"))));
@@ -61,14 +61,14 @@ TEST(ModelFileTest, RepeatedFields) {
   };
   const std::string model = wrapped(7, wrapped(5, twice));
   file = ParseModelFile(model);
-  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_THAT(file, IsOk());
   EXPECT_THAT(file->raw_data, ElementsAre(Optional(absl::string_view("56"))));
 }
 
 TEST(ModelFileTest, TruncatedFilesAreRefused) {
   const std::string bytes = Model();
   const auto whole = ParseModelFile(bytes);
-  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_THAT(whole, IsOk());
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::string part = bytes.substr(0, size);
     ::onnx::ModelProto expected;

@@ -9,6 +9,7 @@
 #include "client/network/onnx/import.h"
 #include "client/network/onnx/tensor_file.h"
 #include "common/base/file.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -27,47 +28,41 @@ std::set<std::string> OperatorsOf(const graph::Graph& graph) {
 
 // The type of the only output, which must be that of the expected tensor.
 void ExpectOutputType(const graph::Graph& graph, const std::string& expected_file) {
-  const auto bytes = ReadFile(kFolder + expected_file);
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  const auto expected = ParseTensorFile(*bytes);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, ReadFile(kFolder + expected_file));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ParseTensorFile(bytes));
   ASSERT_EQ(graph.outputs.size(), 1u);
-  EXPECT_EQ(graph.value(graph.outputs[0]).type, expected->tensor.type);
+  EXPECT_EQ(graph.value(graph.outputs[0]).type, expected.tensor.type);
 }
 
 TEST(ModelFilesTest, MnistComputes) {
-  const auto graph = ImportFile("mnist-8");
-  ASSERT_TRUE(graph.ok()) << graph.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportFile("mnist-8"));
   ir::Scalars image;
   for (int i = 0; i < 28 * 28; ++i) image.push_back(static_cast<float>(i) / (28 * 28));
-  const auto outputs = Interpret(*graph, {image});
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {image}));
   const double expected[] = {-0.07541232, -0.63691688, 0.12419327,  0.41313681, -0.29414731,
                              1.17776012,  0.16968431,  -2.16690087, 0.92841125, 0.20145969};
-  ASSERT_EQ((*outputs)[0].size(), std::size(expected));
+  ASSERT_EQ(outputs[0].size(), std::size(expected));
   for (size_t i = 0; i < std::size(expected); ++i) {
-    EXPECT_NEAR((*outputs)[0][i].real(), expected[i], 2e-5) << i;
+    EXPECT_NEAR(outputs[0][i].real(), expected[i], 2e-5) << i;
   }
 }
 
 TEST(ModelFilesTest, SqueezeNet) {
-  const auto graph = ImportFile("light_squeezenet");
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(OperatorsOf(*graph), (std::set<std::string>{"Concat", "Conv", "GlobalAveragePool",
-                                                        "MaxPool", "Relu", "Softmax", "Reshape"}));
-  EXPECT_EQ(graph->inputs.size(), 1u);
-  ExpectOutputType(*graph, "light_squeezenet_output_0.pb");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportFile("light_squeezenet"));
+  EXPECT_EQ(OperatorsOf(graph), (std::set<std::string>{"Concat", "Conv", "GlobalAveragePool",
+                                                       "MaxPool", "Relu", "Softmax", "Reshape"}));
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  ExpectOutputType(graph, "light_squeezenet_output_0.pb");
 }
 
 TEST(ModelFilesTest, ResNet50) {
-  const auto graph = ImportFile("light_resnet50");
-  ASSERT_TRUE(graph.ok()) << graph.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportFile("light_resnet50"));
   const auto convolutions =
-      std::count_if(graph->nodes.begin(), graph->nodes.end(),
+      std::count_if(graph.nodes.begin(), graph.nodes.end(),
                     [](const graph::Node& node) { return node.op == "Conv"; });
   EXPECT_EQ(convolutions, 53);
-  EXPECT_EQ(graph->inputs.size(), 1u);
-  ExpectOutputType(*graph, "light_resnet50_output_0.pb");
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  ExpectOutputType(graph, "light_resnet50_output_0.pb");
 }
 
 }  // namespace

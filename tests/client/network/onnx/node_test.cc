@@ -17,6 +17,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "tests/client/network/onnx/node_test_list.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -132,7 +133,7 @@ TEST_P(NodeTest, GivesExpectedOutputs) {
   if (!status.ok() && DependsOnRelease(GetParam())) GTEST_SKIP() << status.message();
   const std::string reason = WhyNotSupported(GetParam());
   if (reason.empty()) {
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
   } else {
     EXPECT_FALSE(status.ok()) << "passes, but is listed: " << reason;
   }

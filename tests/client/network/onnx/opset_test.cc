@@ -9,6 +9,7 @@
 #include "client/network/graph/operator_def.h"
 #include "client/network/onnx/import.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -38,14 +39,12 @@ class OpsetTest : public testing::TestWithParam<Case> {};
 
 TEST_P(OpsetTest, Computes) {
   const Case& c = GetParam();
-  const auto graph = ImportNode(c.opset, c.shape, c.node, c.more);
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_EQ(graph->value(graph->outputs[0]).type.shape, c.y_shape);
-  const auto outputs = Interpret(*graph, {c.x});
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  ASSERT_EQ((*outputs)[0].size(), c.y.size());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportNode(c.opset, c.shape, c.node, c.more));
+  EXPECT_EQ(graph.value(graph.outputs[0]).type.shape, c.y_shape);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {c.x}));
+  ASSERT_EQ(outputs[0].size(), c.y.size());
   for (size_t i = 0; i < c.y.size(); ++i) {
-    EXPECT_NEAR((*outputs)[0][i].real(), c.y[i].real(), 1e-6) << i;
+    EXPECT_NEAR(outputs[0][i].real(), c.y[i].real(), 1e-6) << i;
   }
 }
 
@@ -194,13 +193,13 @@ TEST(OpsetConcatTest, JoinsMoreTensorsThanAWorkloadHas) {
     nodes += NodeText("Abs", "x", name);
     absl::StrAppend(&names, name, " ");
   }
-  const auto graph = ImportNode(13, "2", nodes + NodeText("Concat", names, "y", Int("axis", 0)));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const auto outputs = Interpret(*graph, {{-1.0, 2.0}});
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  ASSERT_EQ((*outputs)[0].size(), 600u);
-  EXPECT_EQ((*outputs)[0][598], ir::Scalar(1.0));
-  EXPECT_EQ((*outputs)[0][599], ir::Scalar(2.0));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
+      ImportNode(13, "2", nodes + NodeText("Concat", names, "y", Int("axis", 0))));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{-1.0, 2.0}}));
+  ASSERT_EQ(outputs[0].size(), 600u);
+  EXPECT_EQ(outputs[0][598], ir::Scalar(1.0));
+  EXPECT_EQ(outputs[0][599], ir::Scalar(2.0));
 }
 
 TEST(OpsetErrorTest, NameTheNode) {
@@ -241,17 +240,18 @@ TEST(OpsetErrorTest, NameTheNode) {
 // A GatherND becomes a Gather of flat indices. An index that is out of range in one dimension must
 // not become that of another element.
 TEST(GatherNDTest, FlatIndicesKeepWhatIsOutOfRange) {
-  auto graph = ImportNode(12, "3, 4", NodeText("GatherND", "x i", "y"), Input("i", 7, "7, 2"));
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  ASSERT_EQ(graph->nodes.back().op, "Gather");
-  graph->outputs = {graph->nodes.back().inputs[1]};
-  std::erase_if(graph->nodes, [](const graph::Node& node) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto graph, ImportNode(12, "3, 4", NodeText("GatherND", "x i", "y"), Input("i", 7, "7, 2")));
+  ASSERT_EQ(graph.nodes.back().op, "Gather");
+  graph.outputs = {graph.nodes.back().inputs[1]};
+  std::erase_if(graph.nodes, [](const graph::Node& node) {
     return node.op == "Gather" || node.op == "Reshape";  // of the data
   });
-  const auto indices = graph::Interpret(
-      *graph, {ir::Scalars(12, 0.0), {0, 0, 2, 3, -3, -4, -1, 1, 0, 4, 3, 0, 2, -5}});
-  ASSERT_TRUE(indices.ok()) << indices.status();
-  const ir::Scalars& flat = (*indices)[0];
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto indices,
+      graph::Interpret(graph,
+                       {ir::Scalars(12, 0.0), {0, 0, 2, 3, -3, -4, -1, 1, 0, 4, 3, 0, 2, -5}}));
+  const ir::Scalars& flat = indices[0];
   ASSERT_EQ(flat.size(), 7u);
   EXPECT_EQ(ir::Scalars(flat.begin(), flat.begin() + 4), ir::Scalars({0, 11, 0, 9}));
   for (size_t i = 4; i < flat.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "client/network/graph/node_view.h"
 #include "common/ir/interpreter.h"
 #include "onnx/onnx_pb.h"
+#include "tests/status.h"
 
 namespace hone::onnx {
 namespace {
@@ -46,7 +47,7 @@ TEST(TensorFileTest, TypedFields) {
   };
   for (const auto& c : cases) {
     const auto tensor = Parse(c.text);
-    ASSERT_TRUE(tensor.ok()) << c.text << tensor.status();
+    ASSERT_THAT(tensor, IsOk()) << c.text;
     EXPECT_EQ(tensor->name, "t");
     EXPECT_EQ(tensor->tensor.type, (graph::TensorType{c.dtype, {2}}));
     EXPECT_EQ(Elements(*tensor), c.elements) << c.text;
@@ -54,26 +55,25 @@ TEST(TensorFileTest, TypedFields) {
 }
 
 TEST(TensorFileTest, RawBytes) {
-  const auto tensor =
-      Parse("data_type: 6 dims: [1, 2] raw_data: '\\001\\000\\000\\000\\377\\377\\377\\377'");
-  ASSERT_TRUE(tensor.ok()) << tensor.status();
-  EXPECT_EQ(Elements(*tensor), Scalars({1, -1}));
-  const auto flags = Parse("data_type: 9 dims: 3 raw_data: '\\000\\001\\377'");
-  ASSERT_TRUE(flags.ok()) << flags.status();
-  EXPECT_EQ(flags->tensor.data.bytes(), std::string("\0\1\1", 3));  // true is 1
-  const auto scalar = Parse("data_type: 1 float_data: 3");
-  ASSERT_TRUE(scalar.ok()) << scalar.status();
-  EXPECT_TRUE(scalar->tensor.type.shape.empty());
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto tensor,
+      Parse("data_type: 6 dims: [1, 2] raw_data: '\\001\\000\\000\\000\\377\\377\\377\\377'"));
+  EXPECT_EQ(Elements(tensor), Scalars({1, -1}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto flags,
+                            Parse("data_type: 9 dims: 3 raw_data: '\\000\\001\\377'"));
+  EXPECT_EQ(flags.tensor.data.bytes(), std::string("\0\1\1", 3));  // true is 1
+  HONE_ASSERT_OK_AND_ASSIGN(const auto scalar, Parse("data_type: 1 float_data: 3"));
+  EXPECT_TRUE(scalar.tensor.type.shape.empty());
 }
 
 TEST(TensorFileTest, TwoElementsOfFourBitsShareAByte) {
   for (const char* const bytes : {"int32_data: [0xf1, 0x08]", "raw_data: '\\361\\010'"}) {
-    const auto signed_elements = Parse(absl::StrCat("data_type: 22 dims: 3 ", bytes));
-    ASSERT_TRUE(signed_elements.ok()) << signed_elements.status();
-    EXPECT_EQ(Elements(*signed_elements), Scalars({1, -1, -8})) << bytes;
-    const auto elements = Parse(absl::StrCat("data_type: 21 dims: [1, 3] ", bytes));
-    ASSERT_TRUE(elements.ok()) << elements.status();
-    EXPECT_EQ(Elements(*elements), Scalars({1, 15, 8})) << bytes;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto signed_elements,
+                              Parse(absl::StrCat("data_type: 22 dims: 3 ", bytes)));
+    EXPECT_EQ(Elements(signed_elements), Scalars({1, -1, -8})) << bytes;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto elements,
+                              Parse(absl::StrCat("data_type: 21 dims: [1, 3] ", bytes)));
+    EXPECT_EQ(Elements(elements), Scalars({1, 15, 8})) << bytes;
   }
 }
 

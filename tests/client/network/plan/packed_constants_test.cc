@@ -23,6 +23,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/operator/examples.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 #include "worker/builder/link.h"
 #include "worker/compile/backend.h"
@@ -78,10 +79,10 @@ struct Call {
 int CallWithNull(const ir::Workload& workload, const ir::Program& program) {
   const target::Target target = codegen::Preset("x86-avx2");
   const auto shared = Link(program, target);
-  EXPECT_TRUE(shared.ok()) << shared.status();
+  EXPECT_THAT(shared, IsOk());
   if (!shared.ok()) return 0;
   const auto kernel = target::LoadedKernel::LoadSharedObject(*shared);
-  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_THAT(kernel, IsOk());
   if (!kernel.ok()) return 0;
   const target::KernelLibrary& library = (*kernel)->library();
   const std::vector<bool> reads = ir::InputsThatRunReads(program);
@@ -104,7 +105,7 @@ int CallWithNull(const ir::Workload& workload, const ir::Program& program) {
     }
   }
   const auto expected = ir::Interpret(workload, inputs);
-  EXPECT_TRUE(expected.ok()) << expected.status();
+  EXPECT_THAT(expected, IsOk());
   if (!expected.ok()) return 0;
 
   // Prepack gets the constants alone.
@@ -162,7 +163,7 @@ int PackAndFree(const ir::Workload& workload) {
     if (!workload.tensors[id].constant) continue;
     SCOPED_TRACE(absl::StrCat(workload.name, ", ", workload.tensors[id].name));
     const auto program = codegen::ReplayText(PackingTrace(workload, id));
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     if (program.ok()) freed += CallWithNull(workload, *program);
   }
   return freed;
@@ -174,18 +175,16 @@ TEST(PackedConstantsTest, OfEveryOperatorMayBeFreed) {
     std::vector<std::string> words = absl::StrSplit(example, ' ');
     const std::string name = words[0];
     words.erase(words.begin());
-    const auto workload = op::BuildWorkload(name, words);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const int freed = PackAndFree(*workload);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, op::BuildWorkload(name, words));
+    const int freed = PackAndFree(workload);
     if (freed > 0) ++operators;
   }
   EXPECT_GE(operators, 12);
 }
 
 TEST(PackedConstantsTest, OthersAreStillRead) {
-  const auto workload = ir::ParseWorkload(kNormAndProduct);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_EQ(PackAndFree(*workload), 3) << "one at a time";
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(kNormAndProduct));
+  EXPECT_EQ(PackAndFree(workload), 3) << "one at a time";
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/network/test_network.h"
+#include "tests/status.h"
 
 namespace hone::network {
 namespace {
@@ -62,7 +63,7 @@ Plan PlanForGpu(bool pack) {
   const TestNetwork network = Compile(
       Residual(), {.fuse = false, .pack = pack, .target = codegen::Preset("generic/opencl")});
   const auto planned = MakePlan(network.graph, network.partition, network.kernels);
-  EXPECT_TRUE(planned.ok()) << planned.status();
+  EXPECT_THAT(planned, IsOk());
   return planned.ok() ? planned->plan : Plan();
 }
 
@@ -211,17 +212,17 @@ std::map<std::string, PlaceKind> PlacesOf(const Plan& plan) {
 
 TEST(MakePlanTest, PacksConstantsOnceAndDropsTheirPlainForm) {
   const TestNetwork network = Compile(Residual(), {.fuse = false, .pack = true});
-  auto planned = MakePlan(network.graph, network.partition, network.kernels);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_EQ(PlacesOf(planned->plan)["w1"], PlaceKind::kAbsent);
-  EXPECT_EQ(PlacesOf(planned->plan)["x"], PlaceKind::kInput);
-  EXPECT_EQ(PlacesOf(planned->plan)["t4"], PlaceKind::kOutput);
-  EXPECT_EQ(PlacesOf(planned->plan)["t2"], PlaceKind::kArena);
-  for (const WeightsPiece& piece : planned->pieces) {
+  HONE_ASSERT_OK_AND_ASSIGN(auto planned,
+                            MakePlan(network.graph, network.partition, network.kernels));
+  EXPECT_EQ(PlacesOf(planned.plan)["w1"], PlaceKind::kAbsent);
+  EXPECT_EQ(PlacesOf(planned.plan)["x"], PlaceKind::kInput);
+  EXPECT_EQ(PlacesOf(planned.plan)["t4"], PlaceKind::kOutput);
+  EXPECT_EQ(PlacesOf(planned.plan)["t2"], PlaceKind::kArena);
+  for (const WeightsPiece& piece : planned.pieces) {
     EXPECT_EQ(piece.constant, graph::kNoValue);
     EXPECT_EQ(piece.offset % 64, 0);
   }
-  EXPECT_EQ(WhatIsWrong(planned->plan), "nothing");
+  EXPECT_EQ(WhatIsWrong(planned.plan), "nothing");
 }
 
 TEST(MakePlanTest, KeepsThePlainFormOfConstantsThatSomethingReads) {
@@ -229,10 +230,10 @@ TEST(MakePlanTest, KeepsThePlainFormOfConstantsThatSomethingReads) {
   const graph::ValueId w1 = 1;
   graph.outputs.push_back(w1);
   const TestNetwork network = Compile(graph, {.fuse = false, .pack = true});
-  auto planned = MakePlan(network.graph, network.partition, network.kernels);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_EQ(planned->pieces.size(), 4u);  // three packed, and w1
-  EXPECT_EQ(WhatIsWrong(planned->plan), "nothing");
+  HONE_ASSERT_OK_AND_ASSIGN(auto planned,
+                            MakePlan(network.graph, network.partition, network.kernels));
+  EXPECT_EQ(planned.pieces.size(), 4u);  // three packed, and w1
+  EXPECT_EQ(WhatIsWrong(planned.plan), "nothing");
 }
 
 TEST(MakePlanTest, EqualStepsShareTheirPackedConstants) {
@@ -244,11 +245,11 @@ TEST(MakePlanTest, EqualStepsShareTheirPackedConstants) {
   graph.outputs = {AddNode(graph, "MatMul", {twice, v})};
   const TestNetwork network = Compile(graph, {.fuse = false, .pack = true});
   ASSERT_EQ(network.kernels.size(), 1u);
-  auto planned = MakePlan(network.graph, network.partition, network.kernels);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_EQ(planned->pieces.size(), 2u);
-  EXPECT_EQ(planned->plan.steps[0].packed_offset, planned->plan.steps[1].packed_offset);
-  EXPECT_NE(planned->plan.steps[0].packed_offset, planned->plan.steps[2].packed_offset);
+  HONE_ASSERT_OK_AND_ASSIGN(auto planned,
+                            MakePlan(network.graph, network.partition, network.kernels));
+  EXPECT_EQ(planned.pieces.size(), 2u);
+  EXPECT_EQ(planned.plan.steps[0].packed_offset, planned.plan.steps[1].packed_offset);
+  EXPECT_NE(planned.plan.steps[0].packed_offset, planned.plan.steps[2].packed_offset);
 }
 
 TEST(MakePlanTest, OnAGpuEachConstantHasABuffer) {

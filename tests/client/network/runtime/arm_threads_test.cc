@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/lower.h"
@@ -66,23 +67,20 @@ TEST_P(ArmThreads, LinkWithAKernel) {
     if (access(program, X_OK) != 0) GTEST_SKIP() << program << " is missing";
   }
   const target::Target target = codegen::Preset(machine.preset);
-  const auto program = codegen::ReplayText(kParallelSum);
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto lowered = lower::Lower(*program, target);
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  const auto code = codegen::Generate(*lowered, target);
-  ASSERT_TRUE(code.ok()) << code.status();
-  const auto kernel = client::RenameFunctions(code->bytes, "k");
-  const auto threads = client::RenameSymbols(pool, "hone_threads", "k_pool");
-  ASSERT_TRUE(kernel.ok() && threads.ok()) << kernel.status() << threads.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, codegen::ReplayText(kParallelSum));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, target));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto code, codegen::Generate(lowered, target));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto kernel, client::RenameFunctions(code.bytes, "k"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto threads,
+                            client::RenameSymbols(pool, "hone_threads", "k_pool"));
   const TemporaryFolder folder;
   const auto write = [&](const char* name, const std::string& content) {
-    EXPECT_TRUE(WriteFileAtomically(folder / name, content, Durability::kProcess).ok());
+    EXPECT_THAT(WriteFileAtomically(folder / name, content, Durability::kProcess), IsOk());
     return folder / name;
   };
   const integration::Result linked =
-      integration::RunProgram({"hone-builder", "link", "--visible", "k_", write("k.o", *kernel),
-                               write("threads.o", *threads)});
+      integration::RunProgram({"hone-builder", "link", "--visible", "k_", write("k.o", kernel),
+                               write("threads.o", threads)});
   ASSERT_EQ(linked.code, 0) << linked.errors;
   const std::string library = write("libk.so", linked.output);
   EXPECT_THAT(integration::RunProgram({"/usr/bin/readelf", "-h", "-d", library}).output,

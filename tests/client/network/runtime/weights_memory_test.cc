@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::network {
 namespace {
@@ -22,7 +24,6 @@ constexpr char kReader[] = R"(#include <string.h>
 #include <fcntl.h>
 #include "client/network/runtime/plan_format.h"
 #include "client/network/runtime/weights_memory.h"
-#include "tests/temporary_folder.h"
 int main(int count, char** words) {
   HoneWeightsHeader header = {.version = HONE_WEIGHTS_VERSION,
                               .bytes = (UINT64_C(1) << 32) - (1 << 20)};
@@ -45,7 +46,7 @@ TEST(WeightsMemoryTest, AFileOfAll32BitAddressesIsTooLarge) {
   const std::string& folder = temporary.path();
   // The compiler for ARM does not search this machine's folder of headers.
   std::filesystem::copy_file("/usr/include/xxhash.h", temporary / "xxhash.h");
-  ASSERT_TRUE(WriteFileAtomically(folder + "/reader.c", kReader, Durability::kProcess).ok());
+  ASSERT_THAT(WriteFileAtomically(folder + "/reader.c", kReader, Durability::kProcess), IsOk());
   const std::string compile = absl::StrCat(
       kCompiler, " -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -static -I. -I", folder, " ",
       folder, "/reader.c client/network/runtime/weights_memory.c -o ", folder, "/reader");

@@ -3,6 +3,7 @@
 
 #include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -17,13 +18,12 @@ const char kConv[] =
 
 TEST(Bf16Test, RoundsBothFactors) {
   const ir::Workload original = Parsed(kConv);
-  const auto rewritten = ApplyRewriteTo(original, "bf16", "Y", {});
-  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-  ASSERT_EQ(rewritten->stages.size(), 3);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten, ApplyRewriteTo(original, "bf16", "Y", {}));
+  ASSERT_EQ(rewritten.stages.size(), 3);
   for (const int s : {0, 1}) {
-    EXPECT_EQ(rewritten->tensors[rewritten->stages[s].tensors[0]].dtype, ir::DType::kBF16);
+    EXPECT_EQ(rewritten.tensors[rewritten.stages[s].tensors[0]].dtype, ir::DType::kBF16);
   }
-  EXPECT_EQ(rewritten->stages[2].guards.size(), 2);
+  EXPECT_EQ(rewritten.stages[2].guards.size(), 2);
 }
 
 TEST(Bf16Test, TheErrorIsBelowTheTolerance) {

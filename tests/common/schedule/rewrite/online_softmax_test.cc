@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -24,11 +25,11 @@ double SoftmaxError(const std::string& text, const ir::Workload& rewritten) {
 }
 
 TEST(OnlineSoftmaxTest, OnePassThroughAnElementWiseStage) {
-  const auto rewritten = ApplyRewriteTo(Parsed(kSoftmax), "online_softmax", "S", {});
-  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-  ASSERT_EQ(rewritten->stages.size(), 3);  // (M, S), E, Y
-  EXPECT_EQ(rewritten->stages[0].reducer, ir::Reducer::kOnlineSoftmax);
-  EXPECT_LE(SoftmaxError(kSoftmax, *rewritten), 1e-6);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten,
+                            ApplyRewriteTo(Parsed(kSoftmax), "online_softmax", "S", {}));
+  ASSERT_EQ(rewritten.stages.size(), 3);  // (M, S), E, Y
+  EXPECT_EQ(rewritten.stages[0].reducer, ir::Reducer::kOnlineSoftmax);
+  EXPECT_LE(SoftmaxError(kSoftmax, rewritten), 1e-6);
 }
 
 // Attention: the scores are a scaled product; exponentials that only the sum read are removed.
@@ -41,10 +42,10 @@ TEST(OnlineSoftmaxTest, RowsOfAttention) {
       "E[i: 4, j: 5] = exp(T[i, j] - M[i])\n"
       "S[i: 4] = sum(j: 5) E[i, j]\n"
       "output O[i: 4, d: 2] = sum(j: 5) exp(T[i, j] - M[i]) / S[i] * V[j, d]\n";
-  const auto rewritten = ApplyRewriteTo(Parsed(text), "online_softmax", "S", {});
-  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-  EXPECT_EQ(rewritten->stages.size(), 4);  // P, T, (M, S), O
-  EXPECT_LE(SoftmaxError(text, *rewritten), 1e-6);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten,
+                            ApplyRewriteTo(Parsed(text), "online_softmax", "S", {}));
+  EXPECT_EQ(rewritten.stages.size(), 4);  // P, T, (M, S), O
+  EXPECT_LE(SoftmaxError(text, rewritten), 1e-6);
 }
 
 TEST(OnlineSoftmaxTest, AnotherDimensionOfAComputedIndexIsAnotherExpression) {

@@ -8,6 +8,7 @@
 #include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
 #include "tests/common/schedule/tolerance_needed.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -28,56 +29,53 @@ absl::StatusOr<ir::Program> Replayed(const std::string& workload, const std::str
 }
 
 TEST(RewritePrimitiveTest, ProgramComputesTheOriginal) {
-  const auto program = Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 2)\n");
-  ASSERT_TRUE(program.ok()) << program.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 2)\n"));
   const ir::Workload original = Parsed(kWinogradConv);
   Rng rng(1);
   const auto inputs = RandomInputs(original, Fill::kInteger, rng);
-  const auto got = ir::Interpret(*program, inputs);
-  ASSERT_TRUE(got.ok()) << got.status();
-  EXPECT_EQ(*got, *ir::Interpret(original, inputs));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto got, ir::Interpret(program, inputs));
+  EXPECT_EQ(got, *ir::Interpret(original, inputs));
 }
 
 // Stages that depend only on constant inputs run once, before the kernel; others do not.
 TEST(RewritePrimitiveTest, ConstantStagesArePrepacked) {
-  const auto program = Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 4)\n");
-  ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_EQ(program->kernels.size(), 2);
-  EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
-  const auto ahead = program->BlocksUnder(program->kernels[0]);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            Replayed(kWinogradConv, "rewrite(\"winograd\", \"Y\", 4)\n"));
+  ASSERT_EQ(program.kernels.size(), 2);
+  EXPECT_EQ(program.node(program.kernels[0]).name, "prepack");
+  const auto ahead = program.BlocksUnder(program.kernels[0]);
   ASSERT_EQ(ahead.size(), 1);
-  EXPECT_EQ(program->BlockOf(ahead[0]).name, "Y_u");
+  EXPECT_EQ(program.BlockOf(ahead[0]).name, "Y_u");
   const std::string variable =
       std::string(kWinogradConv).replace(std::string(kWinogradConv).find(" constant"), 9, "");
-  const auto whole = Replayed(variable, "rewrite(\"winograd\", \"Y\", 4)\n");
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  EXPECT_EQ(whole->kernels.size(), 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto whole,
+                            Replayed(variable, "rewrite(\"winograd\", \"Y\", 4)\n"));
+  EXPECT_EQ(whole.kernels.size(), 1);
 }
 
 TEST(RewritePrimitiveTest, FollowsRewritesAndSamplingsOnly) {
   const std::string sampled =
       "x0 = sample_categorical(candidates=[2, 4]) = [4]\nrewrite(\"winograd\", \"Y\", "
       "x0)\nrewrite(\"split_k\", \"Y_m\", 2)\n";
-  const auto program = Replayed(kWinogradConv, sampled);
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_NE(program->FindBlock("Y_m_part"), ir::kNoNode);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, Replayed(kWinogradConv, sampled));
+  EXPECT_NE(program.FindBlock("Y_m_part"), ir::kNoNode);
   const auto late = Replayed(kWinogradConv,
                              "b0 = block(\"Y\")\nl0, l1, l2, l3, l4, l5, l6 = "
                              "loops(b0)\nparallel(l1)\nrewrite(\"im2col\", \"Y\")\n");
-  EXPECT_EQ(late.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(late.status().message()), HasSubstr("already been changed"));
-  const auto unfit = Replayed(kWinogradConv, "rewrite(\"online_softmax\", \"Y\")\n");
-  EXPECT_EQ(unfit.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(unfit.status().message()),
-              HasSubstr("block Y"));  // the program, with the block marked
+  EXPECT_THAT(late,
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("already been changed")));
+  EXPECT_THAT(Replayed(kWinogradConv, "rewrite(\"online_softmax\", \"Y\")\n"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("block Y")));  // the program, with the block marked
 }
 
 TEST(RewritePrimitiveTest, EarlierRegistersAreGone) {
   const auto stale =
       Replayed(kWinogradConv,
                "b0 = block(\"Y\")\nrewrite(\"winograd\", \"Y\", 2)\nl0, l1, l2, l3 = loops(b0)\n");
-  EXPECT_EQ(stale.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(stale.status().message()), HasSubstr("block b0 no longer exists"));
+  EXPECT_THAT(stale, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              HasSubstr("block b0 no longer exists")));
 }
 
 TEST(RewritePrimitiveTest, SameTraceSameProgram) {
@@ -96,7 +94,7 @@ TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
   const ir::Workload conv = Parsed(kWinogradConv);
   const auto needed = [&](const std::string& trace, std::vector<int64_t> decisions) {
     const auto parsed = ParseTrace(trace);
-    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_THAT(parsed, IsOk());
     return ToleranceNeeded(conv, parsed->trace, decisions);
   };
   EXPECT_EQ(needed("b0 = block(\"Y\")\n", {}).value(), 0);
@@ -114,24 +112,25 @@ TEST(ToleranceNeededTest, DependsOnTheRewritesOfATrace) {
       "sample_compute_location(b0)\nrewrite(\"winograd\", \"Y\", x0)\n";
   EXPECT_EQ(needed(located, {4, -1}).value(), RewriteTolerance(conv, "winograd", "Y", {4}).value());
   EXPECT_EQ(needed("b0 = block(\"Y\")\nl0 = sample_compute_location(b0)\n", {-1}).value(), 0);
-  EXPECT_EQ(needed(sampled, {}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(needed("rewrite(\"winograd\", \"Z\", 2)\n", {}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(needed(sampled, {}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(needed("rewrite(\"winograd\", \"Z\", 2)\n", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 // A packed layout of constant weights needs no rewrite: cache_read copies a constant ahead of time,
 // and transform_layout gives the layout.
 TEST(ConstantLayoutTest, PackedWeightsAreACopyAheadOfTime) {
-  const auto program = Replayed(kWinogradConv,
-                                "b0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"
-                                "transform_layout(b1, \"r, s, i, o -> o / 2, r, s, i, o % 2\")\n");
-  ASSERT_TRUE(program.ok()) << program.status();
-  ASSERT_EQ(program->kernels.size(), 2);
-  EXPECT_EQ(program->node(program->kernels[0]).name, "prepack");
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto program,
+      Replayed(kWinogradConv,
+               "b0 = block(\"Y\")\nb1 = cache_read(b0, \"W\", \"global\")\n"
+               "transform_layout(b1, \"r, s, i, o -> o / 2, r, s, i, o % 2\")\n"));
+  ASSERT_EQ(program.kernels.size(), 2);
+  EXPECT_EQ(program.node(program.kernels[0]).name, "prepack");
   const ir::Workload original = Parsed(kWinogradConv);
   Rng rng(1);
   const auto inputs = RandomInputs(original, Fill::kInteger, rng);
-  EXPECT_EQ(*ir::Interpret(*program, inputs), *ir::Interpret(original, inputs));
+  EXPECT_EQ(*ir::Interpret(program, inputs), *ir::Interpret(original, inputs));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tests/common/schedule/random_workload.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
 #include "tests/common/schedule/seed_range.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -41,17 +42,16 @@ TEST(RandomRewriteTest, ScheduledRewriteMatchesTheOriginal) {
     }
     ++accepted[choice.name];
     const auto inputs = SmallIntegerInputs(original, rng);
-    const auto expected = ir::Interpret(original, inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(original, inputs));
     const RandomTrace random =
         MakeRandomTrace(std::make_shared<const ir::Workload>(*std::move(rewritten)),
                         static_cast<uint64_t>(seed), 8);
-    ASSERT_TRUE(random.refusals.ok()) << random.refusals;
+    ASSERT_THAT(random.refusals, IsOk());
     const auto got = ir::Interpret(random.program, inputs);
-    ASSERT_TRUE(got.ok()) << got.status() << "\nseed " << seed << "\n" << Describe(random);
-    ASSERT_EQ(*got, *expected) << "seed " << seed << ", " << choice.name << " of " << tensor
-                               << " in\n"
-                               << original.ToText() << Describe(random);
+    ASSERT_THAT(got, IsOk()) << "\nseed " << seed << "\n" << Describe(random);
+    ASSERT_EQ(*got, expected) << "seed " << seed << ", " << choice.name << " of " << tensor
+                              << " in\n"
+                              << original.ToText() << Describe(random);
   }
   for (const char* name : {"bf16", "im2col", "split_k", "winograd"}) {
     std::printf("%s: %d\n", name, accepted[name]);

@@ -11,6 +11,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
 #include "tests/common/ir/interpret_element.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 
@@ -82,7 +83,7 @@ ir::Workload ExactlyRewritten(const std::string& text, absl::string_view name,
                               absl::string_view stage, const std::vector<int64_t>& numbers) {
   const ir::Workload original = Parsed(text);
   const auto rewritten = ApplyRewriteTo(original, name, stage, numbers);
-  EXPECT_TRUE(rewritten.ok()) << rewritten.status() << "\n" << text;
+  EXPECT_THAT(rewritten, IsOk()) << text;
   if (!rewritten.ok()) return original;
   Rng rng(1);
   EXPECT_EQ(ErrorOf(original, *rewritten, RandomInputs(original, Fill::kInteger, rng)).by_tensor, 0)

@@ -7,6 +7,7 @@
 #include "common/schedule/rewrite/rewrite.h"
 #include "common/schedule/rewrite/winograd_points.h"
 #include "tests/common/schedule/rewrite/rewrite_check.h"
+#include "tests/status.h"
 
 namespace hone::schedule {
 namespace {
@@ -42,11 +43,10 @@ TEST_P(WinogradTest, ComputesTheConvolutionInF64) {
   Rng rng(m);
   for (const Shape& shape : kShapes) {
     const ir::Workload original = Parsed(ConvText(shape, "f64"));
-    const auto rewritten = ApplyRewriteTo(original, "winograd", "Y", {m});
-    ASSERT_TRUE(rewritten.ok()) << rewritten.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten, ApplyRewriteTo(original, "winograd", "Y", {m}));
     for (const Fill fill : {Fill::kInteger, Fill::kSymmetric}) {
       const double error =
-          ErrorOf(original, *rewritten, RandomInputs(original, fill, rng)).by_tensor;
+          ErrorOf(original, rewritten, RandomInputs(original, fill, rng)).by_tensor;
       // F(2, 3) has only halves and quarters as constants, so it is exact.
       EXPECT_LE(error, m == 2 && fill == Fill::kInteger ? 0 : 1e-12) << ConvText(shape, "f64");
     }
@@ -58,15 +58,14 @@ TEST_P(WinogradTest, KeepsItsBoundInF32) {
   Rng rng(m);
   for (const Shape& shape : {Shape{1, 9, 8, 16, 3, 1}, Shape{1, 12, 7, 64, 2, 0}}) {
     const ir::Workload original = Parsed(ConvText(shape, "f32"));
-    const auto rewritten = ApplyRewriteTo(original, "winograd", "Y", {m});
-    ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-    const auto tolerance = RewriteTolerance(original, "winograd", "Y", {m});
-    ASSERT_TRUE(tolerance.ok());
-    const double bound = 4 * 0x1p-24 * std::sqrt(9.0 * shape.ci) + *tolerance;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten, ApplyRewriteTo(original, "winograd", "Y", {m}));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto tolerance,
+                              RewriteTolerance(original, "winograd", "Y", {m}));
+    const double bound = 4 * 0x1p-24 * std::sqrt(9.0 * shape.ci) + tolerance;
     EXPECT_LE(bound, 1e-3);
     for (const Fill fill : {Fill::kSymmetric, Fill::kPositive}) {
       const double error =
-          ErrorOf(original, *rewritten, RandomInputs(original, fill, rng)).by_element;
+          ErrorOf(original, rewritten, RandomInputs(original, fill, rng)).by_element;
       EXPECT_LE(error, bound);
       EXPECT_GT(error, 0);
     }
@@ -75,9 +74,9 @@ TEST_P(WinogradTest, KeepsItsBoundInF32) {
 
 TEST_P(WinogradTest, RewrittenTextParsesToTheSameWorkload) {
   const ir::Workload original = Parsed(ConvText(kShapes[1], "f32"));
-  const auto rewritten = ApplyRewriteTo(original, "winograd", "Y", {GetParam()});
-  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-  EXPECT_EQ(Parsed(rewritten->ToText()).StructuralDigest(), rewritten->StructuralDigest());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten,
+                            ApplyRewriteTo(original, "winograd", "Y", {GetParam()}));
+  EXPECT_EQ(Parsed(rewritten.ToText()).StructuralDigest(), rewritten.StructuralDigest());
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiles, WinogradTest, testing::Values(2, 4, 6));
@@ -117,12 +116,10 @@ TEST(WinogradStagesTest, WorksInTheMiddleOfAWorkload) {
       "< 7)\n"
       "  W[r, s, ci, co] * A[n, h + r - 1, w + s - 1, ci]\n"
       "output Z[n: 1, h: 7, w: 7, co: 3] = max(Y[n, h, w, co] + B[co], 0.0)\n");
-  const auto rewritten = ApplyRewriteTo(original, "winograd", "Y", {2});
-  ASSERT_TRUE(rewritten.ok()) << rewritten.status();
-  EXPECT_EQ(rewritten->stages.size(), original.stages.size() + 6);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto rewritten, ApplyRewriteTo(original, "winograd", "Y", {2}));
+  EXPECT_EQ(rewritten.stages.size(), original.stages.size() + 6);
   Rng rng(1);
-  EXPECT_EQ(ErrorOf(original, *rewritten, RandomInputs(original, Fill::kInteger, rng)).by_tensor,
-            0);
+  EXPECT_EQ(ErrorOf(original, rewritten, RandomInputs(original, Fill::kInteger, rng)).by_tensor, 0);
 }
 
 TEST(WinogradRefusalTest, ErrorsNameTheCause) {

@@ -10,6 +10,7 @@
 #include "common/target/presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cuda {
 namespace {
@@ -74,10 +75,9 @@ class CudaDetectTest : public testing::Test {
 };
 
 TEST_F(CudaDetectTest, AKnownModelHasTheTargetOfItsPreset) {
-  const auto devices = ListDevices(api_);
-  ASSERT_TRUE(devices.ok()) << devices.status();
-  ASSERT_EQ(devices->size(), 1u);
-  const DeviceFacts& facts = devices->front();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto devices, ListDevices(api_));
+  ASSERT_EQ(devices.size(), 1u);
+  const DeviceFacts& facts = devices.front();
   EXPECT_EQ(facts.name, "NVIDIA A100-SXM4-80GB");
   EXPECT_EQ(facts.driver, "12.8");
   EXPECT_EQ(facts.pci, "0000:3b:00.0");
@@ -115,13 +115,11 @@ TEST_F(CudaDetectTest, UnusableDevicesAreListedWithTheirProblem) {
   driver.names = {"Tesla K80", "Tesla K80"};
   driver.attributes[kComputeCapabilityMajor] = 3;
   driver.attributes[kComputeCapabilityMinor] = 7;
-  const auto devices = ListDevices(api_);
-  ASSERT_TRUE(devices.ok()) << devices.status();
-  EXPECT_EQ(devices->size(), 2u);
-  EXPECT_THAT(devices->front().problem, AllOf(HasSubstr("3.7"), HasSubstr("older than 7.5")));
-  const absl::Status found = FindDevice(api_, "cuda:1").status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(found)) << found;
-  EXPECT_THAT(std::string(found.message()), HasSubstr("cuda:1 (Tesla K80) cannot be used"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto devices, ListDevices(api_));
+  EXPECT_EQ(devices.size(), 2u);
+  EXPECT_THAT(devices.front().problem, AllOf(HasSubstr("3.7"), HasSubstr("older than 7.5")));
+  EXPECT_THAT(FindDevice(api_, "cuda:1"), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                   HasSubstr("cuda:1 (Tesla K80) cannot be used")));
 
   driver = Driver();
   driver.attributes[kComputeMode] = kComputeModeProhibited;
@@ -131,35 +129,31 @@ TEST_F(CudaDetectTest, UnusableDevicesAreListedWithTheirProblem) {
 TEST_F(CudaDetectTest, SaysWhyThereIsNoDevice) {
   driver.version = 11040;
   absl::Status none = ListDevices(api_).status();
-  EXPECT_TRUE(absl::IsNotFound(none)) << none;
-  EXPECT_THAT(std::string(none.message()), AllOf(HasSubstr("11.4"), HasSubstr("update")));
+  EXPECT_THAT(none,
+              StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("11.4"), HasSubstr("update"))));
   driver = Driver();
   driver.names.clear();
   none = ListDevices(api_).status();
-  EXPECT_TRUE(absl::IsNotFound(none)) << none;
-  EXPECT_THAT(std::string(none.message()), HasSubstr("CUDA_ERROR_NO_DEVICE"));
+  EXPECT_THAT(none, StatusIs(absl::StatusCode::kNotFound, HasSubstr("CUDA_ERROR_NO_DEVICE")));
   none = OpenApi("libcuda-missing.so.1").status();
-  EXPECT_TRUE(absl::IsNotFound(none)) << none;
-  EXPECT_THAT(std::string(none.message()), HasSubstr("install NVIDIA's driver"));
+  EXPECT_THAT(none, StatusIs(absl::StatusCode::kNotFound, HasSubstr("install NVIDIA's driver")));
   none = OpenApi("libc.so.6").status();
-  EXPECT_TRUE(absl::IsNotFound(none)) << none;
-  EXPECT_THAT(std::string(none.message()), HasSubstr("has no cuInit"));
+  EXPECT_THAT(none, StatusIs(absl::StatusCode::kNotFound, HasSubstr("has no cuInit")));
 }
 
 TEST_F(CudaDetectTest, DevicesAreFoundByTheirNames) {
   driver.names = {"first", "second"};
   EXPECT_EQ(FindDevice(api_, "cuda")->name, "first");
   EXPECT_EQ(FindDevice(api_, "cuda:1")->name, "second");
-  const absl::Status missing = FindDevice(api_, "cuda:2").status();
-  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), HasSubstr("cuda:1 (second)"));
+  EXPECT_THAT(FindDevice(api_, "cuda:2"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cuda:1 (second)")));
   for (const char* name : {"", "cuda:", "cuda:-1", "cuda1", "opencl"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(FindDevice(api_, name).status())) << name;
+    EXPECT_THAT(FindDevice(api_, name), StatusIs(absl::StatusCode::kInvalidArgument)) << name;
   }
 }
 
 TEST(CudaErrorTest, CodesHaveANameAKindAndAdvice) {
-  EXPECT_TRUE(ToStatus(0, "try").ok());
+  EXPECT_THAT(ToStatus(0, "try"), IsOk());
   const struct {
     Result code;
     absl::StatusCode status;

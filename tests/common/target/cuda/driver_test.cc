@@ -2,6 +2,7 @@
 #include "common/target/cuda/api.h"
 #include "common/target/cuda/detect.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cuda {
 namespace {
@@ -9,9 +10,8 @@ namespace {
 TEST(CudaDriverTest, DescribesItsDevices) {
   const auto api = LoadedApi();
   if (!api.ok()) GTEST_SKIP() << api.status().message();
-  const auto devices = ListDevices(**api);
-  ASSERT_TRUE(devices.ok()) << devices.status();
-  for (const DeviceFacts& facts : *devices) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto devices, ListDevices(**api));
+  for (const DeviceFacts& facts : devices) {
     EXPECT_FALSE(facts.name.empty());
     if (!facts.problem.empty()) continue;
     EXPECT_EQ(facts.target.kind, target::Kind::kCuda);

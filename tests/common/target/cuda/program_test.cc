@@ -9,6 +9,7 @@
 #include "common/target/cuda/detect.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cuda {
 namespace {
@@ -137,30 +138,26 @@ class CudaProgramTest : public testing::Test {
     DeviceFacts facts;
     facts.target.cores = 1;
     facts.target.gpu.max_threads = 1024;
-    auto context = CudaContext::Create(api_, facts);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
+    HONE_ASSERT_OK_AND_ASSIGN(context_, CudaContext::Create(api_, facts));
     target::GpuModule module{.kind = target::Kind::kCuda, .arguments = 1, .code = "code"};
     for (size_t i = 0; i < launches; ++i) {
       module.launches.push_back({.kernel = "f", .grid = {1, 1, 1}, .block = {32, 1, 1}});
       order_.push_back(i);
     }
-    auto program = context_->Load(module, "the code");
-    ASSERT_TRUE(program.ok()) << program.status();
-    program_ = *std::move(program);
+    HONE_ASSERT_OK_AND_ASSIGN(program_, context_->Load(module, "the code"));
     for (auto& memory : memory_) memory = *context_->Allocate(64, 0, 64);
     SetArgument(0);
   }
   void SetArgument(size_t which) {
     const target::GpuArgument argument = memory_[which].get();
     for (const size_t launch : order_) {
-      ASSERT_TRUE(program_->SetArguments(launch, {&argument, 1}).ok());
+      ASSERT_THAT(program_->SetArguments(launch, {&argument, 1}), IsOk());
     }
   }
   std::vector<std::string> CallsOf(int64_t count) {
     driver.Take();
     const absl::StatusOr<double> ns = program_->Run(order_, count);
-    EXPECT_TRUE(ns.ok()) << ns.status();
+    EXPECT_THAT(ns, IsOk());
     return driver.Take();
   }
 
@@ -224,8 +221,7 @@ TEST_F(CudaProgramTest, ADriverWithoutGraphsGetsTheLaunches) {
 TEST_F(CudaProgramTest, AGraphThatFailsIsAnError) {
   Make(1);
   driver.refuse_launch = 719;
-  const absl::Status failed = program_->Run(order_, 32).status();
-  EXPECT_TRUE(absl::IsAborted(failed)) << failed;
+  EXPECT_THAT(program_->Run(order_, 32), StatusIs(absl::StatusCode::kAborted));
   EXPECT_TRUE(context_->lost());
 }
 

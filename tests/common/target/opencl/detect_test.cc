@@ -11,6 +11,7 @@
 #include "common/target/opencl/device_info.h"
 #include "common/target/opencl/error.h"
 #include "tests/common/target/opencl/fake_driver.h"
+#include "tests/status.h"
 
 namespace hone::opencl {
 namespace {
@@ -22,7 +23,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::string> Names(const std::vector<FakePlatform>& platforms) {
   const auto devices = ListDevices(FakeApi(platforms));
-  EXPECT_TRUE(devices.ok()) << devices.status();
+  EXPECT_THAT(devices, IsOk());
   std::vector<std::string> names;
   for (const DeviceFacts& facts : devices.value_or(std::vector<DeviceFacts>{})) {
     names.push_back(facts.name);
@@ -33,13 +34,13 @@ std::vector<std::string> Names(const std::vector<FakePlatform>& platforms) {
 Target TargetOfOne(const FakeDevice& device) {
   const std::vector<FakePlatform> platforms = {{.name = "one", .devices = {device}}};
   const auto found = FindDevice(FakeApi(platforms), "opencl");
-  EXPECT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found, IsOk());
   return found.ok() ? found->target : Target{};
 }
 
 std::string WhyNone(const std::vector<FakePlatform>& platforms, cl_int error = CL_SUCCESS) {
   const absl::Status status = FindDevice(FakeApi(platforms, error), "opencl").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound));
   return std::string(status.message());
 }
 
@@ -129,7 +130,7 @@ TEST(OpenClDetectTest, TheAddressOnTheBusIsAsCudaTellsIt) {
     const std::vector<FakePlatform> platforms = {{.name = "one", .devices = {device}}};
     const Api api = FakeApi(platforms);
     const auto found = FindDevice(api, "opencl");
-    EXPECT_TRUE(found.ok()) << found.status();
+    EXPECT_THAT(found, IsOk());
     return PciAddress(api, found->device);
   };
   EXPECT_EQ(address(), "");
@@ -164,9 +165,8 @@ TEST(OpenClDetectTest, HostileNamesAndSizesGiveUsableTargets) {
     device.properties[CL_DEVICE_LOCAL_MEM_SIZE] = Bytes<cl_ulong>(~cl_ulong{0});
     device.properties[CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE] = Bytes<cl_uint>(1);
     const Target target = TargetOfOne(device);
-    const absl::StatusOr<Target> back = Target::FromText(target.ToText());
-    ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_EQ(*back, target);
+    HONE_ASSERT_OK_AND_ASSIGN(const Target back, Target::FromText(target.ToText()));
+    EXPECT_EQ(back, target);
   }
   EXPECT_EQ(target::TargetWord("AMD EPYC (4)"), "amd-epyc-4");
   EXPECT_EQ(target::TargetWord("\xff"), "unknown");
@@ -190,8 +190,8 @@ TEST(OpenClDetectTest, ReasonsForNoDeviceAreTold) {
   FakeDevice away = MakeFakeDevice(CL_DEVICE_TYPE_GPU, "away");
   away.properties[CL_DEVICE_AVAILABLE] = Bytes<cl_bool>(CL_FALSE);
   EXPECT_THAT(WhyNone({{.name = "one", .devices = {away}}}), HasSubstr("is not available"));
-  EXPECT_EQ(FindDevice(FakeApi({}, CL_OUT_OF_RESOURCES), "opencl").status().code(),
-            absl::StatusCode::kUnavailable);
+  EXPECT_THAT(FindDevice(FakeApi({}, CL_OUT_OF_RESOURCES), "opencl"),
+              StatusIs(absl::StatusCode::kUnavailable));
   // One broken driver does not hide the others.
   const FakeDevice good = MakeFakeDevice(CL_DEVICE_TYPE_CPU, "good");
   EXPECT_THAT(Names({{.name = "broken", .error = -5}, {.name = "one", .devices = {silent, good}}}),
@@ -208,34 +208,32 @@ TEST(OpenClDetectTest, NamesOfDevicesAreChecked) {
   EXPECT_EQ(FindDevice(api, "opencl:1")->name, "b");
   for (const char* const name : {"", "cuda", "opencl:", "opencl:x", "opencl:+0", "opencl: 0",
                                  "opencl:-1", "opencl1", "opencl:1:2", "opencl:99999999999"}) {
-    EXPECT_EQ(FindDevice(api, name).status().code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(FindDevice(api, name), StatusIs(absl::StatusCode::kInvalidArgument)) << name;
   }
-  const absl::Status missing = FindDevice(api, "opencl:2").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(missing.message(), HasSubstr("this machine has opencl:0 (a), opencl:1 (b)"));
+  EXPECT_THAT(FindDevice(api, "opencl:2"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("this machine has opencl:0 (a), opencl:1 (b)")));
 }
 
 TEST(OpenClApiTest, AMissingLibraryIsReported) {
-  const absl::Status missing = OpenApi("libhone-has-no-such-library.so").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(missing.message(), HasSubstr("install ocl-icd-libopencl1"));
-  const absl::Status other = OpenApi("libm.so.6").status();
-  EXPECT_EQ(other.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(other.message(), HasSubstr("libm.so.6 has no clGetPlatformIDs"));
+  EXPECT_THAT(OpenApi("libhone-has-no-such-library.so"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("install ocl-icd-libopencl1")));
+  EXPECT_THAT(OpenApi("libm.so.6"), StatusIs(absl::StatusCode::kNotFound,
+                                             HasSubstr("libm.so.6 has no clGetPlatformIDs")));
 }
 
 // The devices of this machine.
 TEST(OpenClTargetTest, NamesAreKnownToProgramsThatAddThem) {
-  EXPECT_EQ(target::TargetByName("opencl").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(target::TargetByName("opencl"), StatusIs(absl::StatusCode::kNotFound));
   AddTargets();
   AddTargets();
   EXPECT_THAT(target::TargetByName("other").status().message(), HasSubstr("opencl, opencl:N"));
   EXPECT_THAT(target::TargetByName("other:1").status().message(), HasSubstr("unknown target"));
-  EXPECT_EQ(target::TargetByName("opencl:9999").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(target::TargetByName("opencl:9999"), StatusIs(absl::StatusCode::kNotFound));
   const absl::StatusOr<Target> found = target::TargetByName("opencl");
   // Other tests of OpenCL are skipped without a device. Where PoCL is installed, there is one.
   if (std::filesystem::exists("/etc/OpenCL/vendors/pocl.icd")) {
-    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_THAT(found, IsOk());
   }
   if (!found.ok()) GTEST_SKIP() << found.status().message();
   EXPECT_EQ(found->kind, target::Kind::kOpenCl);

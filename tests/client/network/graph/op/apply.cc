@@ -11,6 +11,7 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
 #include "common/base/status_macros.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -94,7 +95,7 @@ Given Number(float number) { return {TensorType{ir::DType::kF32, {}}, {double{nu
 
 void ExpectNear(const absl::StatusOr<std::vector<ir::Scalars>>& actual,
                 const std::vector<double>& expected, int output) {
-  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_THAT(actual, IsOk());
   const ir::Scalars& elements = (*actual)[output];
   ASSERT_EQ(elements.size(), expected.size());
   double largest = 0;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -106,9 +107,8 @@ TEST(ElementsTest, BoundsAtTheEndsOfF64) {
     return Given{TensorType{DType::kF64, {}}, {value}, /*constant=*/true};
   };
   const Given x{TensorType{DType::kF64, {2}}, {1e300, -1.0}};
-  const auto clipped = Apply("Clip", {x, number(least), number(most)});
-  ASSERT_TRUE(clipped.ok()) << clipped.status();
-  EXPECT_EQ((*clipped)[0], ir::Scalars({1e300, least}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto clipped, Apply("Clip", {x, number(least), number(most)}));
+  EXPECT_EQ(clipped[0], ir::Scalars({1e300, least}));
 }
 
 TEST(ElementsTest, SpecialValues) {

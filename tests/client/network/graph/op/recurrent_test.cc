@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/group.h"
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -146,10 +147,10 @@ TEST(RecurrentTest, UnwantedResultsAreNotComputed) {
                          {},
                          {{"hidden_size", kHidden}, {"direction", std::string(direction)}}},
                         names);
-      ASSERT_TRUE(added.ok()) << added;
+      ASSERT_THAT(added, IsOk());
       graph.outputs = {graph.nodes[0].outputs[wanted]};
       const auto group = MakeGroup(graph, {0}, "lstm");
-      EXPECT_TRUE(group.ok()) << direction << ", output " << wanted << ": " << group.status();
+      EXPECT_THAT(group, IsOk()) << direction << ", output " << wanted;
     }
   }
 }
@@ -241,7 +242,7 @@ TEST(RecurrentTest, TheLongestSequences) {
                                  {}, state};
     const std::map<std::string, Attribute> both = {{"direction", std::string("bidirectional")}};
     const auto outputs = Apply(op, inputs, both, 2);
-    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_THAT(outputs, IsOk());
     inputs[0] = Floats({steps + 1, 1, 1}, random);
     EXPECT_FALSE(Apply(op, inputs, both, 2).ok());
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -36,7 +37,7 @@ bool IsSame(double a, double b) {
 
 void ExpectSame(const absl::StatusOr<std::vector<ir::Scalars>>& actual,
                 const std::vector<double>& expected, int output = 0) {
-  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_THAT(actual, IsOk());
   const ir::Scalars& elements = (*actual)[output];
   ASSERT_EQ(elements.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -258,11 +259,10 @@ TEST(SpecialValuesTest, EveryWindowHasAPlace) {
 
 TEST(SpecialValuesTest, SmallResultsOfSoftplusKeepTheirDigits) {
   const std::vector<double> values = {-80, -30, -17, -7.5, -1, -0.1, 0, 0.1, 1, 7.5, 80};
-  const auto actual = Apply("Softplus", {Row(values)});
-  ASSERT_TRUE(actual.ok()) << actual.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto actual, Apply("Softplus", {Row(values)}));
   for (size_t i = 0; i < values.size(); ++i) {
     const double expected = std::log1p(std::exp(static_cast<float>(values[i])));
-    EXPECT_NEAR((*actual)[0][i].real(), expected, 2e-7 * expected) << values[i];
+    EXPECT_NEAR(actual[0][i].real(), expected, 2e-7 * expected) << values[i];
   }
   ExpectSame(Apply("Softplus", {Row({-kInfinity, kInfinity, kNotANumber})}),
              {0, kInfinity, kNotANumber});

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -42,7 +43,7 @@ TEST(TrigonometryTest, Accuracy) {
       arguments.push_back(static_cast<double>(static_cast<float>(x)));
     }
     const auto outputs = Apply(f.op, {{TensorType{DType::kF32, {kCount}}, arguments}});
-    ASSERT_TRUE(outputs.ok()) << f.op << ": " << outputs.status();
+    ASSERT_THAT(outputs, IsOk()) << f.op;
     for (int i = 0; i < kCount; ++i) {
       const double expected = f.function(arguments[i].real());
       const double unit = std::ldexp(std::max(std::fabs(expected), 1e-30), -23);

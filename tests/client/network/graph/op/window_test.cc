@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -272,12 +273,12 @@ TEST(WindowTest, QuantizedConvolutions) {
       element = std::nearbyint(element * 0.001) + y_zero.elements[0].real();
       element = std::min(std::max(element, -128.0), 127.0);
     }
-    const auto actual = Apply(
-        "QLinearConv", {x, Number(0.5F), x_zero, w, Number(0.5F), w_zero, Number(250.0F), y_zero},
-        attributes);
-    ASSERT_TRUE(actual.ok()) << actual.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, Apply("QLinearConv",
+                                                       {x, Number(0.5F), x_zero, w, Number(0.5F),
+                                                        w_zero, Number(250.0F), y_zero},
+                                                       attributes));
     for (size_t i = 0; i < expected.size(); ++i) {  // a tie may round to either side
-      EXPECT_NEAR((*actual)[0][i].real(), expected[i], 1);
+      EXPECT_NEAR(actual[0][i].real(), expected[i], 1);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
 #include "tests/client/network/graph/net.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -31,11 +32,11 @@ std::vector<std::string> Layouts(const Net& net) {
 }
 
 void Assign(Net& net) {
-  ASSERT_TRUE(net.graph.Verify().ok()) << net.graph.Verify();
+  ASSERT_THAT(net.graph.Verify(), IsOk());
   const auto changed = AssignLayouts(net.graph);
-  ASSERT_TRUE(changed.ok()) << changed.status();
-  ASSERT_TRUE(RemoveDead(net.graph).ok());
-  ASSERT_TRUE(net.graph.Verify().ok()) << net.graph.Verify() << net.graph.ToText();
+  ASSERT_THAT(changed, IsOk());
+  ASSERT_THAT(RemoveDead(net.graph), IsOk());
+  ASSERT_THAT(net.graph.Verify(), IsOk()) << net.graph.ToText();
 }
 
 TEST(AssignLayoutsTest, ConvolutionsAndWhatIsBetweenThem) {
@@ -108,9 +109,8 @@ TEST(AssignLayoutsTest, TheSecondTimeNothingChanges) {
   Net net;
   net.graph.outputs = {Conv(net, net.Input({1, 32, 32, 32}), 32, 32)};
   Assign(net);
-  const auto again = AssignLayouts(net.graph);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_FALSE(*again);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, AssignLayouts(net.graph));
+  EXPECT_FALSE(again);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "client/network/graph/pass/edit.h"
 #include "client/network/graph/pass/passes.h"
 #include "tests/client/network/graph/net.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -18,11 +19,9 @@ using Ints = std::vector<int64_t>;
 
 void UseIntegers(Net& net) {
   for (const auto pass : {UseIntegerProducts, RemoveDead}) {
-    const auto changed = pass(net.graph);
-    ASSERT_TRUE(changed.ok()) << changed.status();
-    EXPECT_TRUE(*changed);
-    const absl::Status status = net.graph.Verify();
-    ASSERT_TRUE(status.ok()) << status;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto changed, pass(net.graph));
+    EXPECT_TRUE(changed);
+    ASSERT_THAT(net.graph.Verify(), IsOk());
   }
 }
 
@@ -182,10 +181,10 @@ TEST(IntegerConvolutionTest, AppliesTheScaleOfTheResultToTheFactor) {
     EXPECT_EQ(Reals(net.graph, mul->inputs[1]), std::vector<double>{0.25});
     const Node& quantize = net.graph.nodes[net.graph.nodes.size() - 2];
     EXPECT_EQ(Reals(net.graph, quantize.inputs[1]), std::vector<double>{1});
-    const auto group =
-        MakeGroup(net.graph, {static_cast<int>(net.graph.nodes.size()) - 2}, "quantize");
-    ASSERT_TRUE(group.ok()) << group.status();
-    EXPECT_THAT(group->workload.ToText(), testing::Not(testing::HasSubstr("/")));
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto group,
+        MakeGroup(net.graph, {static_cast<int>(net.graph.nodes.size()) - 2}, "quantize"));
+    EXPECT_THAT(group.workload.ToText(), testing::Not(testing::HasSubstr("/")));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/rng.h"
 #include "tests/client/network/graph/net.h"
 #include "tests/client/network/graph/random_graph.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -48,19 +49,19 @@ class JoinAlongDepthTest : public testing::Test {
   // Applies the pass, compares with the interpreter, and returns whether the graph changed.
   bool Apply() {
     Graph& graph = net_.graph;
-    EXPECT_TRUE(graph.Verify().ok()) << graph.Verify();
+    EXPECT_THAT(graph.Verify(), IsOk());
     ir::Scalars input(graph.value(graph.inputs[0]).type.elements());
     const std::vector<double> drawn = Random(static_cast<int64_t>(input.size()));
     std::copy(drawn.begin(), drawn.end(), input.begin());
     const std::vector<ir::Scalars> inputs = {input};
     const auto expected = Interpret(graph, inputs);
-    EXPECT_TRUE(expected.ok()) << expected.status();
+    EXPECT_THAT(expected, IsOk());
     const auto changed = JoinAlongDepth(graph);
-    EXPECT_TRUE(changed.ok()) << changed.status();
-    EXPECT_TRUE(RemoveDead(graph).ok());
-    EXPECT_TRUE(graph.Verify().ok()) << graph.Verify() << graph.ToText();
+    EXPECT_THAT(changed, IsOk());
+    EXPECT_THAT(RemoveDead(graph), IsOk());
+    EXPECT_THAT(graph.Verify(), IsOk()) << graph.ToText();
     const auto actual = Interpret(graph, inputs);
-    EXPECT_TRUE(actual.ok()) << actual.status();
+    EXPECT_THAT(actual, IsOk());
     EXPECT_EQ(Difference(*expected, *actual, 1e-5), "") << graph.ToText();
     return *changed;
   }
@@ -84,11 +85,10 @@ TEST_F(JoinAlongDepthTest, NoKernelCopiesTheParts) {
   const ValueId joined = Concat({Conv(x, 16, 1), Conv(x, 16, 3)});
   net_.graph.outputs = {net_.Apply("Sigmoid", {net_.Apply("Relu", {Conv(joined, 4, 1)})})};
   EXPECT_TRUE(Apply());
-  ASSERT_TRUE(Optimize(net_.graph).ok());  // removes the reshapes that nothing needs
-  const auto partition = MakePartition(net_.graph);
-  ASSERT_TRUE(partition.ok()) << partition.status();
+  ASSERT_THAT(Optimize(net_.graph), IsOk());  // removes the reshapes that nothing needs
+  HONE_ASSERT_OK_AND_ASSIGN(const auto partition, MakePartition(net_.graph));
   std::vector<std::string> kernels;
-  for (const Step& step : partition->steps) {
+  for (const Step& step : partition.steps) {
     if (step.kind == Step::Kind::kKernel) kernels.push_back(net_.graph.nodes[step.nodes[0]].op);
   }
   EXPECT_THAT(kernels, ElementsAre("Conv", "Conv", "Conv"));

@@ -9,6 +9,7 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/pass/edit.h"
 #include "tests/client/network/graph/net.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -20,9 +21,8 @@ using Ints = std::vector<int64_t>;
 // Applies a pass and gives what it returned.
 bool Changes(absl::StatusOr<bool> (*pass)(Graph&), Graph& graph) {
   const auto changed = pass(graph);
-  EXPECT_TRUE(changed.ok()) << changed.status();
-  const absl::Status status = graph.Verify();
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(changed, IsOk());
+  EXPECT_THAT(graph.Verify(), IsOk());
   return changed.value_or(false);
 }
 
@@ -305,7 +305,7 @@ TEST_F(FoldPaddingTest, PlacesOfMaximaStay) {
   const ValueId padded = Pad({0, 0, 1, 0, 0, 0, 1, 0}, {-infinity});
   const absl::Status added = net_.graph.AddNode(
       {"pool", "MaxPool", {padded}, {}, {{"kernel_shape", Ints{2, 2}}}}, {"most", "places"});
-  ASSERT_TRUE(added.ok()) << added;
+  ASSERT_THAT(added, IsOk());
   EXPECT_THAT(OperatorsAfter(net_.graph.nodes.back().outputs[1]), ElementsAre("Pad", "MaxPool"));
 }
 
@@ -380,14 +380,12 @@ TEST(UseIntegerProductsTest, ConvolvesBytesAndScalesTheSums) {
   const ValueId y = QuantizedConv(net, net.Quantized(net.Input({1, 1, 3}), 0.5, 2));
   net.graph.outputs = {net.Quantized(net.Apply("Relu", {y}), 0.5, 0)};
   const std::vector<ir::Scalars> input = {{-1.0, 0.5, 3.0}};
-  const auto expected = Interpret(net.graph, input);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  EXPECT_EQ((*expected)[0], ir::Scalars({0.5, 1.0, 2.5, 0.0, 0.0, 0.5}));
-  const absl::Status status = Optimize(net.graph);
-  ASSERT_TRUE(status.ok()) << status;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, Interpret(net.graph, input));
+  EXPECT_EQ(expected[0], ir::Scalars({0.5, 1.0, 2.5, 0.0, 0.0, 0.5}));
+  ASSERT_THAT(Optimize(net.graph), IsOk());
   EXPECT_THAT(net.Operators(), ElementsAre("QuantizeLinear", "ConvInteger", "Add", "Cast", "Mul",
                                            "Add", "Relu", "QuantizeLinear", "DequantizeLinear"));
-  EXPECT_EQ(*Interpret(net.graph, input), *expected);
+  EXPECT_EQ(*Interpret(net.graph, input), expected);
 }
 
 TEST(UseIntegerProductsTest, TransposesConstantWeights) {
@@ -453,8 +451,7 @@ TEST(OptimizeTest, PassesHelpEachOther) {
       net.Apply("Reshape", {net.Apply("Reshape", {x, net.Ints({6})}), net.Ints({2, 3})});
   const ValueId zero = net.Apply("Sub", {net.Weights({}), net.Weights({})});
   net.graph.outputs = {net.Apply("Add", {net.Apply("Mul", {a, b}), zero})};
-  const absl::Status status = Optimize(net.graph);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(Optimize(net.graph), IsOk());
   EXPECT_THAT(net.Operators(), ElementsAre("Mul", "Add"));
 }
 

@@ -9,6 +9,7 @@
 #include "client/network/graph/pass/channels_last.h"
 #include "client/network/graph/pass/passes.h"
 #include "common/base/rng.h"
+#include "tests/status.h"
 
 namespace hone::graph {
 namespace {
@@ -69,7 +70,7 @@ std::vector<std::string> NamesOf(const Graph& graph, const std::vector<ValueId>&
 std::vector<Scalars> Expected(const Graph& graph, const std::vector<ValueId>& outputs,
                               const std::vector<Scalars>& inputs) {
   const auto results = Interpret(graph, inputs);
-  EXPECT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(results, IsOk());
   std::vector<Scalars> expected;
   for (const ValueId id : outputs) {
     const auto place = std::find(graph.outputs.begin(), graph.outputs.end(), id);
@@ -94,19 +95,17 @@ TEST_P(PassTest, KeepsWhatRandomGraphsCompute) {
     const std::string before = graph.ToText();
     const std::vector<std::string> names[] = {NamesOf(graph, graph.inputs),
                                               NamesOf(graph, graph.outputs)};
-    const auto changed = GetParam().apply(graph);
-    ASSERT_TRUE(changed.ok()) << changed.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto changed, GetParam().apply(graph));
     const std::string passed = graph.ToText();
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", text, "after the pass: ", passed));
-    changes += *changed ? 1 : 0;
-    EXPECT_EQ(*changed, passed != before);
-    ASSERT_TRUE(graph.Verify().ok()) << graph.Verify();
+    changes += changed ? 1 : 0;
+    EXPECT_EQ(changed, passed != before);
+    ASSERT_THAT(graph.Verify(), IsOk());
     EXPECT_EQ(NamesOf(graph, graph.inputs), names[0]);
     EXPECT_EQ(NamesOf(graph, graph.outputs), names[1]);
-    ASSERT_TRUE(RemoveDead(graph).ok());
-    const auto actual = Interpret(graph, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    ASSERT_EQ(Difference(expected, *actual, GetParam().tolerance), "");
+    ASSERT_THAT(RemoveDead(graph), IsOk());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, Interpret(graph, inputs));
+    ASSERT_EQ(Difference(expected, actual, GetParam().tolerance), "");
   }
   EXPECT_GT(changes, 5);
 }
