@@ -85,6 +85,7 @@ absl::StatusOr<std::string> DraftFor(const std::string& workload, const target::
               .target = target.ToText(),
               .strategy = environment.default_strategy(),
               .cost_model = environment.default_cost_model()},
+             /*check=*/nullptr,
              [&](absl::StatusOr<std::string> answer) { trace = std::move(answer); });
   executor.RunAll();
   return trace;
