@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -37,7 +38,7 @@ class SystemdTest : public ::testing::TestWithParam<Unit> {
     const std::string here =
         absl::StrReplaceAll(text_, {{"/usr/bin/hone-", absl::StrCat(BinDir(), "/hone-")}});
     path_ = folder_ / GetParam().name;
-    ASSERT_TRUE(WriteFileAtomically(path_, here).ok());
+    ASSERT_THAT(WriteFileAtomically(path_, here), IsOk());
   }
   static bool HasAnalyze() { return RunProgram({"/usr/bin/test", "-x", kAnalyze}).code == 0; }
 

@@ -5,6 +5,7 @@
 #include "tests/fault/chaos.h"
 #include "tests/fault/report.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::fault {
 namespace {
@@ -17,11 +18,10 @@ TEST(ChaosSmokeTest, NothingAcknowledgedIsLostAndEveryJobEnds) {
                              .last_wish = absl::Seconds(20),
                              .settle = absl::Minutes(3),  // only a stuck job needs that long
                              .trials = 12};
-  const auto report = RunChaos(options, folder.path());
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_TRUE(report->holds()) << ToMarkdown(*report);
-  EXPECT_GE(report->struck(), 15) << ToMarkdown(*report);
-  EXPECT_GE(report->jobs_done, 2);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, RunChaos(options, folder.path()));
+  EXPECT_TRUE(report.holds()) << ToMarkdown(report);
+  EXPECT_GE(report.struck(), 15) << ToMarkdown(report);
+  EXPECT_GE(report.jobs_done, 2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "hone/v1/worker.pb.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/server/store/done.h"
+#include "tests/status.h"
 
 namespace hone::fault {
 namespace {
@@ -134,28 +135,27 @@ record::Record Confirmed(int64_t trial, double latency_ns) {
 // A job publishes the fastest of the candidates that enough processes measured.
 TEST(InvariantsTest, BestIsTheFastestThatEnoughProcessesConfirmed) {
   store::ManualStore store;
-  ASSERT_TRUE(store::PutText(store, "w", "workload").ok());
-  ASSERT_TRUE(store::PutText(store, "s", "space").ok());
-  ASSERT_TRUE(store::PutArtifact(store, DigestOf("kernel").ToHex(), "kernel").ok());
+  ASSERT_THAT(store::PutText(store, "w", "workload"), IsOk());
+  ASSERT_THAT(store::PutText(store, "s", "space"), IsOk());
+  ASSERT_THAT(store::PutArtifact(store, DigestOf("kernel").ToHex(), "kernel"), IsOk());
   for (int process = 0; process < record::kProcesses; ++process) {
-    ASSERT_TRUE(store::Append(store, Confirmed(1, 1100)).ok());
-    ASSERT_TRUE(store::Append(store, Confirmed(2, 1050)).ok());
+    ASSERT_THAT(store::Append(store, Confirmed(1, 1100)), IsOk());
+    ASSERT_THAT(store::Append(store, Confirmed(2, 1050)), IsOk());
   }
   record::Record combined = Confirmed(1, 1100);
   combined.result.processes = record::kProcesses;
-  const auto published = store::Append(store, combined);
-  ASSERT_TRUE(published.ok()) << published.status();
-  ASSERT_TRUE(store::PublishBest(store, published->id).ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto published, store::Append(store, combined));
+  ASSERT_THAT(store::PublishBest(store, published.id), IsOk());
   v1::Best best;
-  best.mutable_record()->set_id(published->id);
+  best.mutable_record()->set_id(published.id);
   const auto violations = [&](const std::map<std::string, v1::Best>& served) {
     const auto records = AllRecords(store);
-    EXPECT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(records, IsOk());
     return CheckBests(store, *records, served).violations;
   };
   EXPECT_THAT(violations({{"w", best}}), IsEmpty());
   EXPECT_THAT(violations({}), SizeIs(1)) << "the server serves another";
-  ASSERT_TRUE(store::Append(store, Confirmed(2, 1050)).ok());
+  ASSERT_THAT(store::Append(store, Confirmed(2, 1050)), IsOk());
   EXPECT_THAT(violations({{"w", best}}), SizeIs(1));
 }
 

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/fault/cluster.h"
 #include "tests/fault/observer.h"
+#include "tests/status.h"
 
 namespace hone::fault {
 namespace {
@@ -16,9 +17,7 @@ namespace {
 class MachineTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto cluster = Cluster::Start(folder_.path(), &ledger_);
-    ASSERT_TRUE(cluster.ok()) << cluster.status();
-    cluster_ = *std::move(cluster);
+    HONE_ASSERT_OK_AND_ASSIGN(cluster_, Cluster::Start(folder_.path(), &ledger_));
     direct_ = OpenDirect(cluster_->server_address()).value();
     ASSERT_TRUE(integration::Eventually([&] { return direct_->ListWorkers().ok(); }));
   }
@@ -53,9 +52,8 @@ TEST_F(MachineTest, JobSurvivesClockChanges) {
     trials += 8;
   }
   EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
-  const auto workers = direct_->ListWorkers();
-  ASSERT_TRUE(workers.ok());
-  for (const v1::WorkerInfo& worker : *workers) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workers, direct_->ListWorkers());
+  for (const v1::WorkerInfo& worker : workers) {
     EXPECT_TRUE(worker.connected()) << worker.id() << ": " << worker.last_error();
   }
 }

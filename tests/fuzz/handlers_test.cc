@@ -6,6 +6,7 @@
 #include "tests/fuzz/handlers_mutator.h"
 #include "tests/fuzz/handlers_script.h"
 #include "tests/fuzz/handlers_world.h"
+#include "tests/status.h"
 
 namespace hone::fuzz {
 namespace {
@@ -40,7 +41,7 @@ TEST_P(HandlersFuzzTest, TuningSeedRunsToABest) {
       EXPECT_FALSE(reply.messages.empty());
       continue;
     }
-    EXPECT_TRUE(reply.status.ok()) << method << ": " << reply.status.error_message();
+    EXPECT_THAT(reply.status, IsOk()) << method << ": " << reply.status.error_message();
     if (method == "Synchronize" && !reply.messages.empty()) {
       v1::SynchronizeResponse response;
       ASSERT_TRUE(response.ParseFromString(reply.messages[0]));

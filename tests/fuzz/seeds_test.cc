@@ -23,6 +23,7 @@
 #include "hone/v1/worker.pb.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/fuzz/handlers_script.h"
+#include "tests/status.h"
 
 namespace hone::fuzz {
 namespace {
@@ -32,7 +33,7 @@ using google::protobuf::MethodDescriptor;
 
 std::string Seed(const std::string& name) {
   const auto bytes = ReadFile(absl::StrCat("tests/fuzz/corpus/", name));
-  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_THAT(bytes, IsOk());
   return bytes.value_or("");
 }
 
@@ -153,11 +154,13 @@ TEST(SeedsTest, StoredMessagesParse) {
 }
 
 TEST(SeedsTest, StoredRowsDecode) {
-  EXPECT_TRUE(job::DecodeSpec(Seed("stored_row/spec")).ok());
-  EXPECT_TRUE(job::DecodeSnapshot(Seed("stored_row/snapshot")).ok());
-  EXPECT_TRUE(
-      job::DecodePropose({.kind = job::kProposeKind, .payload = Seed("stored_row/propose")}).ok());
-  EXPECT_TRUE(job::DecodeTell({.kind = job::kTellKind, .payload = Seed("stored_row/tell")}).ok());
+  EXPECT_THAT(job::DecodeSpec(Seed("stored_row/spec")), IsOk());
+  EXPECT_THAT(job::DecodeSnapshot(Seed("stored_row/snapshot")), IsOk());
+  EXPECT_THAT(
+      job::DecodePropose({.kind = job::kProposeKind, .payload = Seed("stored_row/propose")}),
+      IsOk());
+  EXPECT_THAT(job::DecodeTell({.kind = job::kTellKind, .payload = Seed("stored_row/tell")}),
+              IsOk());
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "server/store/store.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -75,7 +76,7 @@ TEST_F(BadStoreTest, OnlyReadsAStoreWithDamagedPages) {
     for (const char* digest : {"a", "b"}) {
       store->PutText(digest, std::string(200'000, 'x'), [](const absl::Status&) {});
     }
-    ASSERT_TRUE(store->Flush().ok());
+    ASSERT_THAT(store->Flush(), IsOk());
   }
   std::fstream file(home_.store(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-160'000, std::ios::end);

@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -35,14 +36,14 @@ class BoardTest : public ::testing::Test {
     if (access(kEmulator, X_OK) != 0) GTEST_SKIP() << kEmulator << " is missing";
     // This kernel cannot start programs of another architecture, so a script starts the emulator.
     // The program loader of the bundle is used, hence nothing of this machine.
-    ASSERT_TRUE(MakeDirectories(folder_ / "programs").ok());
+    ASSERT_THAT(MakeDirectories(folder_ / "programs"), IsOk());
     const std::string runner = folder_ / "programs/hone-runner";
-    ASSERT_TRUE(WriteFileAtomically(
+    ASSERT_THAT(WriteFileAtomically(
                     runner, absl::StrCat("#!/bin/sh\n"
                                          "exec ",
                                          kEmulator, " ", bundle_, "/libc/ld.so --library-path ",
-                                         bundle_, "/libc ", bundle_, "/hone-runner \"$@\"\n"))
-                    .ok());
+                                         bundle_, "/libc ", bundle_, "/hone-runner \"$@\"\n")),
+                IsOk());
     std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
   }
 

@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -64,15 +65,14 @@ class ByHand : public ::testing::Test {
                      const std::vector<float>& b) {
     std::ifstream file(path);
     const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    const auto array = client::ParseNpy(bytes);
-    ASSERT_TRUE(array.ok()) << array.status();
-    ASSERT_TRUE(client::CheckNpy(*array, ir::DType::kF32, {kM, kN}).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto array, client::ParseNpy(bytes));
+    ASSERT_THAT(client::CheckNpy(array, ir::DType::kF32, {kM, kN}), IsOk());
     for (int i = 0; i < kM; ++i) {
       for (int j = 0; j < kN; ++j) {
         double sum = 0;
         for (int k = 0; k < kK; ++k) sum += static_cast<double>(a[i * kK + k]) * b[k * kN + j];
         float element = 0;
-        std::memcpy(&element, array->data.data() + (i * kN + j) * sizeof(float), sizeof(float));
+        std::memcpy(&element, array.data.data() + (i * kN + j) * sizeof(float), sizeof(float));
         // The inputs are small integers divided by four: every partial sum is exact.
         ASSERT_EQ(element, sum) << i << ", " << j;
       }

@@ -11,6 +11,7 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/onnx/import.h"
 #include "common/base/file.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -42,10 +43,10 @@ constexpr char kMnist[] = "tests/client/network/onnx/testdata/mnist-8.onnx";
 // The output of a network with one input, by the interpreter.
 Floats Interpreted(const char* path, const Floats& input) {
   const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path);
-  EXPECT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(graph, IsOk());
   const std::vector<ir::Scalars> scalars = {ir::Scalars(input.begin(), input.end())};
   const auto computed = graph::Interpret(*graph, scalars);
-  EXPECT_TRUE(computed.ok()) << computed.status();
+  EXPECT_THAT(computed, IsOk());
   Floats output;
   for (const ir::Scalar& element : (*computed)[0]) {
     output.push_back(static_cast<float>(element.real()));
@@ -224,9 +225,8 @@ void GpuWalk::Run(const Case& c) {
   ASSERT_EQ(ran.code, 0) << ran.errors;
   EXPECT_THAT(ran.output, HasSubstr("best known kernel"));
   const std::string bytes = ReadFile(folder_ / "output.npy").value_or("");
-  const auto array = client::ParseNpy(bytes);
-  ASSERT_TRUE(array.ok()) << array.status();
-  ExpectClose(FromBytes(array->data), c.output.values);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto array, client::ParseNpy(bytes));
+  ExpectClose(FromBytes(array.data), c.output.values);
 }
 
 // The trace of the best, taken as a handwritten schedule, passes the check.
@@ -256,9 +256,8 @@ void GpuWalk::WalkNetwork() {
     EXPECT_LT(report.value("max_error", 1.0), 1e-5) << report;
     EXPECT_GT(report["latency_ns"]["median"], 0) << report;
     const std::string bytes = ReadFile(output).value_or("");
-    const auto array = client::ParseNpy(bytes);
-    ASSERT_TRUE(array.ok()) << array.status();
-    ExpectClose(FromBytes(array->data), scores.values);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto array, client::ParseNpy(bytes));
+    ExpectClose(FromBytes(array.data), scores.values);
   };
   expect_right(With(run, {"--draft"}));
   const nlohmann::json tuned = Object(With({"tune", kMnist, "--trials", "5"}, Target()));

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -36,7 +37,7 @@ constexpr char kSlowWorkload[] =
 class JobCrashTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(WriteFileAtomically(folder_ / "slow.hone", kSlowWorkload).ok());
+    ASSERT_THAT(WriteFileAtomically(folder_ / "slow.hone", kSlowWorkload), IsOk());
     StartServer();
     worker_ = std::make_unique<Process>(std::vector<std::string>{
         "hone-worker", "--server", address_, "--state-dir", folder_ / "worker"});

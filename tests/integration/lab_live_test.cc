@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -43,7 +44,7 @@ TEST(LabLive, RunsStrategiesAndKeepsTheMeasurements) {
   }
   for (const char* file : {"live-summary.md", "live-curves.csv", "live-comparison.csv",
                            "live-time.md", "live-trials.svg", "live-seconds.svg"}) {
-    EXPECT_TRUE(ReadFile(folder / file).ok()) << file;
+    EXPECT_THAT(ReadFile(folder / file), IsOk()) << file;
   }
   EXPECT_FALSE(ReadFile(folder / "summary.md").ok()) << "recorded runs use other file names";
 

@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -66,10 +67,10 @@ class NetworkTest : public ::testing::Test {
   // The outputs of a network with one input, by the interpreter.
   static std::vector<float> Interpreted(const char* path, const std::vector<float>& input) {
     const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path);
-    EXPECT_TRUE(graph.ok()) << graph.status();
+    EXPECT_THAT(graph, IsOk());
     const std::vector<ir::Scalars> scalars = {ir::Scalars(input.begin(), input.end())};
     const auto computed = graph::Interpret(*graph, scalars);
-    EXPECT_TRUE(computed.ok()) << computed.status();
+    EXPECT_THAT(computed, IsOk());
     std::vector<float> output;
     for (const ir::Scalar& element : (*computed)[0]) {
       output.push_back(static_cast<float>(element.real()));

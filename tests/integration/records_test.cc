@@ -20,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -349,7 +350,7 @@ TEST_F(RecordsTest, BadImportNamesTheLineAndAddsNothing) {
   const Result refused = Hone({"records", "import", "-"}, "two", text);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.errors, HasSubstr("line 6"));
-  ASSERT_TRUE(WriteFileAtomically(folder_ / "bad.jsonl", text).ok());
+  ASSERT_THAT(WriteFileAtomically(folder_ / "bad.jsonl", text), IsOk());
   EXPECT_THAT(Hone({"records", "import", folder_ / "bad.jsonl"}, "two").errors,
               HasSubstr("bad.jsonl: line 6"));
   EXPECT_EQ(Hone({"records", "query"}, "two").output,

@@ -12,6 +12,7 @@
 #include "server/tuner/space/maker.h"
 #include "tests/integration/hone_home.h"
 #include "tests/server/store/done.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -47,31 +48,26 @@ class RefusedRecordTest : public ::testing::Test {
   // as in a real measurement on this machine.
   void PublishOldRecord() {
     ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
-    auto opened = store::OpenSqliteStore(home_.store());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    store::Store& store = **opened;
-    const auto records = store.Query({.best_only = true});
-    ASSERT_TRUE(records.ok()) << records.status();
-    ASSERT_EQ(records->size(), 1u);
-    const auto workload = ir::ParseWorkload(kWorkload);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const auto space = space::GivenTraceSpace(*workload, absl::StrCat(kWorkload, kTrace));
-    ASSERT_TRUE(space.ok()) << space.status();
-    ASSERT_TRUE(store::PutText(store, (*space)->digest(), (*space)->text()).ok());
-    record::Record old = records->front();
+    HONE_ASSERT_OK_AND_ASSIGN(auto opened, store::OpenSqliteStore(home_.store()));
+    store::Store& store = *opened;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto records, store.Query({.best_only = true}));
+    ASSERT_EQ(records.size(), 1u);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(kWorkload));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto space,
+                              space::GivenTraceSpace(workload, absl::StrCat(kWorkload, kTrace)));
+    ASSERT_THAT(store::PutText(store, space->digest(), space->text()), IsOk());
+    record::Record old = records.front();
     // The best of the search may be the default schedule, which is trial 0.
     old.trial = 1;
     old.is_default = false;
-    old.candidate = {(*space)->digest(), {}};
+    old.candidate = {space->digest(), {}};
     old.result.latency_ns /= 100;
     for (double& sample : old.result.samples_ns) sample /= 100;
     old.result.facts.program_digest.clear();
     old.environment.codegen_version = 6;
-    const auto appended = store::Append(store, old);
-    ASSERT_TRUE(appended.ok()) << appended.status();
-    old_record_ = appended->id;
-    const absl::Status published = store::PublishBest(store, appended->id);
-    ASSERT_TRUE(published.ok()) << published;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto appended, store::Append(store, old));
+    old_record_ = appended.id;
+    ASSERT_THAT(store::PublishBest(store, appended.id), IsOk());
   }
 
   HoneHome home_;

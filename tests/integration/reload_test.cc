@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -50,7 +51,7 @@ class ReloadTest : public ::testing::Test {
   }
   // Replaces the token file atomically, with private permissions.
   void WriteTokens(const std::string& text) const {
-    ASSERT_TRUE(WriteFileAtomically(etc("new tokens"), text).ok());
+    ASSERT_THAT(WriteFileAtomically(etc("new tokens"), text), IsOk());
     std::filesystem::permissions(etc("new tokens"), std::filesystem::perms::owner_read |
                                                         std::filesystem::perms::owner_write);
     std::filesystem::rename(etc("new tokens"), etc("tokens"));
@@ -91,7 +92,7 @@ TEST_F(ReloadTest, UnreadableFileIsLoggedAndIgnored) {
 
 // A stolen token must be withdrawable even if the server's certificate has expired.
 TEST_F(ReloadTest, TokenIsRevokedDespiteABadCertificate) {
-  ASSERT_TRUE(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n").ok());
+  ASSERT_THAT(WriteFileAtomically(etc("server.pem"), "-----BEGIN nonsense\n"), IsOk());
   WriteTokens(TokensWithout("client"));
   EXPECT_TRUE(Eventually([&] { return List("client.token").code != 0; }, absl::Seconds(20)));
   EXPECT_THAT(List("client.token").errors, HasSubstr("withdrawn"));

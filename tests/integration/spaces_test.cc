@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -134,10 +135,9 @@ TEST_F(Spaces, TheDraftIsTheFirstTrial) {
     digest = record["space_digest"];
     first = absl::StrJoin(record["decisions"].get<std::vector<int64_t>>(), ",");
   }
-  const auto file = schedule::ParseTraceFile(drafted);
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(absl::StrJoin(file->parsed.decisions, ","), first);
-  EXPECT_EQ(DigestOf(schedule::TraceFileText(file->workload, file->parsed.trace)).ToHex(), digest);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, schedule::ParseTraceFile(drafted));
+  EXPECT_EQ(absl::StrJoin(file.parsed.decisions, ","), first);
+  EXPECT_EQ(DigestOf(schedule::TraceFileText(file.workload, file.parsed.trace)).ToHex(), digest);
 
   const Result best = home_.Hone(With({"show", "--code", "--json"}, matmul));
   ASSERT_EQ(best.code, 0) << best.errors;

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
 #include "tests/server/store/postgres_server.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -45,9 +46,8 @@ class TakeOverTest : public ::testing::Test {
     if (store::PostgresPrograms().empty()) {
       GTEST_SKIP() << "PostgreSQL is not installed: install postgresql";
     }
-    auto database = store::PostgresServer::Get();
-    ASSERT_TRUE(database.ok()) << database.status();
-    uri_ = (*database)->DatabaseOf(folder_.path()).value();
+    HONE_ASSERT_OK_AND_ASSIGN(auto database, store::PostgresServer::Get());
+    uri_ = database->DatabaseOf(folder_.path()).value();
     one_ = Start("one");
     two_ = Start("two");
   }

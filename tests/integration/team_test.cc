@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/status.h"
 
 namespace hone::integration {
 namespace {
@@ -35,7 +36,7 @@ class TeamTest : public ::testing::Test {
   }
   void Install(const std::string& machine, const std::string& program) {
     const std::string folder = folder_ / machine;
-    ASSERT_TRUE(MakeDirectories(folder).ok());
+    ASSERT_THAT(MakeDirectories(folder), IsOk());
     std::filesystem::copy(BinDir() + "/" + program, folder + "/" + program);
   }
   // The README block that begins with ```NAME.

@@ -7,6 +7,7 @@
 #include "tests/bench/load/scrape.h"
 #include "tests/bench/load/spread.h"
 #include "tests/bench/load/usage.h"
+#include "tests/status.h"
 
 namespace hone::load {
 namespace {
@@ -25,10 +26,9 @@ TEST(SpreadTest, TextRoundTrips) {
   Spread spread;
   spread.Add(absl::Microseconds(3));
   spread.Add(absl::Hours(1000));
-  const absl::StatusOr<Spread> again = Spread::Decode(spread.Encode());
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->Encode(), spread.Encode());
-  EXPECT_EQ(again->count(), 2);
+  HONE_ASSERT_OK_AND_ASSIGN(const Spread again, Spread::Decode(spread.Encode()));
+  EXPECT_EQ(again.Encode(), spread.Encode());
+  EXPECT_EQ(again.count(), 2);
   for (const char* bad : {"x", "1", "1:x", "-1:2", "480:1"}) {
     EXPECT_FALSE(Spread::Decode(bad).ok()) << bad;
   }
@@ -40,8 +40,8 @@ TEST(CountsTest, JsonRoundTripsAndAddsUp) {
   counts.failed_calls = 2;
   counts.acknowledge.Add(absl::Milliseconds(1));
   Counts sum;
-  ASSERT_TRUE(Counts::AddJson(counts.ToJson(), &sum).ok());
-  ASSERT_TRUE(Counts::AddJson(counts.ToJson(), &sum).ok());
+  ASSERT_THAT(Counts::AddJson(counts.ToJson(), &sum), IsOk());
+  ASSERT_THAT(Counts::AddJson(counts.ToJson(), &sum), IsOk());
   EXPECT_EQ(sum.finished, 6);
   EXPECT_EQ(sum.failed_calls, 4);
   EXPECT_EQ(sum.acknowledge.count(), 2);

@@ -3,6 +3,7 @@
 
 #include "tests/bench/table/markdown.h"
 #include "tests/bench/table/results.h"
+#include "tests/status.h"
 
 namespace hone::bench {
 namespace {
@@ -24,7 +25,7 @@ constexpr char kLines[] =
 
 std::string Table(absl::string_view notes = "") {
   const absl::StatusOr<Results> results = ParseResults(kLines);
-  EXPECT_TRUE(results.ok()) << results.status();
+  EXPECT_THAT(results, IsOk());
   return results.ok() ? ToMarkdown(*results, notes) : "";
 }
 

@@ -9,6 +9,7 @@
 #include "common/record/given_inputs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::cli {
@@ -19,10 +20,10 @@ using ::testing::HasSubstr;
 TEST(CheckNpyResultsTest, LeavesFilesAndFoldersAsTheyAre) {
   const TemporaryFolder folder;
   const std::string file = folder / "y.npy";
-  EXPECT_TRUE(CheckNpyResults({file}).ok());
+  EXPECT_THAT(CheckNpyResults({file}), IsOk());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  ASSERT_TRUE(WriteFileAtomically(file, "old").ok());
-  EXPECT_TRUE(CheckNpyResults({file}).ok());
+  ASSERT_THAT(WriteFileAtomically(file, "old"), IsOk());
+  EXPECT_THAT(CheckNpyResults({file}), IsOk());
   EXPECT_EQ(ReadFile(file).value_or(""), "old");
 }
 
@@ -36,15 +37,16 @@ TEST(CheckNpyResultsTest, NamesThePathThatCannotBeWritten) {
 }
 
 TEST(ReadGivenInputsTest, FilesAreNamedOrInOrder) {
-  const auto workload = ir::ParseWorkload(
-      "workload w\ninput A: f32[2]\ninput B: i32[2] < 5\noutput C[i: 2] = A[i] + f32(B[i])\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ir::ParseWorkload(
+          "workload w\ninput A: f32[2]\ninput B: i32[2] < 5\noutput C[i: 2] = A[i] + f32(B[i])\n"));
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, ir::DType dtype, const void* data) {
     const std::string path = folder / name;
-    EXPECT_TRUE(WriteFileAtomically(path, client::NpyHeader(dtype, {2}) +
-                                              std::string(static_cast<const char*>(data), 8))
-                    .ok());
+    EXPECT_THAT(WriteFileAtomically(path, client::NpyHeader(dtype, {2}) +
+                                              std::string(static_cast<const char*>(data), 8)),
+                IsOk());
     return path;
   };
   const float a[] = {1, 2};
@@ -52,18 +54,18 @@ TEST(ReadGivenInputsTest, FilesAreNamedOrInOrder) {
   const std::string a_file = write("given=a.npy", ir::DType::kF32, a);
   const std::string b_file = write("given_b.npy", ir::DType::kI32, b);
   const std::string large_file = write("given_large.npy", ir::DType::kI32, large);
-  EXPECT_EQ(ReadGivenInputs({}, *workload).value(), "");
-  const std::string both = ReadGivenInputs({a_file, "B=" + b_file}, *workload).value();
-  EXPECT_EQ(both, ReadGivenInputs({"B=" + b_file, "A=" + a_file}, *workload).value());
-  EXPECT_EQ(both, ReadGivenInputs({a_file, b_file}, *workload).value());
-  const std::string only = ReadGivenInputs({"B=" + b_file}, *workload).value();
-  const auto inputs = record::DecodeGivenInputs(only);
-  ASSERT_TRUE(inputs.ok() && inputs->size() == 1);
-  EXPECT_EQ(inputs->at(1), std::string(reinterpret_cast<const char*>(b), 8));
+  EXPECT_EQ(ReadGivenInputs({}, workload).value(), "");
+  const std::string both = ReadGivenInputs({a_file, "B=" + b_file}, workload).value();
+  EXPECT_EQ(both, ReadGivenInputs({"B=" + b_file, "A=" + a_file}, workload).value());
+  EXPECT_EQ(both, ReadGivenInputs({a_file, b_file}, workload).value());
+  const std::string only = ReadGivenInputs({"B=" + b_file}, workload).value();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto inputs, record::DecodeGivenInputs(only));
+  ASSERT_TRUE(inputs.size() == 1);
+  EXPECT_EQ(inputs.at(1), std::string(reinterpret_cast<const char*>(b), 8));
 
   const auto why = [&](const std::vector<std::string>& words) {
-    const auto given = ReadGivenInputs(words, *workload);
-    EXPECT_EQ(given.status().code(), absl::StatusCode::kInvalidArgument);
+    const auto given = ReadGivenInputs(words, workload);
+    EXPECT_THAT(given, StatusIs(absl::StatusCode::kInvalidArgument));
     return std::string(given.status().message());
   };
   EXPECT_THAT(why({b_file}), HasSubstr("the input A"));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
+#include "tests/status.h"
 
 namespace hone::client {
 namespace {
@@ -30,12 +31,11 @@ TEST(Npy, ReadsVersionsOneAndTwo) {
   const std::string data(24, '\x2a');
   for (const int major : {1, 2}) {
     const std::string file = File(major, kDictionary, data);
-    const auto array = ParseNpy(file);
-    ASSERT_TRUE(array.ok()) << array.status();
-    EXPECT_EQ(array->type, "f4");
-    EXPECT_THAT(array->shape, ElementsAre(2, 3));
-    EXPECT_EQ(array->data, data);
-    EXPECT_TRUE(CheckNpy(*array, ir::DType::kF32, {2, 3}).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto array, ParseNpy(file));
+    EXPECT_EQ(array.type, "f4");
+    EXPECT_THAT(array.shape, ElementsAre(2, 3));
+    EXPECT_EQ(array.data, data);
+    EXPECT_THAT(CheckNpy(array, ir::DType::kF32, {2, 3}), IsOk());
   }
 }
 
@@ -44,12 +44,13 @@ TEST(Npy, AcceptsHeaderVariants) {
            "{\"shape\":(2,3),\"descr\":\"<f4\",\"fortran_order\":False}",
            "  { 'shape' : ( 2L, 3L , ) , 'fortran_order' : False, 'descr' : '=f4' , }   \n",
        }) {
-    EXPECT_TRUE(ParseNpy(File(1, dictionary, std::string(24, 'x'))).ok()) << dictionary;
+    EXPECT_THAT(ParseNpy(File(1, dictionary, std::string(24, 'x'))), IsOk()) << dictionary;
   }
   // With one dimension both orders are the same; a scalar has no dimension.
-  EXPECT_TRUE(
-      ParseNpy(File(1, "{'descr': '|i1', 'fortran_order': True, 'shape': (5,)}", "12345")).ok());
-  EXPECT_TRUE(ParseNpy(File(1, "{'descr': '>i1', 'fortran_order': False, 'shape': ()}", "1")).ok());
+  EXPECT_THAT(ParseNpy(File(1, "{'descr': '|i1', 'fortran_order': True, 'shape': (5,)}", "12345")),
+              IsOk());
+  EXPECT_THAT(ParseNpy(File(1, "{'descr': '>i1', 'fortran_order': False, 'shape': ()}", "1")),
+              IsOk());
 }
 
 TEST(Npy, WrittenHeadersRoundTrip) {
@@ -61,9 +62,8 @@ TEST(Npy, WrittenHeadersRoundTrip) {
       EXPECT_EQ(header.back(), '\n');
       const std::string file =
           header + std::string(ir::ElementsOf(shape) * ir::DTypeBytes(dtype), '\1');
-      const auto array = ParseNpy(file);
-      ASSERT_TRUE(array.ok()) << array.status();
-      EXPECT_TRUE(CheckNpy(*array, dtype, shape).ok());
+      HONE_ASSERT_OK_AND_ASSIGN(const auto array, ParseNpy(file));
+      EXPECT_THAT(CheckNpy(array, dtype, shape), IsOk());
     }
   }
 }
@@ -84,9 +84,8 @@ TEST(Npy, FindsElementsOutsideOfABound) {
 
 TEST(Npy, PacksElementsOfFourBits) {
   const NpyArray array = {.data = absl::string_view("\x07\xf8\x01", 3)};
-  const auto packed = PackNpy(array, ir::DType::kI4);
-  ASSERT_TRUE(packed.ok()) << packed.status();
-  EXPECT_EQ(*packed, "\x87\x01");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto packed, PackNpy(array, ir::DType::kI4));
+  EXPECT_EQ(packed, "\x87\x01");
   EXPECT_EQ(PackNpy(array, ir::DType::kU4).status().message(),
             "its element 1 is 248, which is not a value of u4");
   EXPECT_EQ(PackNpy({.data = "\x08"}, ir::DType::kI4).status().message(),
@@ -103,19 +102,19 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
   NpyArray half = array;
   for (const char* type : {"u2", "V2"}) {
     half.type = type;
-    EXPECT_TRUE(CheckNpy(half, ir::DType::kBF16, {2, 3}).ok());
+    EXPECT_THAT(CheckNpy(half, ir::DType::kBF16, {2, 3}), IsOk());
     EXPECT_FALSE(CheckNpy(half, ir::DType::kF16, {2, 3}).ok());
   }
   NpyArray byte = array;
   for (const char* type : {"u1", "V1"}) {
     byte.type = type;
-    EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E4M3, {2, 3}).ok());
-    EXPECT_TRUE(CheckNpy(byte, ir::DType::kF8E5M2, {2, 3}).ok());
-    EXPECT_TRUE(CheckNpy(byte, ir::DType::kU4, {2, 3}).ok());
+    EXPECT_THAT(CheckNpy(byte, ir::DType::kF8E4M3, {2, 3}), IsOk());
+    EXPECT_THAT(CheckNpy(byte, ir::DType::kF8E5M2, {2, 3}), IsOk());
+    EXPECT_THAT(CheckNpy(byte, ir::DType::kU4, {2, 3}), IsOk());
     EXPECT_FALSE(CheckNpy(byte, ir::DType::kI8, {2, 3}).ok());
   }
   byte.type = "i1";
-  EXPECT_TRUE(CheckNpy(byte, ir::DType::kI4, {2, 3}).ok());
+  EXPECT_THAT(CheckNpy(byte, ir::DType::kI4, {2, 3}), IsOk());
   EXPECT_THAT(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message(),
               HasSubstr("expected f8e4m3[2, 3], in NumPy of the type u1 or V1"));
   byte.type = "b1";
@@ -160,9 +159,8 @@ TEST(Npy, ErrorsNameTheCause) {
       {with("}", "} {"), "text follows"},
   };
   for (const auto& c : cases) {
-    const auto array = ParseNpy(c.file);
-    EXPECT_EQ(array.status().code(), absl::StatusCode::kInvalidArgument) << c.why;
-    EXPECT_THAT(array.status().message(), HasSubstr(c.why));
+    EXPECT_THAT(ParseNpy(c.file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.why)))
+        << c.why;
   }
   std::string many = "1";
   for (int i = 0; i < 40; ++i) many += ", 1";

@@ -5,6 +5,7 @@
 #include "client/cli/tune/run_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -79,7 +80,7 @@ TEST_F(SuggestedCommandTest, GlobalsRepeatWhatTheCommandLineGave) {
   globals.server = "unix:/nowhere";
   globals.target = "cuda";
   globals.sources.insecure = true;
-  ASSERT_TRUE(CompleteGlobals(globals).ok());
+  ASSERT_THAT(CompleteGlobals(globals), IsOk());
   EXPECT_EQ(SuggestedCommandForTarget("best mine.hone"),
             "hone best mine.hone --target cuda --server unix:/nowhere --insecure");
 }

@@ -6,6 +6,7 @@
 #include "client/cli/workload_argument.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::cli {
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<std::string> Titles(const absl::StatusOr<std::vector<WorkloadArgument>>& workloads) {
-  EXPECT_TRUE(workloads.ok()) << workloads.status();
+  EXPECT_THAT(workloads, IsOk());
   std::vector<std::string> titles;
   if (workloads.ok()) {
     for (const WorkloadArgument& workload : *workloads) titles.push_back(workload.title);
@@ -45,10 +46,10 @@ TEST_F(WorkloadListTest, OperatorOrFileStartsANewWorkload) {
 }
 
 TEST_F(WorkloadListTest, WordsCanBeCopiedToAShell) {
-  const auto workloads = ReadWorkloads({"matmul", "m=4", "n=4", "k=4", one_});
-  ASSERT_TRUE(workloads.ok()) << workloads.status();
-  EXPECT_EQ((*workloads)[0].words, "matmul m=4 n=4 k=4");
-  EXPECT_EQ((*workloads)[1].words, "'" + one_ + "'") << "the name has a blank";
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workloads,
+                            ReadWorkloads({"matmul", "m=4", "n=4", "k=4", one_}));
+  EXPECT_EQ(workloads[0].words, "matmul m=4 n=4 k=4");
+  EXPECT_EQ(workloads[1].words, "'" + one_ + "'") << "the name has a blank";
 }
 
 TEST_F(WorkloadListTest, ErrorNamesTheWorkload) {
@@ -61,10 +62,9 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
   EXPECT_THAT(Titles(ReadWorkloadList(
                   File("list.txt", "# of a network\n\n  matmul m=4  n=4 k=4\r\n" + one_ + "\n"))),
               ElementsAre("matmul m=4 n=4 k=4", one_));
-  const absl::Status wrong =
-      ReadWorkloadList(File("bad.txt", "matmul m=4 n=4 k=4\n\nmatmull\n")).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(wrong));
-  EXPECT_THAT(std::string(wrong.message()), HasSubstr("bad.txt:3: unknown operator 'matmull'"));
+  EXPECT_THAT(ReadWorkloadList(File("bad.txt", "matmul m=4 n=4 k=4\n\nmatmull\n")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("bad.txt:3: unknown operator 'matmull'")));
   EXPECT_THAT(std::string(ReadWorkloadList(File("empty.txt", "# none\n")).status().message()),
               HasSubstr("has no workload"));
   const std::string network = File("net.txt", "softmax m=8 n=8\nmodels/my net.onnx\n");
@@ -81,9 +81,8 @@ TEST_F(WorkloadListTest, AFileHasOneWorkloadOnEachLine) {
 
 TEST_F(WorkloadListTest, AWorkloadMayBeQuotedAsOneWord) {
   const std::vector<std::string> quoted = {"softmax m=8 n=8"};
-  const absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(quoted);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  EXPECT_EQ(workload->title, "softmax m=8 n=8");
+  HONE_ASSERT_OK_AND_ASSIGN(const WorkloadArgument workload, ReadWorkloadArgument(quoted));
+  EXPECT_EQ(workload.title, "softmax m=8 n=8");
   const std::vector<std::string> wrong = {"softmaxx m=8 n=8"};
   EXPECT_THAT(std::string(ReadWorkloadArgument(wrong).status().message()),
               HasSubstr("did you mean 'softmax'"));

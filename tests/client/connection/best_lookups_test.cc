@@ -13,6 +13,7 @@
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
+#include "tests/status.h"
 
 namespace hone::client {
 namespace {
@@ -62,13 +63,13 @@ std::vector<v1::LookupBestRequest> Requests(int count) {
 TEST(BestLookupsTest, SlowsDownToTheRateOfTheServer) {
   LimitedServer server(/*per_second=*/400, /*burst=*/20);
   const std::vector<v1::LookupBestRequest> requests = Requests(200);
-  const auto answers = BestLookups(server.stub(), requests, absl::Seconds(20)).Run();
-  ASSERT_TRUE(answers.ok()) << answers.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto answers,
+                            BestLookups(server.stub(), requests, absl::Seconds(20)).Run());
   EXPECT_GT(server.refused, 0);
   for (int i = 0; i < 200; ++i) {
-    ASSERT_EQ((*answers)[i].has_value(), i % 3 != 0) << i;
+    ASSERT_EQ(answers[i].has_value(), i % 3 != 0) << i;
     if (i % 3 != 0) {
-      EXPECT_EQ((*answers)[i]->workload(), requests[i].workload());
+      EXPECT_EQ(answers[i]->workload(), requests[i].workload());
     }
   }
 }
@@ -77,16 +78,15 @@ TEST(BestLookupsTest, OtherErrorsEndIt) {
   LimitedServer server(/*per_second=*/0, /*burst=*/0);
   std::vector<v1::LookupBestRequest> requests = Requests(100);
   requests[50].set_workload("wrong");
-  const auto answers = BestLookups(server.stub(), requests, absl::Seconds(20)).Run();
-  EXPECT_EQ(answers.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(answers.status().message(), "wrong");
+  EXPECT_THAT(BestLookups(server.stub(), requests, absl::Seconds(20)).Run(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "wrong"));
 }
 
 TEST(BestLookupsTest, GivesUpIfAllAreRefused) {
   LimitedServer server(/*per_second=*/1e-3, /*burst=*/0);
   const std::vector<v1::LookupBestRequest> requests = Requests(3);
-  const auto answers = BestLookups(server.stub(), requests, absl::Milliseconds(200)).Run();
-  EXPECT_EQ(answers.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(BestLookups(server.stub(), requests, absl::Milliseconds(200)).Run(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

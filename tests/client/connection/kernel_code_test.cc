@@ -7,6 +7,7 @@
 #include "client/connection/program_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::client {
@@ -41,16 +42,15 @@ TEST_F(KernelCodeTest, ErrorsAreThoseOfTheBuilder) {
   EXPECT_EQ(wrong, absl::InvalidArgumentError("no such loop"));
   const absl::Status failed = CodeBy("echo 'hone-builder: a defect' >&2; exit 1").status();
   EXPECT_EQ(failed, absl::AbortedError("a defect"));
-  const absl::Status crashed = CodeBy("echo 'its last words' >&2; kill -SEGV $$").status();
-  EXPECT_TRUE(absl::IsAborted(crashed)) << crashed;
-  EXPECT_THAT(std::string(crashed.message()),
-              AllOf(HasSubstr("signal 11"), HasSubstr("its last words")));
+  EXPECT_THAT(CodeBy("echo 'its last words' >&2; kill -SEGV $$"),
+              StatusIs(absl::StatusCode::kAborted,
+                       AllOf(HasSubstr("signal 11"), HasSubstr("its last words"))));
 }
 
 TEST_F(KernelCodeTest, ThinInstallationsHaveNoBuilder) {
-  const absl::Status missing = KernelCode("a trace", "target words", folder_.path()).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
-  EXPECT_THAT(std::string(missing.message()), HasSubstr(folder_ / "hone-builder is missing"));
+  EXPECT_THAT(KernelCode("a trace", "target words", folder_.path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr(folder_ / "hone-builder is missing")));
 }
 
 }  // namespace

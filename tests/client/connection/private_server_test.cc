@@ -22,6 +22,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 // The lifetime of the private server. Shell scripts stand in for hone-server and hone-worker.
@@ -123,18 +124,16 @@ class PrivateServerTest : public ::testing::Test {
 };
 
 TEST_F(PrivateServerTest, StartsAndEndsWithItsOnlyClient) {
-  auto server = PrivateServer::StartOrJoin(Options());
-  ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->WaitUntilReady().ok());
-  EXPECT_THAT((*server)->address(), HasSubstr("unix:"));
-  const auto lock = ReadFile((*server)->paths().lock);
-  ASSERT_TRUE(lock.ok());
-  EXPECT_THAT(*lock, HasSubstr((*server)->address()));
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options()));
+  ASSERT_THAT(server->WaitUntilReady(), IsOk());
+  EXPECT_THAT(server->address(), HasSubstr("unix:"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lock, ReadFile(server->paths().lock));
+  EXPECT_THAT(lock, HasSubstr(server->address()));
   ASSERT_EQ(Pids("servers").size(), 1u);
   const pid_t pid = Pids("servers")[0];
   EXPECT_TRUE(Lives(pid));
   EXPECT_TRUE(Pids("workers").empty()) << "a look-up starts no worker";
-  server->reset();
+  server.reset();
   EXPECT_TRUE(Eventually([&] { return !Lives(pid); }));
 }
 
@@ -153,11 +152,10 @@ TEST_F(PrivateServerTest, IsSharedAndEndsWithTheLastClient) {
 // "pkill -INT" of a command also reaches the keeper. The command still needs the server.
 TEST_F(PrivateServerTest, AnInterruptDoesNotEndTheServer) {
   const pid_t first = StartClient(false);
-  const absl::StatusOr<std::string> lock = ReadFile(root_ / "data/private.lock");
-  ASSERT_TRUE(lock.ok()) << lock.status();
-  const std::vector<std::string> words = absl::StrSplit(*lock, absl::ByAnyChar(" \n"));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string lock, ReadFile(root_ / "data/private.lock"));
+  const std::vector<std::string> words = absl::StrSplit(lock, absl::ByAnyChar(" \n"));
   int keeper = 0;
-  ASSERT_TRUE(words.size() > 1 && absl::SimpleAtoi(words[1], &keeper)) << *lock;
+  ASSERT_TRUE(words.size() > 1 && absl::SimpleAtoi(words[1], &keeper)) << lock;
   kill(keeper, SIGINT);
   const pid_t second = StartClient(false);
   EXPECT_EQ(Pids("servers").size(), 1u) << "the second client joined the first";
@@ -203,45 +201,40 @@ TEST_F(PrivateServerTest, OnlyClientsOfTheDeviceAreToldThatItsWorkerFails) {
   WriteProgram("hone-worker",
                "case \"$*\" in *opencl*) echo 'no such device' >&2; exit 1;; esac\n"
                "exec sleep 1000\n");
-  auto cpu = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
-  ASSERT_TRUE(cpu.ok()) << cpu.status();
-  auto gpu = PrivateServer::StartOrJoin(Options(/*with_worker=*/true, "opencl:3"));
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
-  ASSERT_TRUE((*cpu)->WaitUntilReady().ok());
-  ASSERT_TRUE((*gpu)->WaitUntilReady().ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto cpu, PrivateServer::StartOrJoin(Options(/*with_worker=*/true)));
+  HONE_ASSERT_OK_AND_ASSIGN(auto gpu,
+                            PrivateServer::StartOrJoin(Options(/*with_worker=*/true, "opencl:3")));
+  ASSERT_THAT(cpu->WaitUntilReady(), IsOk());
+  ASSERT_THAT(gpu->WaitUntilReady(), IsOk());
   absl::Status status;
-  EXPECT_TRUE(Eventually([&] { return !(status = (*gpu)->Check()).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return !(status = gpu->Check()).ok(); }));
   EXPECT_THAT(std::string(status.message()), HasSubstr("exited with code 1: no such device"));
-  EXPECT_TRUE((*cpu)->Check().ok());
+  EXPECT_THAT(cpu->Check(), IsOk());
 }
 
 TEST_F(PrivateServerTest, ReportsAWorkerThatKeepsExiting) {
   WriteProgram("hone-worker", "echo 'no cores left' >&2\nexit 3\n");
-  auto server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
-  ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options(/*with_worker=*/true)));
+  ASSERT_THAT(server->WaitUntilReady(), IsOk());
   absl::Status status;
-  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return !(status = server->Check()).ok(); }));
   EXPECT_THAT(std::string(status.message()), HasSubstr("exited with code 3: no cores left"));
 }
 
 TEST_F(PrivateServerTest, StartFailureIsExplained) {
   WriteServer("echo 'the store is corrupt' >&2\nexit 1\n");
-  auto server = PrivateServer::StartOrJoin(Options());
-  ASSERT_TRUE(server.ok()) << server.status();
-  const absl::Status ready = (*server)->WaitUntilReady();
-  EXPECT_EQ(ready.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(ready.message()), HasSubstr("the store is corrupt"));
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options()));
+  EXPECT_THAT(server->WaitUntilReady(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("the store is corrupt")));
 }
 
 TEST_F(PrivateServerTest, ReportsAServerThatDies) {
-  auto server = PrivateServer::StartOrJoin(Options());
-  ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->WaitUntilReady().ok());
-  EXPECT_TRUE((*server)->Check().ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options()));
+  ASSERT_THAT(server->WaitUntilReady(), IsOk());
+  EXPECT_THAT(server->Check(), IsOk());
   kill(Pids("servers")[0], SIGKILL);
   absl::Status status;
-  EXPECT_TRUE(Eventually([&] { return !(status = (*server)->Check()).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return !(status = server->Check()).ok(); }));
   EXPECT_THAT(std::string(status.message()), HasSubstr("hone-server was killed by signal 9"));
 }
 
@@ -271,9 +264,8 @@ TEST_F(PrivateServerTest, ConcurrentClientsShareOneServer) {
 
 TEST_F(PrivateServerTest, SequentialClientsEachGetAServer) {
   for (int i = 0; i < 5; ++i) {
-    auto server = PrivateServer::StartOrJoin(Options());
-    ASSERT_TRUE(server.ok()) << server.status();
-    EXPECT_TRUE((*server)->WaitUntilReady().ok());
+    HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options()));
+    EXPECT_THAT(server->WaitUntilReady(), IsOk());
     EXPECT_TRUE(Lives(Pids("servers").back()));
   }
 }
@@ -281,9 +273,8 @@ TEST_F(PrivateServerTest, SequentialClientsEachGetAServer) {
 TEST_F(PrivateServerTest, DoesNotInheritClientPipes) {
   int output[2];
   ASSERT_EQ(pipe(output), 0);
-  auto server = PrivateServer::StartOrJoin(Options());
-  ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->WaitUntilReady().ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(Options()));
+  ASSERT_THAT(server->WaitUntilReady(), IsOk());
   close(output[1]);
   char byte;
   EXPECT_EQ(read(output[0], &byte, 1), 0)
@@ -295,11 +286,10 @@ TEST_F(PrivateServerTest, AcceptsALongPath) {
   PrivateServer::Options options = Options();
   options.data_dir =
       absl::StrCat(root_.path(), "/", std::string(90, 'a'), "/", std::string(90, 'b'));
-  auto server = PrivateServer::StartOrJoin(options);
-  ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_TRUE((*server)->WaitUntilReady().ok());
-  const std::string lock = (*server)->paths().lock;
-  server->reset();
+  HONE_ASSERT_OK_AND_ASSIGN(auto server, PrivateServer::StartOrJoin(options));
+  EXPECT_THAT(server->WaitUntilReady(), IsOk());
+  const std::string lock = server->paths().lock;
+  server.reset();
   EXPECT_TRUE(Eventually([&] { return !Lives(Pids("servers")[0]); }));
 }
 
@@ -307,16 +297,15 @@ TEST_F(PrivateServerTest, ExplainsMissingProgramsAndUnwritableFolders) {
   PrivateServer::Options options = Options();
   options.program_dir = root_.path();
   auto server = PrivateServer::StartOrJoin(options);
-  EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(server.status().message()), HasSubstr("hone-server is missing"));
+  EXPECT_THAT(server,
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("hone-server is missing")));
 
   for (const char* program : {"hone-worker", "hone-builder", "hone-runner"}) {
     std::filesystem::rename(root_ / "bin/" + program, root_ / "gone");
-    EXPECT_TRUE(PrivateServer::StartOrJoin(Options()).ok()) << "a look-up needs no " << program;
+    EXPECT_THAT(PrivateServer::StartOrJoin(Options()), IsOk()) << "a look-up needs no " << program;
     server = PrivateServer::StartOrJoin(Options(/*with_worker=*/true));
-    EXPECT_EQ(server.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(server.status().message()),
-                HasSubstr(absl::StrCat(program, " is missing")));
+    EXPECT_THAT(server, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr(absl::StrCat(program, " is missing"))));
     std::filesystem::rename(root_ / "gone", root_ / "bin/" + program);
   }
 
@@ -339,7 +328,7 @@ TEST(DefaultDataDirTest, FollowsTheEnvironment) {
   unsetenv("XDG_DATA_HOME");
   EXPECT_EQ(*DefaultDataDir(), "/home/somebody/.local/share/hone");
   unsetenv("HOME");
-  EXPECT_EQ(DefaultDataDir().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(DefaultDataDir(), StatusIs(absl::StatusCode::kFailedPrecondition));
   if (!saved_home.empty()) setenv("HOME", saved_home.c_str(), 1);
   if (saved_data.has_value()) setenv("XDG_DATA_HOME", saved_data->c_str(), 1);
 }

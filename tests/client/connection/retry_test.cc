@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::client {
 namespace {
@@ -41,9 +42,10 @@ TEST(RetryTest, RetriesOnlyUnavailable) {
 TEST(RetryTest, SucceedsWhenTheServerReturns) {
   FakeTime time;
   int attempts = 0;
-  EXPECT_TRUE(
-      time.Retry({}, [&] { return ++attempts < 4 ? absl::UnavailableError("") : absl::OkStatus(); })
-          .ok());
+  EXPECT_THAT(
+      time.Retry({},
+                 [&] { return ++attempts < 4 ? absl::UnavailableError("") : absl::OkStatus(); }),
+      IsOk());
   EXPECT_EQ(attempts, 4);
 }
 

@@ -21,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/process.h"
+#include "tests/status.h"
 
 namespace hone::lookup {
 namespace {
@@ -58,9 +59,8 @@ class LookupTest : public ::testing::Test {
 
   void Export(const std::vector<client::FolderKernel>& kernels) {
     client::KernelFolder folder(this->folder());
-    for (const client::FolderKernel& kernel : kernels) ASSERT_TRUE(folder.Add(kernel).ok());
-    const absl::Status committed = folder.Commit();
-    ASSERT_TRUE(committed.ok()) << committed;
+    for (const client::FolderKernel& kernel : kernels) ASSERT_THAT(folder.Add(kernel), IsOk());
+    ASSERT_THAT(folder.Commit(), IsOk());
   }
 
   hone_lookup_status Open() {
@@ -300,8 +300,7 @@ TEST_F(LookupTest, ABadFolderIsAnError) {
     EXPECT_EQ(Open(), HONE_LOOKUP_BAD_FOLDER);
     EXPECT_THAT(hone_lookup_error(), HasSubstr(path));
     client::KernelFolder exporter(folder());
-    const absl::Status committed = exporter.Commit();
-    EXPECT_EQ(committed.code(), absl::StatusCode::kFailedPrecondition) << committed;
+    EXPECT_THAT(exporter.Commit(), StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   std::filesystem::remove(path);
   std::filesystem::create_symlink("/proc/self/mem", path);  // reading it fails
@@ -349,7 +348,7 @@ TEST_F(LookupTest, ABadKernelIsAnError) {
   EXPECT_THAT(hone_lookup_error(), HasSubstr("the kernel's interface has version"));
   const std::string path = SharedObject();
   const std::string whole = hone::ReadFile(path).value();
-  ASSERT_TRUE(WriteFileAtomically(path, whole.substr(0, whole.size() / 2)).ok());
+  ASSERT_THAT(WriteFileAtomically(path, whole.substr(0, whole.size() / 2)), IsOk());
   EXPECT_EQ(Find(kMatmul), HONE_LOOKUP_BAD_KERNEL);
   EXPECT_THAT(hone_lookup_error(), AllOf(HasSubstr(path), HasSubstr("truncated or damaged")));
   std::filesystem::remove(path);

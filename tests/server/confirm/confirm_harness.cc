@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/record/given_inputs.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -12,7 +13,7 @@ std::string CodeOf(const std::string& space_digest, const std::vector<int64_t>& 
   return absl::StrCat(space_digest, absl::StrJoin(decisions, ","));
 }
 
-void ExpectOk(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
+void ExpectOk(const absl::Status& status) { EXPECT_THAT(status, IsOk()); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/confirm/confirm_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -80,7 +81,7 @@ TEST_F(JobConfirmEndTest, ProcessOfAChallengerIsPublishedIfTheConfirmationIsDist
   device.measure = DisturbedFrom(1, &confirmations);
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const auto job = RunToEnd(id, 2000);
   ASSERT_EQ(job->state, JobState::kCancelled) << job->error;
   ASSERT_TRUE(job->best.has_value());
@@ -114,7 +115,7 @@ TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsOwnBestAgain) {
   device.measure = DisturbedFrom(1000000, &confirmations);
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 500 && confirmations == 0; ++i) Step(1);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   RunUntilConfirming(id);
   Step();
   device_is_gone = true;
@@ -133,7 +134,7 @@ TEST_F(JobConfirmEndTest, AResumedJobConfirmsItsOwnBestAgain) {
   };
   Step();
   jobs->Resume(id, 0, absl::ZeroDuration(),
-               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+               [](const SnapshotOr& job) { EXPECT_THAT(job, IsOk()); });
   RunUntilConfirming(id);
   RunToEnd(id, 2000);
   bool again = false;
@@ -246,10 +247,10 @@ TEST_F(JobConfirmEndTest, OnlyUndisturbedProcessesArePublished) {
     if (best.policy.name != "confirm") continue;
     ++published;
     int undisturbed = 0;
-    const auto records =
-        store.Query({.workload_digest = job->workload_digest, .target = "t", .page_size = 1000});
-    ASSERT_TRUE(records.ok()) << records.status();
-    for (const record::Record& record : *records) {
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto records,
+        store.Query({.workload_digest = job->workload_digest, .target = "t", .page_size = 1000}));
+    for (const record::Record& record : records) {
       undisturbed += record.candidate == best.candidate && record.policy.name == "confirm" &&
                      !record.quarantined && record.id != best.id;
     }
@@ -262,7 +263,7 @@ TEST_F(JobConfirmEndTest, OnlyUndisturbedProcessesArePublished) {
 TEST_F(JobConfirmEndTest, BestOfAJobThatIsCancelledEarlyIsNotConfirmed) {
   const std::string id = Create(Spec(200));
   for (int i = 0; i < 300 && Get(id)->trials < 2; ++i) Step(1);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   executor->RunAll();
   const auto job = Get(id);
   ASSERT_EQ(job->state, JobState::kCancelled);
@@ -295,7 +296,7 @@ TEST_F(JobConfirmEndTest, CancelledJobWaitsAFewSecondsForAFirstResult) {
     spec.workload = absl::StrCat("fake op", arrives, " 12");
     const std::string id = Create(std::move(spec));
     for (int i = 0; i < 5; ++i) Step();
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     const absl::Time began = clock.Now();
     for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
     device.measure = nullptr;
@@ -319,7 +320,7 @@ TEST_F(JobConfirmEndTest, CancelledJobLeavesTimeForItsConfirmation) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
   Step(0);  // it reports what it has begun
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const absl::Time began = clock.Now();
   for (int i = 0; i < 400 && Get(id)->state != JobState::kConfirming; ++i) Step(0);
   ASSERT_EQ(Get(id)->state, JobState::kConfirming);
@@ -344,7 +345,7 @@ TEST_F(JobConfirmEndTest, CancelledJobEndsInTimeOnADisturbedMachine) {
     const JobState when = confirming ? JobState::kConfirming : JobState::kRunning;
     for (int i = 0; i < 500 && (Get(id)->state != when || Get(id)->trials < 10); ++i) Step();
     ASSERT_EQ(Get(id)->state, when);
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
     const absl::Time began = clock.Now();
     for (int i = 0; i < 200 && !HasEnded(Get(id)->state); ++i) {
@@ -368,7 +369,7 @@ TEST_F(JobConfirmEndTest, CancelledJobDoesNotWaitForAWorkerThatIsGone) {
   device_is_gone = true;
   for (int i = 0; i < 600; ++i) Step();
   ASSERT_EQ(Get(id)->state, JobState::kConfirming) << "the worker may come back";
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const auto job = RunToEnd(id, 20);
   ASSERT_EQ(job->state, JobState::kCancelled);
   EXPECT_THAT(job->note,
@@ -399,7 +400,7 @@ TEST_F(JobConfirmEndTest, TimeLimitEndsAConfirmationWithoutAResult) {
 TEST_F(JobConfirmEndTest, CancelWhileConfirmingEndsAtOnce) {
   const std::string id = Create(Spec(40));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step(2);
-  ASSERT_TRUE(jobs->Cancel(id, false).ok());
+  ASSERT_THAT(jobs->Cancel(id, false), IsOk());
   executor->RunAll();
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
   EXPECT_TRUE(Get(id)->best.has_value());

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/confirm/confirm_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -297,7 +298,7 @@ TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   device.measure = nullptr;
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
-  EXPECT_TRUE(store.GetArtifact(job->best->record.result.artifact_digest).ok());
+  EXPECT_THAT(store.GetArtifact(job->best->record.result.artifact_digest), IsOk());
 }
 
 TEST_F(JobConfirmTest, MissingArtifactFailsTheJob) {

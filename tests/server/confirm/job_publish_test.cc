@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/confirm/confirm_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -38,7 +39,7 @@ TEST_F(JobPublishTest, AJobThatIsCancelledWhileItPublishesEndsWithThatBest) {
     ASSERT_NE(id, "");
     if (HasEnded(Get(id)->state)) break;
     ASSERT_LT(steps, 300);
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
     executor->RunAll();
     store.Commit();
     executor->RunAll();
@@ -121,11 +122,10 @@ TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   store::RecordQuery query;
   query.job_id = job->id;
   query.page_size = 1000;
-  const auto records = store.Query(query);
-  ASSERT_TRUE(records.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto records, store.Query(query));
   std::map<std::vector<int64_t>, int> processes;
   int processes_of_default = 0;
-  for (const record::Record& record : *records) {
+  for (const record::Record& record : records) {
     EXPECT_EQ(record.result.inputs, spec.inputs_digest);
     processes_of_default += record.is_default;
     ++processes[record.candidate.decisions];
@@ -205,7 +205,7 @@ TEST_F(JobPublishTest, BestWithdrawnMeanwhileDoesNotBlockTheWinner) {
     return Took(lease.work->decisions == kHidden ? 1000 : Latency(lease));
   };
   store.Quarantine(incumbent.workload_digest, "t", incumbent.candidate, incumbent.id, "a reason",
-                   [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+                   [](absl::Status status) { EXPECT_THAT(status, IsOk()); });
   const auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Best(*job).record.id, job->best->record.id);
@@ -235,7 +235,7 @@ TEST_F(JobPublishTest, AResumedJobReportsItsOwnBestBesideAnEarlierOneThatIsPinne
   jobs->Cancel(id, /*confirm=*/true).value();
   const int64_t pinned = RunToEnd(id)->best->record.id;
   Pin(pinned);
-  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_THAT(s, IsOk()); });
   const auto job = RunToEnd(id);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->best->record.id, pinned);
@@ -289,7 +289,7 @@ TEST_F(JobPublishTest, AJobWithoutArtifactsHasNoConfirmedBest) {
     const std::string id = Create(Spec(40, absl::StrCat(cancel)));
     RunUntilConfirming(id);
     if (cancel) {
-      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+      ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     }
     const auto job = RunToEnd(id, 2000);
     EXPECT_EQ(job->state, cancel ? JobState::kCancelled : JobState::kFailed);
@@ -341,11 +341,11 @@ TEST_F(JobPublishTest, FasterRemeasuredIncumbentIsRepublished) {
   disturbance = 1;
   auto second = RunToEnd(Create(Spec(30, "second")));
   ASSERT_EQ(second->state, JobState::kDone) << second->error;
-  const auto row = store.LookupBest({.workload_digest = first->workload_digest, .target = "t"});
-  ASSERT_TRUE(row.ok()) << row.status();
-  EXPECT_NE(row->record.id, first->best->record.id);
-  EXPECT_EQ(row->record.result.latency_ns, FakeLatency(row->record.candidate.decisions));
-  EXPECT_EQ(second->best->record.id, row->record.id);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto row, store.LookupBest({.workload_digest = first->workload_digest, .target = "t"}));
+  EXPECT_NE(row.record.id, first->best->record.id);
+  EXPECT_EQ(row.record.result.latency_ns, FakeLatency(row.record.candidate.decisions));
+  EXPECT_EQ(second->best->record.id, row.record.id);
 }
 
 }  // namespace

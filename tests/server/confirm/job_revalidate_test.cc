@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -27,7 +28,7 @@ class JobRevalidateTest : public ::testing::Test, protected JobHarness {
   }
   void Pin() {
     store.PinBest({.workload_digest = tuned_->workload_digest, .target = "t"}, /*record=*/0,
-                  "somebody", [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+                  "somebody", [](absl::Status status) { EXPECT_THAT(status, IsOk()); });
   }
   // From now on, the best candidate gets this outcome and latency.
   void Change(record::Outcome outcome, double latency) {
@@ -80,7 +81,7 @@ TEST_F(JobRevalidateTest, RebuildsTopCandidatesAndRepublishesTheWinner) {
   EXPECT_EQ(seen.size(), 3u);
   EXPECT_TRUE(seen.contains(best_));
   EXPECT_EQ(built, 3) << "the stored artifacts are from an older code generator";
-  ASSERT_TRUE(Published().ok());
+  ASSERT_THAT(Published(), IsOk());
   EXPECT_GT(Published()->record.id, tuned_->best->record.id) << "the same winner with a new record";
   EXPECT_EQ(Published()->record.job_id, id);
   EXPECT_EQ(Published()->record.candidate.decisions, best_);
@@ -103,17 +104,16 @@ TEST_F(JobRevalidateTest, ADefaultScheduleStaysTheDefault) {
 // As after an import, which publishes nothing. A single process of a confirmation is not its
 // result.
 TEST_F(JobRevalidateTest, WithoutAPublishedBestThatOfAnImportedConfirmationIsUsed) {
-  const auto done = [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; };
+  const auto done = [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); };
   store.Quarantine(tuned_->workload_digest, "t", tuned_->best->record.candidate, 1 << 20,
                    "a reason", done);
-  ASSERT_TRUE(absl::IsNotFound(Published().status()));
+  ASSERT_THAT(Published(), StatusIs(absl::StatusCode::kNotFound));
   record::Record lucky = tuned_->best->record;
   lucky.candidate.decisions = {11, 11, 11};
   lucky.policy.name = "screen";
   lucky.result.latency_ns = 1;
-  store.Append(lucky, [](const absl::StatusOr<record::Record>& stored) {
-    EXPECT_TRUE(stored.ok()) << stored.status();
-  });
+  store.Append(lucky,
+               [](const absl::StatusOr<record::Record>& stored) { EXPECT_THAT(stored, IsOk()); });
   record::Record single = lucky;
   single.candidate.decisions = {10, 10, 10};
   single.policy.name = "confirm";
@@ -122,9 +122,8 @@ TEST_F(JobRevalidateTest, WithoutAPublishedBestThatOfAnImportedConfirmationIsUse
   imported.candidate.decisions = {9, 9, 9};
   imported.result.latency_ns = 500;
   for (const record::Record& record : {single, imported}) {
-    store.Append(record, [](const absl::StatusOr<record::Record>& stored) {
-      EXPECT_TRUE(stored.ok()) << stored.status();
-    });
+    store.Append(record,
+                 [](const absl::StatusOr<record::Record>& stored) { EXPECT_THAT(stored, IsOk()); });
   }
   const auto bests = *store.Query(
       {.workload_digest = tuned_->workload_digest, .target = "t", .unpublished_best = true});
@@ -167,10 +166,9 @@ TEST_F(JobRevalidateTest, WrongPinnedBestIsWithdrawn) {
 }
 
 TEST_F(JobRevalidateTest, ForgottenRecordsAreNotMeasuredAgain) {
-  store.Forget({.workload_digest = tuned_->workload_digest, .target = "t"}, "forgotten",
-               [](const absl::StatusOr<store::Forgotten>& forgotten) {
-                 EXPECT_TRUE(forgotten.ok()) << forgotten.status();
-               });
+  store.Forget(
+      {.workload_digest = tuned_->workload_digest, .target = "t"}, "forgotten",
+      [](const absl::StatusOr<store::Forgotten>& forgotten) { EXPECT_THAT(forgotten, IsOk()); });
   auto job = RunToEnd(Create(Again(2)));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("no working candidate"));
@@ -202,7 +200,7 @@ TEST_F(JobRevalidateTest, NothingIsPublishedIfAllFail) {
   auto job = RunToEnd(Create(Again(1)));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("no finalist could be confirmed"));
-  EXPECT_TRUE(absl::IsNotFound(Published().status()));
+  EXPECT_THAT(Published(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(JobRevalidateTest, TimeoutDoesNotQuarantine) {

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -112,7 +113,7 @@ TEST_F(DeliveriesTest, AnItemFailsWithTheReason) {
   deliveries_.Fail(1, absl::CancelledError("stop"));
   for (auto& call : deferred_.Take()) std::move(call)();
   ASSERT_EQ(results_.size(), 1u);
-  EXPECT_TRUE(absl::IsCancelled(results_[0].status()));
+  EXPECT_THAT(results_[0].status(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(book_.queue().items(), 0);
 }
 

@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -105,7 +106,7 @@ TEST_F(BlameTest, ADrainedWorkerLeavesTheOtherSuspectsToOthers) {
   FakeWorker second = FakeWorker::Both("second", 4);
   second.Call(fleet);
   EXPECT_THAT(second.started, IsEmpty()) << "one worker retries suspects";
-  ASSERT_TRUE(fleet.Drain("first", /*resume=*/false).ok());
+  ASSERT_THAT(fleet.Drain("first", /*resume=*/false), IsOk());
   first.Finish(first.report.held[0].lease_id, Measured(1));
   first.Call(fleet);
   second.Call(fleet);

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -256,8 +257,8 @@ TEST_F(CallTest, CancelEndsWaitingAndLeasedItems) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
   fleet.CancelJob("job");
-  EXPECT_EQ(leased->result.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(waiting->result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(leased->result.status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(waiting->result.status(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_FALSE(other->called);
   worker.Call(fleet);
   EXPECT_THAT(worker.cancelled, SizeIs(1));
@@ -378,7 +379,7 @@ TEST_F(CallTest, RequestsArtifactsUntilTheyArrive) {
   Pass(FleetOptions().keep_retry);
   worker.Call(fleet);
   EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));
-  ASSERT_TRUE(artifacts.Put(digest, "winner").ok());
+  ASSERT_THAT(artifacts.Put(digest, "winner"), IsOk());
   fleet.ArtifactArrived(digest);
   Pass(FleetOptions().keep_retry);
   worker.Call(fleet);
@@ -389,10 +390,10 @@ TEST_F(CallTest, NativeResolvesToTheOnlyTarget) {
   absl::StatusOr<TargetChoice> choice = absl::UnknownError("");
   auto keep = [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); };
   fleet.AwaitTarget("", absl::Seconds(10), keep);
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown) << "the call waits";
+  EXPECT_THAT(choice, StatusIs(absl::StatusCode::kUnknown)) << "the call waits";
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Hours(1));
-  ASSERT_TRUE(choice.ok()) << choice.status();
+  ASSERT_THAT(choice, IsOk());
   EXPECT_EQ(choice->key, "t");
   EXPECT_EQ(choice->text, "target text");
 
@@ -400,8 +401,7 @@ TEST_F(CallTest, NativeResolvesToTheOnlyTarget) {
   other.report.capabilities.target_key = "u";
   other.Call(fleet, absl::Hours(1));
   fleet.AwaitTarget("", absl::Seconds(10), keep);
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(choice.status().message()), HasSubstr("t, u"));
+  EXPECT_THAT(choice, StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("t, u")));
   fleet.AwaitTarget("u", absl::ZeroDuration(), keep);
   EXPECT_EQ(choice->key, "u");
 }
@@ -411,10 +411,10 @@ TEST_F(CallTest, MissingTargetIsRejectedWithAdvice) {
   fleet.AwaitTarget("v", absl::Seconds(10),
                     [&](absl::StatusOr<TargetChoice> c) { choice = std::move(c); });
   Pass(absl::Seconds(9));
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kUnknown);
+  EXPECT_THAT(choice, StatusIs(absl::StatusCode::kUnknown));
   Pass(absl::Seconds(1));
-  EXPECT_EQ(choice.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(choice.status().message()), HasSubstr("start hone-worker"));
+  EXPECT_THAT(choice,
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("start hone-worker")));
 }
 
 TEST(TargetBoundTest, TheNumberOfCallsThatWaitForATargetIsLimited) {
@@ -429,7 +429,7 @@ TEST(TargetBoundTest, TheNumberOfCallsThatWaitForATargetIsLimited) {
   EXPECT_EQ(answered, 0);
   harness.fleet.AwaitTarget("t", absl::Seconds(10), note);
   EXPECT_EQ(answered, 1);
-  EXPECT_EQ(last.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(last, StatusIs(absl::StatusCode::kResourceExhausted));
   FakeWorker other = FakeWorker::Both("other", 1);
   other.report.capabilities.target_key = "u";
   other.Call(harness.fleet);
@@ -437,7 +437,7 @@ TEST(TargetBoundTest, TheNumberOfCallsThatWaitForATargetIsLimited) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(harness.fleet);
   EXPECT_EQ(answered, 2);
-  EXPECT_TRUE(last.ok());
+  EXPECT_THAT(last, IsOk());
 }
 
 TEST_F(CallTest, ShutdownAnswersHeldCalls) {

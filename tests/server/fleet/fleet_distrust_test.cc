@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -55,7 +56,7 @@ TEST_F(DistrustTest, ImpossibleResultFlagsWorkerAndRetriesElsewhere) {
   EXPECT_EQ(answer->result->worker_id, "honest");
   EXPECT_TRUE(fleet.Workers().at(0).flagged.empty());
 
-  ASSERT_TRUE(fleet.Drain("liar", true).ok());
+  ASSERT_THAT(fleet.Drain("liar", true), IsOk());
   Submit(Item("job", 2));
   liar.Call(fleet);
   EXPECT_THAT(liar.started, SizeIs(2)) << "an administrator has readmitted it";

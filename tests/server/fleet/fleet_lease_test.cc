@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -224,7 +225,7 @@ TEST_F(LeaseTest, AnotherWorkerBuildsForABoard) {
   EXPECT_TRUE(strong.started[0].build && !strong.started[0].run);
 
   const std::string digest = DigestOf("so").ToHex();
-  ASSERT_TRUE(artifacts.Put(digest, "so").ok());
+  ASSERT_THAT(artifacts.Put(digest, "so"), IsOk());
   record::MeasureResult built = Measured(0, digest);
   built.facts.code_bytes = 77;
   strong.Finish(strong.started[0].lease_id, built);
@@ -259,7 +260,7 @@ TEST_F(LeaseTest, RecordNamesTheBuilderAndTheRunner) {
   EXPECT_EQ(fleet.Workers().at(0).capabilities.environment, expected)
       << "the listed environment is that of its next record";
   const std::string digest = DigestOf("so").ToHex();
-  ASSERT_TRUE(artifacts.Put(digest, "so").ok());
+  ASSERT_THAT(artifacts.Put(digest, "so"), IsOk());
   strong.Finish(strong.started.at(0).lease_id, Measured(0, digest));
   strong.Call(fleet);
   board.Finish(board.started.at(0).lease_id, Measured(9));
@@ -319,7 +320,7 @@ TEST_F(LeaseTest, MissingArtifactIsRebuiltOrReported) {
   auto finalist = Submit(item);
   fleet.Tick();
   ASSERT_TRUE(finalist->called);
-  EXPECT_EQ(finalist->result.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(finalist->result.status(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(LeaseTest, PinnedItemWaitsWhileItsWorkerIsConnected) {
@@ -350,7 +351,7 @@ TEST_F(LeaseTest, ItemPinnedToABoardIsBuiltElsewhere) {
   EXPECT_FALSE(strong.started[0].run) << "the builder is not the board and must not time it";
 
   const std::string digest = DigestOf("code").ToHex();
-  ASSERT_TRUE(artifacts.Put(digest, "code").ok());
+  ASSERT_THAT(artifacts.Put(digest, "code"), IsOk());
   fleet.ArtifactArrived(digest);
   strong.Finish(strong.started[0].lease_id, Measured(0, digest));
   strong.Call(fleet);

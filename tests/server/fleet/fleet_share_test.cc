@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -59,9 +60,9 @@ TEST_F(ShareTest, FullQueueReportsItsLimitAndRecovers) {
   for (int i = 0; i < 10; ++i) accepted.push_back(Submit(Of("ann", "a", i)));
   auto over = Submit(Of("ann", "a", 10));
   ASSERT_TRUE(over->called);
-  EXPECT_EQ(over->result.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(over->result.status().message()),
-              ::testing::AllOf(HasSubstr("10 candidates"), HasSubstr("'ann'")));
+  EXPECT_THAT(over->result.status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       ::testing::AllOf(HasSubstr("10 candidates"), HasSubstr("'ann'"))));
   for (const auto& answer : accepted) EXPECT_FALSE(answer->called);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(Submit(Of("bob", "b", i))->called);
   auto all = Submit(Of("eve", "e", 0));

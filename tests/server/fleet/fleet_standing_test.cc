@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -23,7 +24,7 @@ TEST_F(StandingTest, DrainedWorkerFinishesAndGetsNoNewWork) {
   worker.Call(fleet);
   worker.SetPhase(worker.started.at(0).lease_id, LeasePhase::kRunning);
   worker.Call(fleet, absl::Seconds(5));
-  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  ASSERT_THAT(fleet.Drain("w", false), IsOk());
   ASSERT_TRUE(worker.reply.has_value()) << "it is told at once";
   EXPECT_TRUE(worker.reply->drain);
   EXPECT_THAT(worker.cancelled, ElementsAre(worker.started[1].lease_id));
@@ -36,12 +37,12 @@ TEST_F(StandingTest, DrainedWorkerFinishesAndGetsNoNewWork) {
   worker.Call(fleet, absl::Seconds(5));
   EXPECT_FALSE(worker.reply.has_value()) << "no work: the call is held";
 
-  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  ASSERT_THAT(fleet.Drain("w", true), IsOk());
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_FALSE(worker.reply->drain);
   EXPECT_THAT(worker.started, SizeIs(3));
   EXPECT_FALSE(queued->called);
-  EXPECT_EQ(fleet.Drain("nobody", false).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(fleet.Drain("nobody", false), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(StandingTest, DrainingDoesNotCountAsAnAttempt) {
@@ -49,8 +50,8 @@ TEST_F(StandingTest, DrainingDoesNotCountAsAnAttempt) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   for (int i = 0; i < 2 * FleetOptions().max_attempts; ++i) {
     worker.Call(fleet);
-    ASSERT_TRUE(fleet.Drain("w", false).ok());
-    ASSERT_TRUE(fleet.Drain("w", true).ok());
+    ASSERT_THAT(fleet.Drain("w", false), IsOk());
+    ASSERT_THAT(fleet.Drain("w", true), IsOk());
     worker.Call(fleet);
   }
   EXPECT_FALSE(answer->called);
@@ -79,10 +80,10 @@ TEST_F(StandingTest, RemovedWorkerIsRejectedUntilResumed) {
   worker.Restart("second");
   worker.Call(fleet);
   EXPECT_THAT(worker.started, IsEmpty()) << "a new process is refused as well";
-  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  ASSERT_THAT(fleet.Drain("w", true), IsOk());
   worker.Call(fleet);
   EXPECT_THAT(worker.started, SizeIs(1));
-  EXPECT_EQ(fleet.Remove("nobody").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(fleet.Remove("nobody"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(StandingTest, IdleWorkerStealsFromASlowOne) {
@@ -136,20 +137,20 @@ TEST_F(StandingTest, WorkerStatesSurviveRestart) {
             (Standing{.worker_id = "flagged", .refused = "it lies"}));
   EXPECT_TRUE(fleet.standings().Of("removed").removed);
   EXPECT_EQ(fleet.standings().Of("nobody"), Standing{.worker_id = "nobody"});
-  const absl::Status drained = fleet.Drain("removed", false).status();
-  EXPECT_EQ(drained.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(
-      drained.message(),
-      "worker removed was removed, so it gets no work; \"hone workers resume removed\" admits "
-      "it again");
-  ASSERT_TRUE(fleet.Drain("removed", true).ok());
+  EXPECT_THAT(
+      fleet.Drain("removed", false),
+      StatusIs(
+          absl::StatusCode::kNotFound,
+          "worker removed was removed, so it gets no work; \"hone workers resume removed\" admits "
+          "it again"));
+  ASSERT_THAT(fleet.Drain("removed", true), IsOk());
   EXPECT_EQ(fleet.standings().Of("removed"), Standing{.worker_id = "removed"});
 }
 
 TEST_F(StandingTest, DrainedWorkerStaysDrainedAfterALongAbsence) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
-  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  ASSERT_THAT(fleet.Drain("w", false), IsOk());
   for (absl::Duration t; t < 2 * FleetOptions().forget_after; t += absl::Seconds(30)) {
     Pass(absl::Seconds(30));
   }
@@ -221,7 +222,7 @@ TEST_F(StandingTest, AdoptsStatesStoredByAnotherServer) {
 TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet);
-  ASSERT_TRUE(fleet.Drain("w", false).ok());
+  ASSERT_THAT(fleet.Drain("w", false), IsOk());
   const auto drained = fleet.standings().Unstored("w");
   ASSERT_TRUE(drained.has_value());
   EXPECT_TRUE(drained->drained);
@@ -240,7 +241,7 @@ TEST_F(StandingTest, AdoptingKeepsUnstoredChanges) {
   const auto flagged = fleet.standings().Unstored("w");
   ASSERT_TRUE(flagged.has_value());
   EXPECT_FALSE(flagged->drained) << "the drain is already stored";
-  ASSERT_TRUE(fleet.Drain("w", true).ok());
+  ASSERT_THAT(fleet.Drain("w", true), IsOk());
   fleet.standings().MarkStored(*flagged);
   ASSERT_TRUE(fleet.standings().Unstored("w").has_value()) << "a newer change is not stored yet";
   EXPECT_EQ(fleet.standings().Unstored("w")->standing, Standing{.worker_id = "w"});
@@ -270,12 +271,11 @@ TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
 
   EXPECT_TRUE(fleet.Drain("a", false)->drained) << "a listed worker can be drained";
   EXPECT_EQ(fleet.Drain("c", false)->flagged, "it lies");
-  ASSERT_TRUE(fleet.Remove("a").ok());
+  ASSERT_THAT(fleet.Remove("a"), IsOk());
   EXPECT_TRUE(fleet.standings().Of("a").removed);
-  const absl::Status again = fleet.Remove("a").status();
-  EXPECT_TRUE(absl::IsNotFound(again)) << again;
-  EXPECT_THAT(std::string(again.message()), HasSubstr("worker a is already removed"));
-  EXPECT_TRUE(absl::IsNotFound(fleet.Remove("nobody").status()));
+  EXPECT_THAT(fleet.Remove("a"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("worker a is already removed")));
+  EXPECT_THAT(fleet.Remove("nobody"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(StandingTest, OnlySlowWorkerKeepsItsWork) {

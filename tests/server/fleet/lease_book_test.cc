@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -89,7 +90,7 @@ TEST_F(LeaseBookTest, TheNumberOfItemsIsLimited) {
   Add();
   Add();
   EXPECT_THAT(std::string(book_.CheckRoom("ann").message()), HasSubstr("2 candidates of 'ann'"));
-  EXPECT_TRUE(book_.CheckRoom("bob").ok());
+  EXPECT_THAT(book_.CheckRoom("bob"), IsOk());
   Add("bob");
   EXPECT_THAT(std::string(book_.CheckRoom("eve").message()), HasSubstr("3 candidates"));
 }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_parts.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -76,9 +77,8 @@ class StandingChangesTest : public FleetPartsTest {
 
 TEST_F(StandingChangesTest, ADrainedWorkerKeepsWhatItHasBegun) {
   Worker& worker = AddBusyWorker();
-  const absl::StatusOr<WorkerInfo> drained = changes_.Drain("w", /*resume=*/false);
-  ASSERT_TRUE(drained.ok()) << drained.status();
-  EXPECT_TRUE(drained->drained);
+  HONE_ASSERT_OK_AND_ASSIGN(const WorkerInfo drained, changes_.Drain("w", /*resume=*/false));
+  EXPECT_TRUE(drained.drained);
   EXPECT_THAT(Events(), ElementsAre(StartsWith("w was drained by an administrator")));
   ASSERT_TRUE(reply_.has_value()) << "it is told at once";
   EXPECT_TRUE(reply_->drain);
@@ -86,25 +86,25 @@ TEST_F(StandingChangesTest, ADrainedWorkerKeepsWhatItHasBegun) {
   EXPECT_THAT(book_.Of("w"), ElementsAre(begun_));
 
   Call(worker);
-  ASSERT_TRUE(changes_.Drain("w", /*resume=*/true).ok());
+  ASSERT_THAT(changes_.Drain("w", /*resume=*/true), IsOk());
   EXPECT_THAT(Events(), ElementsAre(StartsWith("w was resumed by an administrator")));
   ASSERT_TRUE(reply_.has_value());
   EXPECT_FALSE(reply_->drain);
-  EXPECT_TRUE(absl::IsNotFound(changes_.Drain("nobody", /*resume=*/false).status()));
+  EXPECT_THAT(changes_.Drain("nobody", /*resume=*/false), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(StandingChangesTest, ARemovedWorkerIsForgottenUntilItIsResumed) {
   AddBusyWorker();
-  const absl::StatusOr<int> requeued = changes_.Remove("w");
-  ASSERT_TRUE(requeued.ok()) << requeued.status();
-  EXPECT_EQ(*requeued, 2);
+  HONE_ASSERT_OK_AND_ASSIGN(const int requeued, changes_.Remove("w"));
+  EXPECT_EQ(requeued, 2);
   EXPECT_THAT(Events(), ElementsAre(StartsWith("w was removed by an administrator")));
   ASSERT_TRUE(reply_.has_value());
   EXPECT_THAT(reply_->refused, HasSubstr("administrator"));
   EXPECT_EQ(registry_.Find("w"), nullptr);
   EXPECT_EQ(book_.queue().waiting(), 2);
-  EXPECT_TRUE(absl::IsNotFound(changes_.Remove("w").status())) << "it is removed already";
-  ASSERT_TRUE(changes_.Drain("w", /*resume=*/true).ok()) << "although it is away";
+  EXPECT_THAT(changes_.Remove("w"), StatusIs(absl::StatusCode::kNotFound))
+      << "it is removed already";
+  ASSERT_THAT(changes_.Drain("w", /*resume=*/true), IsOk()) << "although it is away";
   EXPECT_TRUE(standings_.MayWork("w"));
 }
 
@@ -117,7 +117,7 @@ TEST_F(StandingChangesTest, AFlaggedWorkerLosesAllLeases) {
   RunDeferred();
   EXPECT_THAT(flagged_, ElementsAre("w"));
   EXPECT_FALSE(reply_.has_value()) << "its call is left to the caller";
-  ASSERT_TRUE(changes_.Drain("w", /*resume=*/true).ok());
+  ASSERT_THAT(changes_.Drain("w", /*resume=*/true), IsOk());
   EXPECT_TRUE(standings_.MayWork("w"));
 }
 

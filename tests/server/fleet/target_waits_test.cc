@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -59,11 +60,13 @@ TEST_F(TargetWaitsTest, CallFailsWithAdviceAtItsDeadline) {
   EXPECT_EQ(waits_.size(), 2u);
   waits_.Expire(now_ + absl::Seconds(1));
   RunDeferred();
-  EXPECT_TRUE(absl::IsFailedPrecondition((*first)->status()));
-  EXPECT_EQ((*first)->status().message(),
-            "the server waited 1 s for a worker: no registered worker runs target a; registered: "
-            "b; start "
-            "hone-worker on such a machine");
+  EXPECT_THAT(
+      (*first)->status(),
+      StatusIs(
+          absl::StatusCode::kFailedPrecondition,
+          "the server waited 1 s for a worker: no registered worker runs target a; registered: "
+          "b; start "
+          "hone-worker on such a machine"));
   EXPECT_FALSE(second->has_value());
 }
 
@@ -78,15 +81,15 @@ TEST_F(TargetWaitsTest, ACallForAnyTargetFailsWithAdvice) {
 
 TEST_F(TargetWaitsTest, TheNumberOfCallsIsLimited) {
   for (int i = 0; i < 3; ++i) Await("a");
-  EXPECT_TRUE(absl::IsResourceExhausted((*Await("a"))->status()));
+  EXPECT_THAT((*Await("a"))->status(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_F(TargetWaitsTest, CloseAnswersPendingAndLaterCalls) {
   const Answer before = Await("a");
   waits_.Close();
   RunDeferred();
-  EXPECT_TRUE(absl::IsUnavailable((*before)->status()));
-  EXPECT_TRUE(absl::IsUnavailable((*Await(""))->status()));
+  EXPECT_THAT((*before)->status(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT((*Await(""))->status(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(waits_.size(), 0u);
 }
 

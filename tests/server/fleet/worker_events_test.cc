@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -74,18 +75,18 @@ TEST_F(WorkerEventsTest, AnAdministratorsChangesAreEvents) {
   worker_.Call(fleet_);
   News();
   harness_.Pass(absl::Seconds(3));
-  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/false).ok());
-  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/false).ok());
+  ASSERT_THAT(fleet_.Drain("w", /*resume=*/false), IsOk());
+  ASSERT_THAT(fleet_.Drain("w", /*resume=*/false), IsOk());
   EXPECT_THAT(News(), ElementsAre(AllOf(StartsWith("w was drained by an administrator: target t"),
                                         EndsWith(", last seen 3s ago"))))
       << "the second drain changed nothing";
-  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/true).ok());
+  ASSERT_THAT(fleet_.Drain("w", /*resume=*/true), IsOk());
   EXPECT_THAT(News(), ElementsAre(StartsWith("w was resumed by an administrator: target t")));
-  ASSERT_TRUE(fleet_.Remove("w").ok());
+  ASSERT_THAT(fleet_.Remove("w"), IsOk());
   EXPECT_THAT(News(), ElementsAre(StartsWith("w was removed by an administrator: target t")));
   worker_.Call(fleet_);
   EXPECT_THAT(News(), IsEmpty()) << "a refused call is no event";
-  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/true).ok());
+  ASSERT_THAT(fleet_.Drain("w", /*resume=*/true), IsOk());
   worker_.Call(fleet_);
   EXPECT_THAT(News(), ElementsAre("w was resumed by an administrator, not connected",
                                   StartsWith("w joined: ")));

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
@@ -68,14 +69,14 @@ TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
 }
 
 TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {
-  EXPECT_TRUE(absl::IsUnavailable(registry_.ChooseTarget("").status()));
+  EXPECT_THAT(registry_.ChooseTarget(""), StatusIs(absl::StatusCode::kUnavailable));
   Worker& worker = Add("a", "t");
   EXPECT_EQ(registry_.ChooseTarget("")->text, "t text");
   worker.connected = false;
   EXPECT_EQ(registry_.ChooseTarget("")->key, "t") << "the job can say what it waits for";
   worker.connected = true;
   Add("b", "u");
-  EXPECT_TRUE(absl::IsFailedPrecondition(registry_.ChooseTarget("").status()));
+  EXPECT_THAT(registry_.ChooseTarget(""), StatusIs(absl::StatusCode::kFailedPrecondition));
   worker.connected = false;
   EXPECT_EQ(registry_.ChooseTarget("")->key, "u");
   EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "its worker may come back";

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -63,10 +64,10 @@ TEST_F(JobBookTest, LimitsCountPlacesButNoChildren) {
   EXPECT_TRUE(book_.AddChild(Make("1.0", {.owner = "a", .parent = "1"})));
   const std::optional<SnapshotOr> second = book_.AddNew(Make("2", {.owner = "a"}));
   ASSERT_TRUE(second.has_value());
-  EXPECT_TRUE(absl::IsResourceExhausted(second->status()));
+  EXPECT_THAT(second->status(), StatusIs(absl::StatusCode::kResourceExhausted));
   absl::StatusOr<std::shared_ptr<void>> place = book_.Reserve("", "b");
-  ASSERT_TRUE(place.ok()) << place.status();
-  EXPECT_TRUE(absl::IsResourceExhausted(book_.Reserve("", "c").status()));
+  ASSERT_THAT(place, IsOk());
+  EXPECT_THAT(book_.Reserve("", "c"), StatusIs(absl::StatusCode::kResourceExhausted));
   *place = nullptr;
   EXPECT_EQ(book_.AddNew(Make("2", {.owner = "b"})), std::nullopt);
   EXPECT_THAT(book_.Unfinished(), ElementsAre("1", "2"));
@@ -131,8 +132,8 @@ TEST_F(JobBookTest, ASuspendedBookTakesNoJobs) {
   EXPECT_TRUE(book_.IsSuspended());
   EXPECT_FALSE(book_.AddClaimed(Make("2")));
   EXPECT_FALSE(book_.AddChild(Make("1.0", {.parent = "1"})));
-  EXPECT_TRUE(absl::IsUnavailable(book_.AddNew(Make("3"))->status()));
-  EXPECT_TRUE(absl::IsUnavailable(book_.AddAgain(Make("4"))->status()));
+  EXPECT_THAT(book_.AddNew(Make("3"))->status(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(book_.AddAgain(Make("4"))->status(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/server/job/starter_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -21,7 +22,7 @@ class JobClaimsTest : public StarterHarness {
     JobSnapshot snapshot{.id = id, .spec = {.parent = parent}, .state = state};
     snapshot.risky_step = std::move(step);
     store_.PutJob(RowOf(snapshot, clock_.Now()),
-                  [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+                  [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
   }
 
   JobClaims claims_{services_, options_, &book_, &starter_};
@@ -31,7 +32,7 @@ TEST_F(JobClaimsTest, UnfinishedJobsAreTakenUp) {
   Put("1", JobState::kRunning);
   Put("2", JobState::kDone);
   Put("3", JobState::kConfirming);
-  ASSERT_TRUE(claims_.Restore().ok());
+  ASSERT_THAT(claims_.Restore(), IsOk());
   EXPECT_THAT(book_.StoredIds(), ElementsAre("1", "3"));
   EXPECT_EQ(book_.Find("1")->snapshot()->fence, store_.GetJob("1")->fence);
   EXPECT_EQ(store_.GetJob("1")->replica, "host/2");
@@ -41,7 +42,7 @@ TEST_F(JobClaimsTest, UnfinishedJobsAreTakenUp) {
 TEST_F(JobClaimsTest, ACrashInARiskyStepIsCounted) {
   Put("1", JobState::kRunning, "", RiskyStep{"proposing", "host/1", ThisBoot()});
   Put("2", JobState::kRunning, "", RiskyStep{"proposing", "host/1", "before a restart"});
-  ASSERT_TRUE(claims_.Restore().ok());
+  ASSERT_THAT(claims_.Restore(), IsOk());
   EXPECT_EQ(book_.Find("1")->snapshot()->crashes, 1);
   EXPECT_EQ(book_.Find("2")->snapshot()->crashes, 0) << "the machine was restarted";
 }
@@ -51,12 +52,12 @@ TEST_F(JobClaimsTest, AJobThatAnotherReplicaHasClaimedIsLetGoWithItsChildren) {
   Put("1", JobState::kRunning);
   Put("1.0", JobState::kRunning, "1");
   Put("2", JobState::kRunning);
-  ASSERT_TRUE(claims_.Restore().ok());
+  ASSERT_THAT(claims_.Restore(), IsOk());
   ASSERT_THAT(book_.StoredIds(), ElementsAre("1", "1.0", "2"));
   const int64_t later = absl::ToUnixMillis(clock_.Now() + absl::Hours(1));
   store_.ClaimJobs({.replica = "another", .now_unix_ms = later, .until_unix_ms = later}, 1,
                    [](const absl::StatusOr<std::vector<store::JobRow>>& rows) {
-                     ASSERT_TRUE(rows.ok()) << rows.status();
+                     ASSERT_THAT(rows, IsOk());
                      ASSERT_EQ(rows->size(), 1u);
                      EXPECT_EQ(rows->front().id, "1");
                    });
@@ -73,7 +74,7 @@ TEST_F(JobClaimsTest, AJobThatAnotherReplicaHasClaimedIsLetGoWithItsChildren) {
 TEST_F(JobClaimsTest, ASuspendedBookGetsNoJobs) {
   Put("1", JobState::kRunning);
   book_.Suspend();
-  ASSERT_TRUE(claims_.Restore().ok());
+  ASSERT_THAT(claims_.Restore(), IsOk());
   EXPECT_THAT(book_.StoredIds(), IsEmpty());
 }
 

@@ -15,6 +15,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::job {
@@ -28,7 +29,7 @@ class ServerRun {
  public:
   explicit ServerRun(const std::string& path) : path_(path) {
     auto opened = store::OpenStore(path);
-    EXPECT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(opened, IsOk());
     store = *std::move(opened);
     JobOptions options;
     options.respect_timing_lock = false;
@@ -58,13 +59,13 @@ class ServerRun {
                   .strategy = "picky",
                   .cost_model = "nearest"},
                  [&](const SnapshotOr& snapshot) { id = (*snapshot)->id; });
-    EXPECT_TRUE(store->Flush().ok());
+    EXPECT_THAT(store->Flush(), IsOk());
     return id;
   }
   // Runs until only workers could continue.
   void Run() {
     for (int i = 0; i < 20; ++i) {
-      EXPECT_TRUE(store->Flush().ok());
+      EXPECT_THAT(store->Flush(), IsOk());
       executor.RunAll();
       clock.Advance(absl::Milliseconds(100));
       jobs->Tick();
@@ -77,7 +78,7 @@ class ServerRun {
   void CrashAt(const std::string& step, const std::string& name, const std::string& path) {
     environment.WatchSteps([=, this](absl::string_view at, absl::string_view of) {
       if (at != step || of != name || std::filesystem::exists(path)) return;
-      EXPECT_TRUE(store->Flush().ok());
+      EXPECT_THAT(store->Flush(), IsOk());
       for (const char* part : {"", "-wal"}) {
         if (std::filesystem::exists(path_ + part))
           std::filesystem::copy_file(path_ + part, path + part);
@@ -122,7 +123,7 @@ TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
   {
     ServerRun server(Path(2));
     server.CrashAt(GetParam(), "bad", Path(3));
-    ASSERT_TRUE(server.jobs->Restore().ok());
+    ASSERT_THAT(server.jobs->Restore(), IsOk());
     server.Run();
     ASSERT_TRUE(std::filesystem::exists(Path(3))) << "the job is resumed once";
     EXPECT_EQ(server.Get(bad)->crashes, 1);
@@ -130,7 +131,7 @@ TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
   }
   ServerRun server(Path(3));
   server.CrashAt("open", "bad", Path(4));
-  ASSERT_TRUE(server.jobs->Restore().ok());
+  ASSERT_THAT(server.jobs->Restore(), IsOk());
   server.Run();
   EXPECT_FALSE(std::filesystem::exists(Path(4))) << "the job was not started";
   EXPECT_EQ(server.Get(bad)->state, JobState::kFailed);
@@ -143,7 +144,7 @@ TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
 
   // A user may try once more.
   server.jobs->Resume(bad, 0, absl::ZeroDuration(),
-                      [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()) << s.status(); });
+                      [](const SnapshotOr& s) { EXPECT_THAT(s, IsOk()); });
   server.Run();
   EXPECT_EQ(server.Get(bad)->state, JobState::kRunning) << server.Get(bad)->error;
   EXPECT_TRUE(std::filesystem::exists(Path(4)));
@@ -158,7 +159,7 @@ TEST_F(JobCrashTest, AfterACrashJobsStartOneByOneSuspectLast) {
       [&, one = bad, other = beside](absl::string_view step, absl::string_view name) {
         if (step != "open") return;
         order.emplace_back(name);
-        EXPECT_TRUE(server.store->Flush().ok());
+        EXPECT_THAT(server.store->Flush(), IsOk());
         const std::string& waiting = name == "bad" ? other : one;
         const auto risky = server.Stored(waiting).risky_step;
         // A step recorded by the earlier server is not counted twice.
@@ -167,7 +168,7 @@ TEST_F(JobCrashTest, AfterACrashJobsStartOneByOneSuspectLast) {
           EXPECT_FALSE(risky.has_value());
         }
       });
-  ASSERT_TRUE(server.jobs->Restore().ok());
+  ASSERT_THAT(server.jobs->Restore(), IsOk());
   server.Run();
   EXPECT_THAT(order, ::testing::ElementsAre("beside", "bad"));
 }
@@ -186,7 +187,7 @@ TEST_F(JobCrashTest, ShutdownInARiskyStepIsNotACrash) {
   }
   ServerRun server(Path(1));
   EXPECT_FALSE(server.Stored(id).risky_step.has_value());
-  ASSERT_TRUE(server.jobs->Restore().ok());
+  ASSERT_THAT(server.jobs->Restore(), IsOk());
   server.Run();
   EXPECT_EQ(server.Get(id)->state, JobState::kRunning);
   EXPECT_EQ(server.Get(id)->crashes, 0);
@@ -196,7 +197,7 @@ TEST_F(JobCrashTest, ShutdownResetsTheCrashCount) {
   const auto [bad, beside] = FirstRun("propose");
   {
     ServerRun server(Path(2));
-    ASSERT_TRUE(server.jobs->Restore().ok());
+    ASSERT_THAT(server.jobs->Restore(), IsOk());
     server.Run();
     ASSERT_EQ(server.Get(bad)->crashes, 1);
   }

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -62,7 +63,7 @@ TEST_F(JobFailureTest, AJobThatFailedCanBeResumed) {
   ASSERT_EQ(RunToEnd(id)->state, JobState::kFailed);
   Step();
   environment.WatchSteps(nullptr);
-  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_THAT(s, IsOk()); });
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone) << Get(id)->error;
 }
 
@@ -108,7 +109,7 @@ TEST_F(JobInterruptionTest, CancelledWhileSpacesAreMadeItEndsBeforeASearch) {
     const std::string id = Create(Spec(40, confirm ? "confirmed" : "not confirmed"));
     environment.WatchSteps([&](absl::string_view at, absl::string_view) {
       if (at == "open" && !std::exchange(did_, true)) {
-        EXPECT_TRUE(jobs->Cancel(id, confirm).ok());
+        EXPECT_THAT(jobs->Cancel(id, confirm), IsOk());
       }
       proposed |= at == "propose";
     });

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/fleet/lease_book.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -44,16 +45,15 @@ TEST(JobQuotaTest, LimitsJobsPerOwnerAndReportsTheLimit) {
     harness.jobs->Create(std::move(spec), [&](SnapshotOr snapshot) { status = snapshot.status(); });
     return status;
   };
-  EXPECT_TRUE(create("ann", "1").ok());
-  EXPECT_TRUE(create("ann", "2").ok());
-  const absl::Status over = create("ann", "3");
-  EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(over.message()), HasSubstr("'ann' has 2 jobs"));
-  EXPECT_TRUE(create("ann", "2").ok()) << "a repeated request is answered";
-  EXPECT_TRUE(create("bob", "4").ok());
+  EXPECT_THAT(create("ann", "1"), IsOk());
+  EXPECT_THAT(create("ann", "2"), IsOk());
+  EXPECT_THAT(create("ann", "3"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("'ann' has 2 jobs")));
+  EXPECT_THAT(create("ann", "2"), IsOk()) << "a repeated request is answered";
+  EXPECT_THAT(create("bob", "4"), IsOk());
   EXPECT_THAT(std::string(create("eve", "5").message()), HasSubstr("3 jobs are in progress"));
   for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
-  EXPECT_TRUE(create("ann", "6").ok()) << "jobs that have ended do not count";
+  EXPECT_THAT(create("ann", "6"), IsOk()) << "jobs that have ended do not count";
 }
 
 TEST(JobQuotaTest, ReservationCountsUntilReleased) {
@@ -65,11 +65,11 @@ TEST(JobQuotaTest, ReservationCountsUntilReleased) {
   std::shared_ptr<void> place = harness.jobs->Reserve(spec).value();
   spec.request_id = "2";
   const std::string id = harness.Create(spec);
-  EXPECT_TRUE(harness.jobs->Reserve(spec).ok()) << "a repeated request needs no reservation";
+  EXPECT_THAT(harness.jobs->Reserve(spec), IsOk()) << "a repeated request needs no reservation";
   spec.request_id = "3";
-  EXPECT_EQ(harness.jobs->Reserve(spec).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(harness.jobs->Reserve(spec), StatusIs(absl::StatusCode::kResourceExhausted));
   place.reset();
-  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+  EXPECT_THAT(harness.jobs->Reserve(spec), IsOk());
 }
 
 TEST(JobQuotaTest, RetriedRequestSharesOneReservation) {
@@ -83,17 +83,17 @@ TEST(JobQuotaTest, RetriedRequestSharesOneReservation) {
   std::shared_ptr<void> first = harness.jobs->Reserve(spec).value();
   std::shared_ptr<void> retry = harness.jobs->Reserve(spec).value();
   std::shared_ptr<void> second = harness.jobs->Reserve(other).value();
-  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+  EXPECT_THAT(harness.jobs->Reserve(spec), IsOk());
   JobSpec third = JobHarness::Spec(20, "3");
   third.owner = "ann";
-  EXPECT_EQ(harness.jobs->Reserve(third).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(harness.jobs->Reserve(third), StatusIs(absl::StatusCode::kResourceExhausted));
   first.reset();  // the retry still waits and does not count against its own job
   const std::string id = harness.Create(spec);
   retry.reset();
   EXPECT_EQ(harness.Create(spec), id);
-  EXPECT_EQ(harness.jobs->Reserve(third).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(harness.jobs->Reserve(third), StatusIs(absl::StatusCode::kResourceExhausted));
   second.reset();
-  EXPECT_TRUE(harness.jobs->Reserve(third).ok());
+  EXPECT_THAT(harness.jobs->Reserve(third), IsOk());
 }
 
 TEST(JobQuotaTest, StoredRequestNeedsNoReservation) {
@@ -107,7 +107,7 @@ TEST(JobQuotaTest, StoredRequestNeedsNoReservation) {
   JobSpec other = JobHarness::Spec(20, "2");
   other.owner = "ann";
   harness.Create(other);
-  EXPECT_TRUE(harness.jobs->Reserve(spec).ok());
+  EXPECT_THAT(harness.jobs->Reserve(spec), IsOk());
   EXPECT_EQ(harness.Create(spec), id);
 }
 
@@ -183,7 +183,7 @@ TEST_F(SpotCheckTest, KilledCheckerAccusesNobody) {
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(FlagOf("device"), "");
   EXPECT_EQ(FlagOf("second"), "");
-  EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+  EXPECT_THAT(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}), IsOk());
 }
 
 TEST_F(SpotCheckTest, UnreproducibleLatencyIsNotPublished) {
@@ -279,7 +279,7 @@ TEST_F(SpotCheckTest, ACancelEndsTheWaitForTheChecker) {
     second.Step(*fleet, *artifacts, 0);  // calls, but never finishes anything
   }
   ASSERT_FALSE(HasEnded(Get(id)->state));
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const absl::Time cancelled = clock.Now();
   for (int i = 0; i < 3000 && !HasEnded(Get(id)->state); ++i) {
     Step();
@@ -287,7 +287,8 @@ TEST_F(SpotCheckTest, ACancelEndsTheWaitForTheChecker) {
   }
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
   EXPECT_LT(clock.Now() - cancelled, absl::Seconds(32));
-  EXPECT_TRUE(store.LookupBest({.workload_digest = Get(id)->workload_digest, .target = "t"}).ok());
+  EXPECT_THAT(store.LookupBest({.workload_digest = Get(id)->workload_digest, .target = "t"}),
+              IsOk());
 }
 
 }  // namespace

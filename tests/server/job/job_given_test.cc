@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -120,13 +121,13 @@ TEST_F(JobGivenTest, AResumedJobShowsItsConfirmedBest) {
   };
   const std::string id = Create(GivenSpec());
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const auto first = RunToEnd(id);
   ASSERT_EQ(first->state, JobState::kCancelled);
   ASSERT_TRUE(first->best && record::IsConfirmed(first->best->record));
   Step();
   jobs->Resume(id, 0, absl::ZeroDuration(),
-               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+               [](const SnapshotOr& job) { EXPECT_THAT(job, IsOk()); });
   for (int i = 0; i < 5; ++i) {
     Step(0);
     EXPECT_EQ(Get(id)->best->record.id, first->best->record.id);

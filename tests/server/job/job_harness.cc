@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/record/given_inputs.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::job {
 
@@ -27,7 +28,7 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
   for (const std::string& digest : keep_) {
     auto found = artifacts_.find(digest);
     if (!uploads || found == artifacts_.end()) continue;
-    ASSERT_TRUE(artifacts.Put(digest, found->second).ok());
+    ASSERT_THAT(artifacts.Put(digest, found->second), IsOk());
     fleet.ArtifactArrived(digest);
   }
   keep_.clear();
@@ -113,7 +114,7 @@ JobSpec JobHarness::Spec(int64_t trials, const std::string& request) {
 std::string JobHarness::Create(JobSpec spec) {
   std::string id;
   jobs->Create(std::move(spec), [&](SnapshotOr snapshot) {
-    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    ASSERT_THAT(snapshot, IsOk());
     id = (*snapshot)->id;
   });
   return id;
@@ -163,7 +164,7 @@ void JobHarness::Restart() {
   jobs.reset();
   fleet.reset();
   Build();
-  ASSERT_TRUE(jobs->Restore().ok());
+  ASSERT_THAT(jobs->Restore(), IsOk());
 }
 
 }  // namespace hone::job

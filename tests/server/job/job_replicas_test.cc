@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/network/network_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -46,8 +47,8 @@ class JobReplicasTest : public testing::Test {
       : one_(std::make_unique<Replica>(&clock_, &store_, &environment_)),
         two_(std::make_unique<Replica>(&clock_, &store_, &environment_)) {
     store_.Share();
-    EXPECT_TRUE(one_->jobs.Restore().ok());
-    EXPECT_TRUE(two_->jobs.Restore().ok());
+    EXPECT_THAT(one_->jobs.Restore(), IsOk());
+    EXPECT_THAT(two_->jobs.Restore(), IsOk());
   }
   std::string Create(Replica& replica, const std::string& request = "r") {
     return Create(replica, JobHarness::Spec(60, request));
@@ -55,7 +56,7 @@ class JobReplicasTest : public testing::Test {
   std::string Create(Replica& replica, JobSpec spec) {
     std::string id;
     replica.jobs.Create(std::move(spec), [&](SnapshotOr snapshot) {
-      ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+      ASSERT_THAT(snapshot, IsOk());
       id = (*snapshot)->id;
     });
     return id;
@@ -156,17 +157,17 @@ TEST_F(JobReplicasTest, AReplicaThatShutsDownReleasesItsJobsAtOnce) {
 TEST_F(JobReplicasTest, OtherReplicaShowsJobAndItsHolder) {
   const std::string id = Create(*one_);
   Run({one_.get(), two_.get()}, 3, absl::Milliseconds(100));
-  ASSERT_TRUE(two_->jobs.Get(id).ok());
+  ASSERT_THAT(two_->jobs.Get(id), IsOk());
   EXPECT_EQ(two_->jobs.List(10, "")->size(), 1u);
-  EXPECT_TRUE(absl::IsFailedPrecondition(two_->jobs.Cancel(id, false).status()));
-  EXPECT_TRUE(one_->jobs.Cancel(id, false).ok());
+  EXPECT_THAT(two_->jobs.Cancel(id, false), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(one_->jobs.Cancel(id, false), IsOk());
   EXPECT_EQ(Create(*two_), id) << "a repeated request gives the same job on every replica";
 }
 
 TEST_F(JobReplicasTest, AJobThatCannotBeReadIsReleasedAndListed) {
   const std::string id = Create(*one_);
   store_.PutJob({.id = "newer", .request = "of a newer release", .state = "running"},
-                [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+                [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
   const int64_t fence = store_.GetJob("newer")->fence;
   Run({one_.get()}, 2, absl::Seconds(6));
   const store::JobRow row = *store_.GetJob("newer");
@@ -174,10 +175,9 @@ TEST_F(JobReplicasTest, AJobThatCannotBeReadIsReleasedAndListed) {
   EXPECT_EQ(row.replica, "");
   EXPECT_EQ(row.lease_until_unix_ms, 0) << "a replica of the newer release can claim it at once";
 
-  const auto list = one_->jobs.List(10, "");
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->size(), 2u);
-  const auto& newer = list->front()->id == "newer" ? list->front() : list->back();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto list, one_->jobs.List(10, ""));
+  ASSERT_EQ(list.size(), 2u);
+  const auto& newer = list.front()->id == "newer" ? list.front() : list.back();
   EXPECT_EQ(newer->id, "newer");
   EXPECT_EQ(newer->state, JobState::kRunning);
   EXPECT_THAT(newer->error, testing::HasSubstr("cannot be read"));
@@ -225,12 +225,11 @@ TEST_F(JobReplicasTest, ANetworkMovesFromASleepingReplicaWithItsTasks) {
 TEST_F(JobReplicasTest, AResumedNetworkContinuesItsTasks) {
   const std::string id = Create(*one_, NetworkHarness::NetworkOf(120));
   Run({one_.get(), two_.get()}, 20, absl::Milliseconds(100));
-  ASSERT_TRUE(one_->jobs.Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(one_->jobs.Cancel(id, /*confirm=*/true), IsOk());
   Run({one_.get(), two_.get()}, 310, absl::Milliseconds(100));
   ASSERT_EQ((*one_->jobs.Get(id))->state, JobState::kCancelled);
-  one_->jobs.Resume(id, 240, absl::ZeroDuration(), [](const SnapshotOr& resumed) {
-    EXPECT_TRUE(resumed.ok()) << resumed.status();
-  });
+  one_->jobs.Resume(id, 240, absl::ZeroDuration(),
+                    [](const SnapshotOr& resumed) { EXPECT_THAT(resumed, IsOk()); });
   Run({one_.get(), two_.get()}, 1500, absl::Milliseconds(100));
   const auto ended = *one_->jobs.Get(id);
   EXPECT_EQ(ended->state, JobState::kDone) << ended->error;

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -19,7 +20,7 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
   std::shared_ptr<const JobSnapshot> RunAndCancel(JobSpec spec) {
     const std::string id = Create(std::move(spec));
     for (int i = 0; i < 5; ++i) Step();
-    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    EXPECT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     const auto job = RunToEnd(id);
     EXPECT_EQ(job->state, JobState::kCancelled);
     EXPECT_TRUE(job->best && record::IsConfirmed(job->best->record));
@@ -31,14 +32,14 @@ class JobRestartTest : public ::testing::Test, protected JobHarness {
   std::string CreateAndCancel() {
     const std::string id = Create(Spec(120));
     for (int i = 0; i < 6; ++i) Step(5);
-    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    EXPECT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
     EXPECT_EQ(RunToEnd(id)->state, JobState::kCancelled);
     Step();
     return id;
   }
   void Resume(const std::string& id) {
     jobs->Resume(id, 0, absl::ZeroDuration(),
-                 [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+                 [](const SnapshotOr& job) { EXPECT_THAT(job, IsOk()); });
   }
   SnapshotOr ResumeWithLimit(const std::string& id, int64_t trials) {
     SnapshotOr answer = absl::UnknownError("not called");
@@ -78,31 +79,31 @@ TEST_F(JobRestartTest, ACancelledJobResumesWhereItStopped) {
   const int64_t before = Get(id)->trials;
   ASSERT_GT(before, 0);
   const auto resume = [&](int64_t trials) { return ResumeWithLimit(id, trials); };
-  EXPECT_EQ(resume(before - 1).status().code(), absl::StatusCode::kInvalidArgument)
+  EXPECT_THAT(resume(before - 1), StatusIs(absl::StatusCode::kInvalidArgument))
       << "it has made more trials";
   absl::Status too_short;
   jobs->Resume(id, 0, absl::Milliseconds(100),
                [&](const SnapshotOr& s) { too_short = s.status(); });
   EXPECT_THAT(std::string(too_short.message()), testing::HasSubstr(" has already taken 1 s; "));
-  ASSERT_TRUE(resume(150).ok());
+  ASSERT_THAT(resume(150), IsOk());
   EXPECT_EQ(Get(id)->state, JobState::kRunning);
   EXPECT_EQ(Get(id)->trials, before) << "measured trials count";
-  ASSERT_TRUE(resume(0).ok()) << "a running job is returned unchanged";
+  ASSERT_THAT(resume(0), IsOk()) << "a running job is returned unchanged";
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 150);
   EXPECT_EQ(Trials(id).size(), 151u);
   Step();
-  EXPECT_EQ(resume(0).status().code(), absl::StatusCode::kFailedPrecondition) << "the job is done";
+  EXPECT_THAT(resume(0), StatusIs(absl::StatusCode::kFailedPrecondition)) << "the job is done";
   SnapshotOr unknown = absl::UnknownError("not called");
   jobs->Resume("4711", 0, absl::ZeroDuration(), [&](SnapshotOr s) { unknown = std::move(s); });
-  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(unknown.status(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(JobRestartTest, AResumedJobMeasuresNoMoreThanItsNewLimit) {
   const std::string id = CreateAndCancel();
   const int64_t limit = Get(id)->trials + 2;
-  ASSERT_TRUE(ResumeWithLimit(id, limit).ok());
+  ASSERT_THAT(ResumeWithLimit(id, limit), IsOk());
   Restart();
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
@@ -112,10 +113,10 @@ TEST_F(JobRestartTest, AResumedJobMeasuresNoMoreThanItsNewLimit) {
 TEST_F(JobRestartTest, ResumedJobSurvivesRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
   Restart();
-  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+  jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_THAT(s, IsOk()); });
   for (int i = 0; i < 3; ++i) Step(5);
   Restart();
   auto job = RunToEnd(id);
@@ -133,8 +134,7 @@ TEST_F(JobRestartTest, TheLogOfAnInterruptedJobReplaysFromItsBeginning) {
   auto spaces = *environment.Open("fake op 12", "", "", 0);
   auto search = *TaskSearch::Create(&environment, spaces.get(),
                                     {.strategy = "picky", .cost_model = "nearest", .seed = 7}, {});
-  const absl::Status replayed = search->Replay(*store.Events(id), spaces->default_schedule());
-  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(search->Replay(*store.Events(id), spaces->default_schedule()), IsOk());
   EXPECT_EQ(search->trials().size(), 120u);
 }
 
@@ -188,7 +188,7 @@ TEST_F(JobRestartTest, ABusyJobThatMustEndIsNotContinued) {
   const std::string id = Create(Spec(100));
   for (int i = 0; i < 5; ++i) Step(1);
   ASSERT_FALSE(HasEnded(Get(id)->state));
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   Restart();
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
 }
@@ -199,7 +199,7 @@ TEST_F(JobRestartTest, AJobThatEndsAtOnceCountsItsStoredTrials) {
   for (int i = 0; i < 5; ++i) Step(2);
   const int64_t before = Get(id)->trials;
   device.Step(*fleet, *artifacts, 2);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   store.Commit();
   executor->RunAll();
   store.Commit();
@@ -212,7 +212,7 @@ TEST_F(JobRestartTest, AJobThatEndsAtOnceCountsItsStoredTrials) {
 TEST_F(JobRestartTest, CancelledJobConfirmsAfterRestart) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   executor->RunAll();
   const size_t measured = Trials(id).size();
   Restart();
@@ -275,7 +275,7 @@ TEST_F(JobRestartTest, AResumedJobKeepsItsConfirmedBestAndDefault) {
     EXPECT_EQ(Get(id)->best->record.id, first->best->record.id);
     EXPECT_TRUE(record::IsConfirmed(Get(id)->default_schedule->record));
   }
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   const auto last = RunToEnd(id);
   EXPECT_EQ(last->state, JobState::kCancelled);
   EXPECT_EQ(last->best->record.id, first->best->record.id);
@@ -295,7 +295,7 @@ TEST_F(JobRestartTest, AResumedJobShowsItsLastBestUntilOneLeads) {
   };
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   const auto first = RunToEnd(id);
   ASSERT_TRUE(first->best && !record::IsConfirmed(first->best->record));
   Step();
@@ -316,11 +316,11 @@ TEST_F(JobRestartTest, AResumedJobShowsItsLastBestUntilOneLeads) {
 TEST_F(JobRestartTest, AResumedJobDoesNotShowAForgottenBest) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 3; ++i) Step(3);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   const auto first = RunToEnd(id);
   ASSERT_TRUE(first->best && !record::IsConfirmed(first->best->record));
   store.Forget({.workload_digest = first->workload_digest, .target = "t"}, "forgotten",
-               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_THAT(done, IsOk()); });
   Resume(id);
   for (int i = 0; i < 3; ++i) Step(0);
   EXPECT_EQ(Get(id)->state, JobState::kRunning);
@@ -330,7 +330,7 @@ TEST_F(JobRestartTest, AResumedJobDoesNotShowAForgottenBest) {
 TEST_F(JobRestartTest, AResumedJobForgetsWhatWasForgotten) {
   const auto first = RunAndCancel(Spec(400));
   store.Forget({.workload_digest = first->workload_digest, .target = "t"}, "forgotten",
-               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_THAT(done, IsOk()); });
   Resume(first->id);
   for (int i = 0; i < 3; ++i) Step(0);
   const auto now = Get(first->id);
@@ -356,12 +356,12 @@ TEST_F(JobRestartTest, AResumedJobShowsTheBestOfItsOwn) {
 TEST_F(JobRestartTest, AResumedJobKnowsThePeakBeforeItMeasuresAgain) {
   const std::string id = Create(Spec(120));
   for (int i = 0; i < 6; ++i) Step(5);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   ASSERT_TRUE(RunToEnd(id)->default_schedule.has_value());
   device_is_gone = true;
   Restart();
   jobs->Resume(id, 0, absl::ZeroDuration(),
-               [](const SnapshotOr& job) { EXPECT_TRUE(job.ok()) << job.status(); });
+               [](const SnapshotOr& job) { EXPECT_THAT(job, IsOk()); });
   for (int i = 0; i < 3; ++i) Step();
   ASSERT_EQ(Get(id)->state, JobState::kRunning);
   EXPECT_EQ(Get(id)->default_schedule->peak_gflops, 50);

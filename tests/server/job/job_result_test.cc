@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -60,7 +61,7 @@ TEST_F(JobResultTest, AWithdrawnBestIsQuarantined) {
   ASSERT_TRUE(job->best && job->own_best);
   EXPECT_FALSE((*jobs->List(1, ""))[0]->best->record.quarantined);
   store.Forget({.workload_digest = job->workload_digest, .target = "t"}, "forgotten",
-               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_TRUE(done.ok()); });
+               [](const absl::StatusOr<store::Forgotten>& done) { EXPECT_THAT(done, IsOk()); });
   for (int i = 0; i < 2; ++i) {
     for (const auto& now : {Get(job->id), (*jobs->List(1, ""))[0]}) {
       EXPECT_EQ(now->best->record.quarantine_reason, "forgotten");

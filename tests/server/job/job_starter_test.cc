@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/server/job/starter_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -48,7 +49,7 @@ TEST_F(JobStarterTest, AJobThatCannotBeStoredIsForgotten) {
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   starter_.StartNew(Snapshot("1"), Keep());
   ASSERT_TRUE(answer_.has_value());
-  EXPECT_TRUE(absl::IsResourceExhausted(answer_->status()));
+  EXPECT_THAT(answer_->status(), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(book_.Find("1"), nullptr);
 }
 
@@ -67,9 +68,9 @@ TEST_F(JobStarterTest, ASuspendedBookGetsNoJobs) {
   EXPECT_FALSE(answer_.has_value()) << "the next server continues";
   starter_.StartNew(Snapshot("2"), Keep());
   ASSERT_TRUE(answer_.has_value());
-  EXPECT_TRUE(absl::IsUnavailable(answer_->status()));
-  EXPECT_TRUE(absl::IsNotFound(store_.GetJob("1.0").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_.GetJob("2").status()));
+  EXPECT_THAT(answer_->status(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(store_.GetJob("1.0"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store_.GetJob("2"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(JobStarterTest, AnyReplicaMayContinueAJobThatIsStartedAgain) {

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -40,10 +41,10 @@ TEST_F(JobTest, FindsAGoodCandidateAndPublishesIt) {
   EXPECT_THAT(job->best->trace, HasSubstr("space of op searched ["));
   EXPECT_EQ(job->default_schedule->record.result.latency_ns, 1000);
 
-  auto row = store.LookupBest({.workload_digest = job->workload_digest, .target = "t"});
-  ASSERT_TRUE(row.ok());
-  EXPECT_EQ(row->record.id, job->best->record.id);
-  EXPECT_TRUE(store.GetArtifact(row->record.result.artifact_digest).ok());
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto row, store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}));
+  EXPECT_EQ(row.record.id, job->best->record.id);
+  EXPECT_THAT(store.GetArtifact(row.record.result.artifact_digest), IsOk());
 }
 
 // With this many results, only the best are kept for the confirmation.
@@ -172,7 +173,7 @@ TEST_F(JobTest, AnExhaustedSpaceEndsTheJob) {
 TEST_F(JobTest, AJobThatIsBeingCancelledSaysSo) {
   const std::string id = Create(Spec(1000));
   for (int i = 0; i < 3; ++i) Step(2);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   executor->RunAll();
   EXPECT_EQ(Get(id)->phase, (JobPhase{.kind = PhaseKind::kFinishing, .cancelling = true}));
 }
@@ -201,12 +202,11 @@ TEST_F(JobTest, JobThatFailedOnAFullDiskCanBeResumed) {
                  [&](SnapshotOr snapshot) { resumed = snapshot.status(); });
     return resumed;
   };
-  const absl::Status refused = resume();
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(refused.message(), HasSubstr("its end could not be stored: the disk is full; "));
+  EXPECT_THAT(resume(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 HasSubstr("its end could not be stored: the disk is full; ")));
   store.FailWrites(absl::OkStatus());
   for (int i = 0; i < 50; ++i) Step();
-  ASSERT_TRUE(resume().ok());
+  ASSERT_THAT(resume(), IsOk());
   EXPECT_EQ(RunToEnd(id)->state, JobState::kDone);
 }
 
@@ -232,7 +232,7 @@ TEST_F(JobTest, ResultsOfAnUnstoredProposalAreNotStored) {
     store.Commit();
     Step();
   }
-  ASSERT_TRUE(resumed.ok()) << resumed;
+  ASSERT_THAT(resumed, IsOk());
   EXPECT_EQ(Get(id)->state, JobState::kDone) << Get(id)->error;
   std::set<int64_t> trials;
   for (const record::Record& record : Screened(id)) {
@@ -261,18 +261,18 @@ TEST_F(JobTest, WallClockChangesDoNotAffectAJob) {
 TEST_F(JobTest, CancelWithConfirmationConfirmsTheBest) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, true).ok());
+  ASSERT_THAT(jobs->Cancel(id, true), IsOk());
   auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kCancelled);
   EXPECT_LT(job->trials, 100);
   EXPECT_EQ(job->best->record.policy.name, "confirm");
-  EXPECT_TRUE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+  EXPECT_THAT(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}), IsOk());
 }
 
 TEST_F(JobTest, CancelWithoutConfirmationKeepsResults) {
   const std::string id = Create(Spec(400));
   for (int i = 0; i < 5; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, false).ok());
+  ASSERT_THAT(jobs->Cancel(id, false), IsOk());
   executor->RunAll();
   auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kCancelled);

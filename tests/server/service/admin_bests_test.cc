@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -30,8 +31,7 @@ class AdminBestsTest : public ::testing::Test, protected ServiceHarness {
     options.tokens = std::make_shared<const rpc::TokenTable>(
         *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
     options.audit_log = folder + "/audit.jsonl";
-    const absl::Status started = Start(std::move(options));
-    ASSERT_TRUE(started.ok()) << started;
+    ASSERT_THAT(Start(std::move(options)), IsOk());
     admin_ = v1::AdminService::NewStub(
         *rpc::CreateChannel(server->addresses()[1].ToText(), rpc::ChannelSecurity{.token = kRoot}));
     worker_ = std::make_unique<RemoteWorker>(channel, "w");
@@ -39,7 +39,7 @@ class AdminBestsTest : public ::testing::Test, protected ServiceHarness {
   v1::Job Tune(int64_t trials) {
     v1::Job job;
     const grpc::Status created = Call(*tuning, &TuningStub::CreateJob, Request(trials), &job);
-    EXPECT_TRUE(created.ok()) << created.error_message();
+    EXPECT_THAT(created, IsOk()) << created.error_message();
     job = WaitForEnd(job.id());
     EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
     digest_ = job.workload_digest();
@@ -80,12 +80,12 @@ class AdminBestsTest : public ::testing::Test, protected ServiceHarness {
     v1::ListRecordsRequest request;
     request.set_page_size(1000);
     v1::ListRecordsResponse response;
-    EXPECT_TRUE(Call(*tuning, &TuningStub::ListRecords, request, &response).ok());
+    EXPECT_THAT(Call(*tuning, &TuningStub::ListRecords, request, &response), IsOk());
     return {response.records().begin(), response.records().end()};
   }
   v1::ListPinsResponse Pins() {
     v1::ListPinsResponse response;
-    EXPECT_TRUE(Call(*tuning, &TuningStub::ListPins, v1::ListPinsRequest(), &response).ok());
+    EXPECT_THAT(Call(*tuning, &TuningStub::ListPins, v1::ListPinsRequest(), &response), IsOk());
     return response;
   }
 
@@ -98,13 +98,12 @@ TEST_F(AdminBestsTest, AForgottenWorkloadIsUnknownAndItsRecordsStay) {
   const v1::Job job = Tune(30);
   const size_t before = Records().size();
   v1::ForgetRecordsResponse forgotten;
-  const absl::Status status = Forget(&forgotten);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(Forget(&forgotten), IsOk());
   EXPECT_EQ(forgotten.records(), static_cast<int64_t>(before));
   ASSERT_EQ(forgotten.bests_size(), 1);
   EXPECT_EQ(forgotten.bests(0).id(), job.best().record().id());
-  EXPECT_TRUE(absl::IsNotFound(Lookup().status()));
-  EXPECT_TRUE(absl::IsNotFound(Lookup(/*nearest=*/true).status()));
+  EXPECT_THAT(Lookup(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Lookup(/*nearest=*/true), StatusIs(absl::StatusCode::kNotFound));
   const std::vector<v1::Record> records = Records();
   EXPECT_EQ(records.size(), before);
   for (const v1::Record& record : records) {
@@ -114,7 +113,7 @@ TEST_F(AdminBestsTest, AForgottenWorkloadIsUnknownAndItsRecordsStay) {
   const std::string audit = ReadFile(folder + "/audit.jsonl").value_or("");
   EXPECT_THAT(audit, HasSubstr("AdminService/ForgetRecords"));
   EXPECT_THAT(audit, HasSubstr(digest_));
-  EXPECT_TRUE(absl::IsNotFound(Forget(&forgotten)));
+  EXPECT_THAT(Forget(&forgotten), StatusIs(absl::StatusCode::kNotFound));
 
   const v1::Job fresh = Tune(2);
   EXPECT_EQ(fresh.trials(), 2);
@@ -126,37 +125,35 @@ TEST_F(AdminBestsTest, WhatAJobMeasuresIsNotForgotten) {
   Tune(4);
   worker_->slow = 1;
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &TuningStub::CreateJob, Request(4, "second"), &job).ok());
+  ASSERT_THAT(Call(*tuning, &TuningStub::CreateJob, Request(4, "second"), &job), IsOk());
   v1::ForgetRecordsResponse forgotten;
-  const absl::Status refused = Forget(&forgotten);
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("job " + job.id()));
-  EXPECT_TRUE(Lookup().ok());
+  EXPECT_THAT(Forget(&forgotten),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("job " + job.id())));
+  EXPECT_THAT(Lookup(), IsOk());
   worker_->slow = 0;
   WaitForEnd(job.id());
-  EXPECT_TRUE(Forget(&forgotten).ok());
+  EXPECT_THAT(Forget(&forgotten), IsOk());
 }
 
 TEST_F(AdminBestsTest, TheErrorOfPinningARecordOfAnotherWorkloadNamesBoth) {
   auto request = Request(2, "another");
   request.set_workload("fake other 12");
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &TuningStub::CreateJob, request, &job).ok());
+  ASSERT_THAT(Call(*tuning, &TuningStub::CreateJob, request, &job), IsOk());
   const v1::Job other = WaitForEnd(job.id());
   Tune(2);
   v1::Best pinned;
-  const absl::Status status = Pin(other.best().record().id(), &pinned);
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(
-      std::string(status.message()),
-      HasSubstr("is of another workload, fake other 12; the best to replace is of fake op"));
+      Pin(other.best().record().id(), &pinned),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("is of another workload, fake other 12; the best to replace is of fake op")));
 }
 
 TEST_F(AdminBestsTest, APinnedBestStaysUntilThePinIsRemoved) {
   const v1::Job first = Tune(2);
   v1::Best pinned;
-  const absl::Status status = Pin(0, &pinned);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_THAT(Pin(0, &pinned), IsOk());
   EXPECT_EQ(pinned.record().id(), first.best().record().id());
   EXPECT_EQ(pinned.pinned_by(), "root");
   EXPECT_GT(pinned.pinned_unix_ms(), 0);
@@ -172,11 +169,11 @@ TEST_F(AdminBestsTest, APinnedBestStaysUntilThePinIsRemoved) {
             pinned.record().result().latency_ns());
   EXPECT_EQ(Lookup()->record().id(), pinned.record().id());
   const int64_t own = second.own_best().record().id();
-  ASSERT_TRUE(Pin(own, &pinned).ok()) << "its artifact is in the store";
+  ASSERT_THAT(Pin(own, &pinned), IsOk()) << "its artifact is in the store";
   EXPECT_EQ(Lookup()->record().id(), own);
 
-  EXPECT_TRUE(Unpin().ok());
-  EXPECT_TRUE(absl::IsNotFound(Unpin()));
+  EXPECT_THAT(Unpin(), IsOk());
+  EXPECT_THAT(Unpin(), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(Pins().bests_size(), 0);
   EXPECT_EQ(Lookup()->record().id(), own);
 }
@@ -184,15 +181,14 @@ TEST_F(AdminBestsTest, APinnedBestStaysUntilThePinIsRemoved) {
 TEST_F(AdminBestsTest, WhatCannotBePinned) {
   const v1::Job job = Tune(8);
   v1::Best best;
-  EXPECT_TRUE(absl::IsNotFound(Pin(1 << 20, &best)));
-  EXPECT_TRUE(absl::IsInvalidArgument(Pin(-1, &best)));
-  const absl::Status screened = Pin(Records()[0].id(), &best);
-  EXPECT_TRUE(absl::IsFailedPrecondition(screened)) << screened;
+  EXPECT_THAT(Pin(1 << 20, &best), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Pin(-1, &best), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Pin(Records()[0].id(), &best), StatusIs(absl::StatusCode::kFailedPrecondition));
   digest_ = "0123456789abcdef0123456789abcdef";
-  EXPECT_TRUE(absl::IsNotFound(Pin(0, &best)));
-  EXPECT_TRUE(absl::IsInvalidArgument(Pin(job.best().record().id(), &best)));
+  EXPECT_THAT(Pin(0, &best), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Pin(job.best().record().id(), &best), StatusIs(absl::StatusCode::kInvalidArgument));
   digest_.clear();
-  EXPECT_TRUE(absl::IsInvalidArgument(Pin(0, &best)));
+  EXPECT_THAT(Pin(0, &best), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(Pins().bests_size(), 0);
 }
 

@@ -20,6 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -76,8 +77,8 @@ std::vector<std::string> Lines(const std::string& text) {
 class AdminStoreTest : public ::testing::Test, protected ServiceHarness {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Start().ok());
-    ASSERT_TRUE(other_.Start().ok());
+    ASSERT_THAT(Start(), IsOk());
+    ASSERT_THAT(other_.Start(), IsOk());
     admin_ = v1::AdminService::NewStub(channel);
   }
   // Runs a job of `trials` trials to its end.
@@ -87,7 +88,7 @@ class AdminStoreTest : public ::testing::Test, protected ServiceHarness {
     request.set_workload(workload);
     v1::Job job;
     const grpc::Status created = Call(*tuning, &TuningStub::CreateJob, request, &job);
-    EXPECT_TRUE(created.ok()) << created.error_message();
+    EXPECT_THAT(created, IsOk()) << created.error_message();
     return WaitForEnd(job.id());
   }
   static std::vector<v1::Record> All(ServiceHarness& harness, v1::ListRecordsRequest request = {},
@@ -98,7 +99,7 @@ class AdminStoreTest : public ::testing::Test, protected ServiceHarness {
       v1::ListRecordsResponse response;
       const grpc::Status status =
           Call(*harness.tuning, &TuningStub::ListRecords, request, &response);
-      EXPECT_TRUE(status.ok()) << status.error_message();
+      EXPECT_THAT(status, IsOk()) << status.error_message();
       EXPECT_LE(response.records_size(), page);
       for (const v1::Record& record : response.records()) records.push_back(record);
       request.set_page_token(response.next_page_token());
@@ -120,13 +121,13 @@ TEST_F(AdminStoreTest, ExportIsImportedOnceByAnotherServer) {
   const std::vector<v1::Record> records = All(*this);
   ASSERT_GE(records.size(), 20u);
   const Exported exported = Export(*this);
-  ASSERT_TRUE(exported.status.ok()) << exported.status;
+  ASSERT_THAT(exported.status, IsOk());
   const Imported first = Import(other_, exported.text);
-  ASSERT_TRUE(first.status.ok()) << first.status;
+  ASSERT_THAT(first.status, IsOk());
   EXPECT_EQ(first.counts.added(), static_cast<int64_t>(records.size()));
   EXPECT_EQ(first.counts.known(), 0);
   const Imported again = Import(other_, exported.text, 1 << 20);
-  ASSERT_TRUE(again.status.ok()) << again.status;
+  ASSERT_THAT(again.status, IsOk());
   EXPECT_EQ(again.counts.added(), 0);
   EXPECT_EQ(again.counts.known(), static_cast<int64_t>(records.size()));
   std::vector<v1::Record> there = All(other_);
@@ -148,7 +149,7 @@ TEST_F(AdminStoreTest, FiltersApplyToListsAndExports) {
   const v1::Job second = Tune(12, "fake other 9");
   const std::vector<v1::Record> all = All(*this);
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best).ok());
+  ASSERT_THAT(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best), IsOk());
   const int64_t middle = all[all.size() / 2].created_unix_ms();
   struct Case {
     const char* what;
@@ -192,7 +193,7 @@ TEST_F(AdminStoreTest, FiltersApplyToListsAndExports) {
     }
     EXPECT_EQ(listed, expected) << c.what;
     const Exported exported = Export(*this, request);
-    ASSERT_TRUE(exported.status.ok()) << c.what << ": " << exported.status;
+    ASSERT_THAT(exported.status, IsOk()) << c.what;
     const auto end = nlohmann::json::parse(Lines(exported.text).back());
     EXPECT_EQ(end["end"]["records"], expected.size()) << c.what;
   }
@@ -206,7 +207,7 @@ TEST_F(AdminStoreTest, FiltersApplyToListsAndExports) {
 TEST_F(AdminStoreTest, NearestAndRevalidateUseImportedConfirmations) {
   const v1::Job tuned = Tune(150);
   ASSERT_EQ(tuned.state(), v1::JOB_STATE_DONE) << tuned.error();
-  ASSERT_TRUE(Import(other_, Export(*this).text).status.ok());
+  ASSERT_THAT(Import(other_, Export(*this).text).status, IsOk());
   v1::ListRecordsRequest unpublished;
   unpublished.set_unpublished_best(true);
   EXPECT_EQ(All(*this, unpublished).size(), 0u);
@@ -227,10 +228,10 @@ TEST_F(AdminStoreTest, NearestAndRevalidateUseImportedConfirmations) {
   request.set_workload_digest(bests[0].workload_digest());
   v1::Job job;
   const grpc::Status created = Call(*other_.tuning, &TuningStub::CreateJob, request, &job);
-  ASSERT_TRUE(created.ok()) << created.error_message();
+  ASSERT_THAT(created, IsOk()) << created.error_message();
   // The worker has registered, so that a look-up can adapt the imported record.
   const grpc::Status found = Call(*other_.tuning, &TuningStub::LookupBest, lookup, &best);
-  ASSERT_TRUE(found.ok()) << found.error_message();
+  ASSERT_THAT(found, IsOk()) << found.error_message();
   EXPECT_EQ(best.nearest().workload(), "fake op 12");
   job = other_.WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
@@ -308,9 +309,8 @@ TEST_F(AdminStoreTest, BadImportNamesTheLineAndAddsNothing) {
   };
   for (const Case& c : cases) {
     const Imported imported = Import(other_, c.text);
-    EXPECT_EQ(imported.status.code(), absl::StatusCode::kInvalidArgument)
-        << c.what << ": " << imported.status;
-    EXPECT_THAT(std::string(imported.status.message()), HasSubstr(c.names)) << c.what;
+    EXPECT_THAT(imported.status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.names)))
+        << c.what;
   }
   EXPECT_TRUE(All(other_).empty());
   // The server still works as before.
@@ -334,23 +334,23 @@ TEST_F(AdminStoreTest, AbortedImportAddsNothing) {
     EXPECT_FALSE(writer->Finish().ok());
   }
   EXPECT_TRUE(All(other_).empty());
-  EXPECT_TRUE(Import(other_, good).status.ok());
+  EXPECT_THAT(Import(other_, good).status, IsOk());
 }
 
 TEST_F(AdminStoreTest, BackupIsACompleteStore) {
   Tune(8);
   const std::string path = folder + "/copy.db";
   v1::BackupStoreResponse report;
-  ASSERT_TRUE(Backup(path, &report).ok());
+  ASSERT_THAT(Backup(path, &report), IsOk());
   EXPECT_EQ(report.records(), static_cast<int64_t>(All(*this).size()));
   EXPECT_EQ(report.size_bytes(), static_cast<int64_t>(std::filesystem::file_size(path)));
-  EXPECT_EQ(Backup(path, &report).code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(Backup("copy.db", &report).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Backup("", &report).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Backup(folder + "/no/such/folder/x.db", &report).code(), absl::StatusCode::kNotFound);
-  const auto copy = store::OpenSqliteStore(path);
-  ASSERT_TRUE(copy.ok()) << copy.status();
-  EXPECT_EQ((*copy)->Query({.page_size = 1000})->size(), All(*this).size());
+  EXPECT_THAT(Backup(path, &report), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(Backup("copy.db", &report), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Backup("", &report), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Backup(folder + "/no/such/folder/x.db", &report),
+              StatusIs(absl::StatusCode::kNotFound));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto copy, store::OpenSqliteStore(path));
+  EXPECT_EQ(copy->Query({.page_size = 1000})->size(), All(*this).size());
 }
 
 TEST_F(AdminStoreTest, CompactionReportsRemovalsAndKeepsTheBest) {
@@ -363,17 +363,17 @@ TEST_F(AdminStoreTest, CompactionReportsRemovalsAndKeepsTheBest) {
   request.set_dry_run(true);
   // Records of the job are removable only after its end is stored.
   EXPECT_TRUE(Eventually([&] {
-    EXPECT_TRUE(Call(*admin_, &AdminStub::CompactStore, request, &report).ok());
+    EXPECT_THAT(Call(*admin_, &AdminStub::CompactStore, request, &report), IsOk());
     return report.records_removed() > 0;
   }));
   const int64_t removed = report.records_removed();
   EXPECT_EQ(All(*this).size(), before) << "a dry run removes nothing";
   request.set_dry_run(false);
-  ASSERT_TRUE(Call(*admin_, &AdminStub::CompactStore, request, &report).ok());
+  ASSERT_THAT(Call(*admin_, &AdminStub::CompactStore, request, &report), IsOk());
   EXPECT_EQ(report.records_removed(), removed);
   EXPECT_EQ(All(*this).size(), before - static_cast<size_t>(removed));
   v1::Best best;
-  EXPECT_TRUE(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best).ok());
+  EXPECT_THAT(Call(*tuning, &TuningStub::LookupBest, BestOf(), &best), IsOk());
   request.set_keep_best(-1);
   EXPECT_EQ(Call(*admin_, &AdminStub::CompactStore, request, &report).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);

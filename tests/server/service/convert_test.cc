@@ -3,6 +3,7 @@
 #include "server/service/job_convert.h"
 #include "server/service/worker_service.h"
 #include "tests/fakes/fake_task_environment.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -12,11 +13,10 @@ TEST(ConvertTest, DefaultsAreFilledIn) {
   request.set_workload("fake op 12");
   request.set_target("native");
   request.set_max_time_ms(1500);
-  absl::StatusOr<job::JobSpec> spec = ToSpec(request, job::FakeTaskEnvironment());
-  ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_EQ(spec->strategy, "picky");
-  EXPECT_EQ(spec->cost_model, "nearest");
-  EXPECT_EQ(spec->max_time, absl::Milliseconds(1500));
+  HONE_ASSERT_OK_AND_ASSIGN(job::JobSpec spec, ToSpec(request, job::FakeTaskEnvironment()));
+  EXPECT_EQ(spec.strategy, "picky");
+  EXPECT_EQ(spec.cost_model, "nearest");
+  EXPECT_EQ(spec.max_time, absl::Milliseconds(1500));
 }
 
 TEST(ConvertTest, EveryStateHasItsOwnValue) {

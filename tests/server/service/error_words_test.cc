@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/admin.pb.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -28,7 +29,7 @@ using google::protobuf::Reflection;
 class ErrorWordsTest : public ::testing::Test, protected ServiceHarness {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Start().ok());
+    ASSERT_THAT(Start(), IsOk());
     for (const char* name : {"TuningService", "AdminService", "WorkerService"}) {
       const auto* service = v1::DrainWorkerRequest::descriptor()->file()->pool()->FindServiceByName(
           absl::StrCat("hone.v1.", name));

@@ -6,6 +6,7 @@
 #include "common/base/file.h"
 #include "gtest/gtest.h"
 #include "server/service/server_flags.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::service {
@@ -13,7 +14,7 @@ namespace {
 
 class FileWatchTest : public ::testing::Test {
  protected:
-  FileWatchTest() { EXPECT_TRUE(WriteFileAtomically(tokens_, "one").ok()); }
+  FileWatchTest() { EXPECT_THAT(WriteFileAtomically(tokens_, "one"), IsOk()); }
 
   const TemporaryFolder folder_;
   const std::string tokens_ = folder_ / "tokens", key_ = folder_ / "key";
@@ -22,7 +23,7 @@ class FileWatchTest : public ::testing::Test {
 TEST_F(FileWatchTest, ReplacedFileIsReportedOnce) {
   FileWatch watch({tokens_, key_});
   EXPECT_FALSE(watch.Changed());
-  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok()) << "the size is unchanged";
+  ASSERT_THAT(WriteFileAtomically(tokens_, "two"), IsOk()) << "the size is unchanged";
   EXPECT_TRUE(watch.Changed());
   EXPECT_FALSE(watch.Changed());
 }
@@ -45,9 +46,9 @@ TEST_F(FileWatchTest, WaitsForAMissingFile) {
   FileWatch watch({tokens_, key_});
   ASSERT_EQ(unlink(tokens_.c_str()), 0);
   EXPECT_FALSE(watch.Changed());
-  ASSERT_TRUE(WriteFileAtomically(tokens_, "two").ok());
+  ASSERT_THAT(WriteFileAtomically(tokens_, "two"), IsOk());
   EXPECT_TRUE(watch.Changed());
-  ASSERT_TRUE(WriteFileAtomically(key_, "was not there at the beginning").ok());
+  ASSERT_THAT(WriteFileAtomically(key_, "was not there at the beginning"), IsOk());
   EXPECT_TRUE(watch.Changed());
 }
 

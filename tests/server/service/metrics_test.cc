@@ -13,6 +13,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -38,14 +39,13 @@ std::string Scrape(int port) {
 }
 
 TEST(MetricsTest, ExportsCountersAndServerState) {
-  auto metrics = Metrics::Start(*rpc::Address::Parse("localhost:0"));
-  ASSERT_TRUE(metrics.ok()) << metrics.status();
-  (*metrics)->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::OK, absl::Milliseconds(3));
-  (*metrics)->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::NOT_FOUND,
-                     absl::Milliseconds(1));
-  (*metrics)->OnSynchronize(absl::Microseconds(300));
-  (*metrics)->OnResult(record::Outcome::kOk);
-  (*metrics)->Watch([] {
+  HONE_ASSERT_OK_AND_ASSIGN(auto metrics, Metrics::Start(*rpc::Address::Parse("localhost:0")));
+  metrics->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::OK, absl::Milliseconds(3));
+  metrics->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::NOT_FOUND,
+                  absl::Milliseconds(1));
+  metrics->OnSynchronize(absl::Microseconds(300));
+  metrics->OnResult(record::Outcome::kOk);
+  metrics->Watch([] {
     return ServerStats{.workers = {{"connected", 3}},
                        .jobs = {{"running", 2}},
                        .leases = {{"waiting", 40}},
@@ -55,7 +55,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
                        .store_damaged = true,
                        .unstored_standings = 6};
   });
-  const std::string text = Scrape((*metrics)->port());
+  const std::string text = Scrape(metrics->port());
   for (const char* line : {
            "hone_calls_total{code=\"0\",method=\"GetJob\"} 1",
            "hone_calls_total{code=\"5\",method=\"GetJob\"} 1",
@@ -86,16 +86,15 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
     EXPECT_THAT(readme, HasSubstr(absl::StrCat("`", name, "`")));
   }
   EXPECT_GE(listed, 12);
-  (*metrics)->Watch(nullptr);
-  EXPECT_THAT(Scrape((*metrics)->port()), Not(HasSubstr("hone_workers")));
+  metrics->Watch(nullptr);
+  EXPECT_THAT(Scrape(metrics->port()), Not(HasSubstr("hone_workers")));
 }
 
 TEST(MetricsTest, AnAddressInUseIsRefused) {
-  auto first = Metrics::Start(*rpc::Address::Parse("127.0.0.1:0"));
-  ASSERT_TRUE(first.ok());
-  const auto second = Metrics::Start({.host = "127.0.0.1", .port = (*first)->port()});
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(Metrics::Start({.path = "/tmp/x"}).status().code(), absl::StatusCode::kInvalidArgument);
+  HONE_ASSERT_OK_AND_ASSIGN(auto first, Metrics::Start(*rpc::Address::Parse("127.0.0.1:0")));
+  EXPECT_THAT(Metrics::Start({.host = "127.0.0.1", .port = first->port()}),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(Metrics::Start({.path = "/tmp/x"}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

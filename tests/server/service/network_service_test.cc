@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -17,7 +18,7 @@ using Stub = v1::TuningService::Stub;
 
 class NetworkServiceTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  void SetUp() override { ASSERT_THAT(Start(), IsOk()); }
 
   static v1::CreateJobRequest NetworkRequest(int64_t trials, const std::string& request_id = "") {
     v1::CreateJobRequest request = Request(trials, request_id);
@@ -35,7 +36,7 @@ class NetworkServiceTest : public ::testing::Test, protected ServiceHarness {
   v1::Job Create(const v1::CreateJobRequest& request) {
     v1::Job job;
     const grpc::Status status = Call(*tuning, &Stub::CreateJob, request, &job);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(status, IsOk()) << status.error_message();
     return job;
   }
   v1::Job Get(const std::string& id) {
@@ -54,7 +55,7 @@ class NetworkServiceTest : public ::testing::Test, protected ServiceHarness {
     request.set_job_id(id);
     request.set_page_size(1000);
     v1::ListRecordsResponse page;
-    EXPECT_TRUE(Call(*tuning, &Stub::ListRecords, request, &page).ok());
+    EXPECT_THAT(Call(*tuning, &Stub::ListRecords, request, &page), IsOk());
     for (const v1::Record& record : page.records()) {
       if (record.policy().name() != "screen" || record.trial() == 0) continue;
       EXPECT_TRUE(trials.insert(record.trial()).second) << "trial " << record.trial() << " twice";
@@ -90,7 +91,7 @@ TEST_F(NetworkServiceTest, TunesANetworkToItsEnd) {
     latency += task.weights(0) * task.latency_ns();
     trials += task.trials();
     v1::Best best;
-    ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(task.workload()), &best).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::LookupBest, BestOf(task.workload()), &best), IsOk());
     EXPECT_EQ(best.record().result().latency_ns(), task.latency_ns());
   }
   EXPECT_EQ(trials, 120);
@@ -98,7 +99,7 @@ TEST_F(NetworkServiceTest, TunesANetworkToItsEnd) {
   EXPECT_EQ(network.estimates(network.estimates_size() - 1).latency_ns(), latency);
 
   v1::ListJobsResponse list;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &list).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &list), IsOk());
   ASSERT_EQ(list.jobs_size(), 1) << "the jobs of its tasks are not listed";
   EXPECT_EQ(list.jobs(0).network().latency_ns(), latency);
   EXPECT_EQ(list.jobs(0).network().tasks_size(), 0);
@@ -111,7 +112,7 @@ TEST_F(NetworkServiceTest, ARestartLosesNothing) {
   for (const int64_t trials : {40, 200, 400}) {
     ASSERT_TRUE(AwaitTrials(id, trials));
     Stop();
-    ASSERT_TRUE(Start().ok());
+    ASSERT_THAT(Start(), IsOk());
   }
   const v1::Job job = WaitForEnd(id);
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
@@ -134,7 +135,7 @@ TEST_F(NetworkServiceTest, ACancelledNetworkKeepsItsBests) {
   cancel.set_id(id);
   cancel.set_confirm_finalists(true);
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CancelJob, cancel, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CancelJob, cancel, &job), IsOk());
   job = WaitForEnd(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
   for (const v1::NetworkTaskProgress& task : job.network().tasks()) {
@@ -145,8 +146,7 @@ TEST_F(NetworkServiceTest, ACancelledNetworkKeepsItsBests) {
 
 TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
   RemoteWorker worker(channel, "w");
-  const auto connection = client::Connection::Open(address.ToText(), {});
-  ASSERT_TRUE(connection.ok()) << connection.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto connection, client::Connection::Open(address.ToText(), {}));
   v1::CreateJobRequest request;
   request.set_target("native");
   request.set_max_trials(90);
@@ -165,21 +165,21 @@ TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
   for (const double reference_ns : {500, 900}) {
     asked.add_networks()->set_reference_ns(reference_ns);
   }
-  const auto created = (*connection)->CreateJob(request, /*waiting=*/nullptr);
-  ASSERT_TRUE(created.ok()) << created.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto created,
+                            connection->CreateJob(request, /*waiting=*/nullptr));
   int64_t trials = 0;
   int changes = 0;
-  const auto job = (*connection)->WatchJob(created->id(), [&](const v1::Job& now, auto news) {
-    EXPECT_GE(now.trials(), trials);
-    trials = now.trials();
-    changes += news == client::JobNews::kChanged ? 1 : 0;
-    EXPECT_TRUE(now.has_network());
-    return true;
-  });
-  ASSERT_TRUE(job.ok()) << job.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto job,
+                            connection->WatchJob(created.id(), [&](const v1::Job& now, auto news) {
+                              EXPECT_GE(now.trials(), trials);
+                              trials = now.trials();
+                              changes += news == client::JobNews::kChanged ? 1 : 0;
+                              EXPECT_TRUE(now.has_network());
+                              return true;
+                            }));
   EXPECT_GT(changes, 1);
-  ASSERT_EQ(job->state(), v1::JOB_STATE_DONE) << job->error();
-  const v1::NetworkProgress& network = job->network();
+  ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
+  const v1::NetworkProgress& network = job.network();
   ASSERT_EQ(network.tasks_size(), 2);
   EXPECT_THAT(network.tasks(1).weights(), testing::ElementsAre(0, 2));
   EXPECT_EQ(network.tasks(1).state(), v1::JOB_STATE_DONE);
@@ -194,7 +194,7 @@ TEST_F(NetworkServiceTest, AnUnwatchedNetworkIsCancelledAsOneJob) {
   ServerOptions options;
   options.private_mode = true;
   options.unwatched_limit = absl::Milliseconds(500);
-  ASSERT_TRUE(Start(options).ok());
+  ASSERT_THAT(Start(options), IsOk());
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest endless = NetworkRequest(0);
   endless.set_max_time_ms(3'600'000);

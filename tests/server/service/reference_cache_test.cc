@@ -7,6 +7,7 @@
 #include "common/target/target.h"
 #include "gtest/gtest.h"
 #include "server/service/upload_handler.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -36,9 +37,9 @@ TEST(ReferenceCacheTest, NumberOfNamesIsBounded) {
   ReferenceCache cache(1 << 20, /*max_names=*/3);
   for (int extent = 1; extent <= 10; ++extent) {
     const Reference reference = Of(extent);
-    ASSERT_TRUE(cache.Put(reference.name, reference.bytes).ok()) << extent;
+    ASSERT_THAT(cache.Put(reference.name, reference.bytes), IsOk()) << extent;
     if (extent > 1) {
-      EXPECT_TRUE(cache.Get(Of(2).name).ok()) << "a used entry stays";
+      EXPECT_THAT(cache.Get(Of(2).name), IsOk()) << "a used entry stays";
     }
   }
   int kept = 0;
@@ -51,7 +52,7 @@ TEST(ReferenceCacheTest, BytesAreBounded) {
   const int64_t size = static_cast<int64_t>(Of(1).bytes.size());
   ReferenceCache cache(3 * size + size / 2);
   for (int extent = 1; extent <= 9; ++extent) {
-    ASSERT_TRUE(cache.Put(Of(extent).name, Of(extent).bytes).ok());
+    ASSERT_THAT(cache.Put(Of(extent).name, Of(extent).bytes), IsOk());
   }
   EXPECT_FALSE(cache.Has(Of(6).name));
   for (int extent = 7; extent <= 9; ++extent) EXPECT_TRUE(cache.Has(Of(extent).name)) << extent;

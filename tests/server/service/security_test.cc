@@ -27,6 +27,7 @@
 #include "tests/common/rpc/reason_of.h"
 #include "tests/fakes/kept_log.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -58,8 +59,7 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
     options.listen_admin.push_back(*rpc::Address::Parse("127.0.0.1:0"));
     options.tokens = Tokens();
     options.audit_log = folder + "/audit.jsonl";
-    const absl::Status started = Start(std::move(options));
-    ASSERT_TRUE(started.ok()) << started;
+    ASSERT_THAT(Start(std::move(options)), IsOk());
   }
   std::shared_ptr<grpc::Channel> Dial(int listener, const std::string& token) {
     return *rpc::CreateChannel(server->addresses()[listener].ToText(),
@@ -147,15 +147,16 @@ TEST_F(SecurityTest, EveryMethodIsServed) {
 
 TEST_F(SecurityTest, EachRoleMayCallItsMethodsOnly) {
   Serve();
-  EXPECT_TRUE(List(Dial(kClients, kAnn)).ok());
-  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok());
+  EXPECT_THAT(List(Dial(kClients, kAnn)), IsOk());
+  EXPECT_THAT(List(Dial(kClients, kRoot)), IsOk());
   const absl::Status wrong = List(Dial(kClients, kPi));
-  EXPECT_EQ(wrong.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(wrong.message()),
-              HasSubstr("pi-07 has the role worker, and this needs the role client"));
+  EXPECT_THAT(wrong,
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("pi-07 has the role worker, and this needs the role client")));
   EXPECT_EQ(rpc::ReasonOf(wrong), "ROLE");
-  EXPECT_TRUE(Synchronize(Dial(kWorkers, kPi), "pi-07").ok());
-  EXPECT_EQ(Synchronize(Dial(kWorkers, kAnn), "pi-07").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Synchronize(Dial(kWorkers, kPi), "pi-07"), IsOk());
+  EXPECT_THAT(Synchronize(Dial(kWorkers, kAnn), "pi-07"),
+              StatusIs(absl::StatusCode::kPermissionDenied));
   v1::RemoveWorkerResponse response;
   v1::RemoveWorkerRequest request;
   request.set_id("pi-07");
@@ -170,36 +171,36 @@ TEST_F(SecurityTest, EachRoleMayCallItsMethodsOnly) {
 TEST_F(SecurityTest, UnauthenticatedAndUnknownCallersAreRejected) {
   Serve();
   const absl::Status nobody = List(Dial(kClients, ""));
-  EXPECT_EQ(nobody.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(nobody, StatusIs(absl::StatusCode::kUnauthenticated));
   EXPECT_EQ(rpc::ReasonOf(nobody), "TOKEN_MISSING");
   const absl::Status stranger = List(Dial(kClients, "token-of-mallory"));
-  EXPECT_EQ(stranger.code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(stranger, StatusIs(absl::StatusCode::kUnauthenticated));
   EXPECT_EQ(rpc::ReasonOf(stranger), "TOKEN_UNKNOWN");
   EXPECT_THAT(std::string(stranger.message()), Not(HasSubstr("mallory")));
 }
 
 TEST_F(SecurityTest, UnixSocketIsProtectedByItsFolder) {
   Serve();
-  EXPECT_TRUE(List(Dial(kUnix, "")).ok());
-  EXPECT_TRUE(Synchronize(Dial(kUnix, ""), "anybody").ok());
+  EXPECT_THAT(List(Dial(kUnix, "")), IsOk());
+  EXPECT_THAT(Synchronize(Dial(kUnix, ""), "anybody"), IsOk());
   struct stat info;
   ASSERT_EQ(stat(address.path.c_str(), &info), 0);
 }
 
 TEST_F(SecurityTest, EachListenerServesItsRoleOnly) {
   Serve();
-  const absl::Status elsewhere = List(Dial(kWorkers, kAnn));
-  EXPECT_EQ(elsewhere.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(elsewhere.message()), HasSubstr("serves workers only"));
-  EXPECT_EQ(Synchronize(Dial(kClients, kPi), "pi-07").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(List(Dial(kWorkers, kAnn)),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("serves workers only")));
+  EXPECT_THAT(Synchronize(Dial(kClients, kPi), "pi-07"),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(SecurityTest, WorkerCannotUseAnotherName) {
   Serve();
-  const absl::Status forged = Synchronize(Dial(kWorkers, kPi), "pi-08");
-  EXPECT_EQ(forged.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(forged.message()),
-              HasSubstr("calls itself 'pi-08', but its certificate or token is of 'pi-07'"));
+  EXPECT_THAT(
+      Synchronize(Dial(kWorkers, kPi), "pi-08"),
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               HasSubstr("calls itself 'pi-08', but its certificate or token is of 'pi-07'")));
 }
 
 TEST_F(SecurityTest, RateLimitReportsRetryDelay) {
@@ -207,26 +208,26 @@ TEST_F(SecurityTest, RateLimitReportsRetryDelay) {
   const auto ann = Dial(kClients, kAnn);
   absl::Status status;
   for (int i = 0; i < 100 && status.ok(); ++i) status = List(ann);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
   ASSERT_TRUE(rpc::RetryAfter(status).has_value());
   EXPECT_LE(*rpc::RetryAfter(status), absl::Milliseconds(200));
-  EXPECT_TRUE(List(Dial(kClients, kRoot)).ok()) << "each caller has its own limit";
+  EXPECT_THAT(List(Dial(kClients, kRoot)), IsOk()) << "each caller has its own limit";
 }
 
 TEST_F(SecurityTest, RevokedTokenIsRejectedAtTheNextCall) {
   Serve();
   const auto ann = Dial(kClients, kAnn);
-  ASSERT_TRUE(List(ann).ok());
+  ASSERT_THAT(List(ann), IsOk());
   auto rest = std::make_shared<const rpc::TokenTable>(
       *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot) +
                               rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));
-  ASSERT_TRUE(server->ReplaceTokens(rest).ok());
+  ASSERT_THAT(server->ReplaceTokens(rest), IsOk());
   EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "also on an existing connection";
   {
     const KeptLog log;
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(Synchronize(Dial(kWorkers, kPi), "pi\n07").code(),
-                absl::StatusCode::kUnauthenticated);
+      EXPECT_THAT(Synchronize(Dial(kWorkers, kPi), "pi\n07"),
+                  StatusIs(absl::StatusCode::kUnauthenticated));
     }
     EXPECT_THAT(
         std::vector<std::string>(absl::StrSplit(log.text(), "in the name of the worker")),
@@ -234,9 +235,8 @@ TEST_F(SecurityTest, RevokedTokenIsRejectedAtTheNextCall) {
                                  "know this token")))
         << "said once: " << log.text();
   }
-  EXPECT_TRUE(List(Dial(kClients, "token-of-bob")).ok());
-  const absl::Status off = server->ReplaceTokens(nullptr);
-  EXPECT_EQ(off.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(List(Dial(kClients, "token-of-bob")), IsOk());
+  EXPECT_THAT(server->ReplaceTokens(nullptr), StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(rpc::ReasonOf(List(ann)), "TOKEN_UNKNOWN") << "the refused call changes nothing";
 }
 
@@ -266,8 +266,8 @@ TEST_F(SecurityTest, UnknownMethodsAreCountedAsOne) {
   Serve(std::move(options));
   const auto stranger = Dial(kClients, "");
   for (int i = 0; i < 3; ++i) {
-    const absl::Status status = Raw(stranger, absl::StrCat("/hone.v1.TuningService/MadeUp", i), "");
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(Raw(stranger, absl::StrCat("/hone.v1.TuningService/MadeUp", i), ""),
+                StatusIs(absl::StatusCode::kUnimplemented));
   }
   EXPECT_TRUE(Eventually([&] { return !observer.methods().empty(); }));
   Stop();
@@ -279,7 +279,7 @@ TEST_F(SecurityTest, JobRecordsItsOwner) {
   RemoteWorker worker(channel, "w");
   v1::Job job;
   const auto stub = v1::TuningService::NewStub(Dial(kClients, kAnn));
-  ASSERT_TRUE(Call(*stub, &Tuning::CreateJob, Request(1), &job).ok());
+  ASSERT_THAT(Call(*stub, &Tuning::CreateJob, Request(1), &job), IsOk());
   EXPECT_EQ(job.owner(), "ann");
   EXPECT_EQ(WaitForEnd(job.id()).owner(), "ann");
 }
@@ -289,7 +289,7 @@ TEST_F(SecurityTest, AuditLogNamesCallersWithoutSecrets) {
   RemoteWorker worker(channel, "w");
   v1::Job job;
   const auto stub = v1::TuningService::NewStub(Dial(kClients, kAnn));
-  ASSERT_TRUE(Call(*stub, &Tuning::CreateJob, Request(1, "my-request"), &job).ok());
+  ASSERT_THAT(Call(*stub, &Tuning::CreateJob, Request(1, "my-request"), &job), IsOk());
   EXPECT_FALSE(List(Dial(kClients, "token-of-mallory")).ok());
   EXPECT_FALSE(List(Dial(kClients, kPi)).ok());
   Stop();
@@ -319,10 +319,9 @@ TEST_F(SecurityTest, AuditLogNamesCallersWithoutSecrets) {
 }
 
 TEST_F(SecurityTest, AuditLogIsRotated) {
-  auto log = AuditLog::Open(folder + "/a", {.max_bytes = 400, .kept = 2});
-  ASSERT_TRUE(log.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(folder + "/a", {.max_bytes = 400, .kept = 2}));
   for (int i = 0; i < 20; ++i) {
-    (*log)->Write({.time = absl::UnixEpoch(), .who = "ann\n", .resource = absl::StrCat(i)});
+    log->Write({.time = absl::UnixEpoch(), .who = "ann\n", .resource = absl::StrCat(i)});
   }
   std::string all;
   for (const char* name : {"/a.2", "/a.1", "/a"}) {
@@ -338,10 +337,9 @@ TEST_F(SecurityTest, AuditLogIsRotated) {
 
 TEST_F(SecurityTest, AuditLogThatCannotBeReopenedKeepsItsFiles) {
   const std::string path = folder + "/a";
-  auto log = AuditLog::Open(path, {.max_bytes = 400, .kept = 2});
-  ASSERT_TRUE(log.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(path, {.max_bytes = 400, .kept = 2}));
   const auto write = [&](int entry) {
-    (*log)->Write({.time = absl::UnixEpoch(), .who = "ann", .resource = absl::StrCat(entry)});
+    log->Write({.time = absl::UnixEpoch(), .who = "ann", .resource = absl::StrCat(entry)});
   };
   for (int i = 0; i < 20; ++i) write(i);
   // Files can be renamed, but not opened. This holds for root too.
@@ -374,12 +372,12 @@ TEST_F(SecurityTest, RemoteAddressesNeedTlsAndAuthentication) {
   EXPECT_THAT(std::string(CheckListeners(options).message()),
               HasSubstr("callers are not authenticated"));
   options.tokens = Tokens();
-  EXPECT_TRUE(CheckListeners(options).ok());
+  EXPECT_THAT(CheckListeners(options), IsOk());
   options.tokens = nullptr;
   options.security.client_ca = authority.certificate;
-  EXPECT_TRUE(CheckListeners(options).ok());
+  EXPECT_THAT(CheckListeners(options), IsOk());
   options = {.listen = options.listen, .security = {.insecure = true}};
-  EXPECT_TRUE(CheckListeners(options).ok());
+  EXPECT_THAT(CheckListeners(options), IsOk());
 }
 
 TEST_F(SecurityTest, MalformedRequestIsInvalidArgument) {
@@ -389,21 +387,22 @@ TEST_F(SecurityTest, MalformedRequestIsInvalidArgument) {
   };
   const std::string create = "/hone.v1.TuningService/CreateJob";
   const absl::Status utf8 = raw(create, "\x12\x02\xc3\x28");  // field 2: workload
-  EXPECT_EQ(utf8.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(utf8.message(), "workload: the text is not UTF-8");
-  EXPECT_EQ(raw(create, "\x12\x7f").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(utf8,
+              StatusIs(absl::StatusCode::kInvalidArgument, "workload: the text is not UTF-8"));
+  EXPECT_THAT(raw(create, "\x12\x7f"), StatusIs(absl::StatusCode::kInvalidArgument));
   std::string nested;  // groups of an unknown field, 200 deep
   for (int i = 0; i < 200; ++i) nested += "\x9b\x06";
   for (int i = 0; i < 200; ++i) nested += "\x9c\x06";
-  EXPECT_EQ(raw(create, nested).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(raw("/hone.v1.TuningService/Nothing", "").code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(raw(create, std::string(rpc::kMaxMessageBytes + 1, 'x')).code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(raw(create, nested), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(raw("/hone.v1.TuningService/Nothing", ""),
+              StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(raw(create, std::string(rpc::kMaxMessageBytes + 1, 'x')),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(MessageLimitsTest, NamesTheField) {
   v1::SynchronizeRequest request;
-  EXPECT_TRUE(CheckMessage(request).ok());
+  EXPECT_THAT(CheckMessage(request), IsOk());
   request.set_worker_id(std::string(kMaxNameBytes + 1, 'x'));
   EXPECT_EQ(CheckMessage(request).message(), "worker id: 4097 bytes; at most 4096 are allowed");
   request.set_worker_id("a\x1b[31m");
@@ -431,11 +430,11 @@ class InitTest : public SecurityTest {
 };
 
 TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
-  const auto report =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto report,
       Initialize({.folder = folder + "/etc", .hosts = {"hone.test"}, .workers = {"pi-07", "pi-08"}},
-                 absl::Now());
-  ASSERT_TRUE(report.ok()) << report.status();
-  for (const std::string& file : report->files) {
+                 absl::Now()));
+  for (const std::string& file : report.files) {
     struct stat info;
     ASSERT_EQ(stat(file.c_str(), &info), 0) << file;
     EXPECT_EQ(info.st_mode & 0777, 0600u) << file;
@@ -449,7 +448,7 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
   options.tokens = std::make_shared<const rpc::TokenTable>(
       *rpc::TokenTable::Parse(*ReadFile(Value("hone.toml", "tokens"))));
   options.listen_clients = {*rpc::Address::Parse("127.0.0.1:0")};
-  ASSERT_TRUE(Start(options).ok());
+  ASSERT_THAT(Start(options), IsOk());
   const auto dial = [&](const std::string& file, bool token) {
     return *rpc::CreateChannel(server->addresses()[1].ToText(),
                                *rpc::LoadSecurity({.ca = Value(file, "ca"),
@@ -458,29 +457,29 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
                                                    .token = token ? Value(file, "token") : ""}));
   };
   for (const bool token : {false, true}) {
-    EXPECT_TRUE(List(dial("client.conf", token)).ok());
-    EXPECT_TRUE(List(dial("admin.conf", token)).ok());
-    EXPECT_EQ(List(dial("worker-pi-07.conf", token)).code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(List(dial("client.conf", token)), IsOk());
+    EXPECT_THAT(List(dial("admin.conf", token)), IsOk());
+    EXPECT_THAT(List(dial("worker-pi-07.conf", token)),
+                StatusIs(absl::StatusCode::kPermissionDenied));
   }
 }
 
 TEST_F(InitTest, EachWorkerHasItsOwnToken) {
-  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}, .workers = {"pi-07", "pi-08"}},
-                         absl::Now())
-                  .ok());
-  const auto tokens = rpc::TokenTable::Parse(*ReadFile(folder + "/etc/tokens"));
-  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  ASSERT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"a"}, .workers = {"pi-07", "pi-08"}},
+                         absl::Now()),
+              IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto tokens,
+                            rpc::TokenTable::Parse(*ReadFile(folder + "/etc/tokens")));
   for (const std::string worker : {"pi-07", "pi-08"}) {
-    const auto caller = tokens->Find(Value("worker-" + worker + ".conf", "token"));
+    const auto caller = tokens.Find(Value("worker-" + worker + ".conf", "token"));
     ASSERT_TRUE(caller.has_value());
     EXPECT_EQ(*caller, (rpc::Identity{.name = worker, .role = rpc::Role::kWorker}));
     EXPECT_EQ(Value("worker-" + worker + ".conf", "name"), worker);
   }
   for (const std::string bad : {"", "../x", "a b", "*"}) {
-    EXPECT_EQ(Initialize({.folder = folder + "/bad", .hosts = {"a"}, .workers = {bad}}, absl::Now())
-                  .status()
-                  .code(),
-              absl::StatusCode::kInvalidArgument)
+    EXPECT_THAT(
+        Initialize({.folder = folder + "/bad", .hosts = {"a"}, .workers = {bad}}, absl::Now()),
+        StatusIs(absl::StatusCode::kInvalidArgument))
         << bad;
   }
 }
@@ -498,7 +497,7 @@ TEST_F(InitTest, TheServerListensWhereItsHostsAre) {
               ElementsAre("10.0.0.5:7071", "[fd00::5]:7071", "localhost:7071"));
   EXPECT_THAT(ListenAddresses({"hone.internal", "10.0.0.5"}, 7070), ElementsAre("0.0.0.0:7070"))
       << "the name may stand for another address";
-  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"127.0.0.1"}}, absl::Now()).ok());
+  ASSERT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"127.0.0.1"}}, absl::Now()), IsOk());
   EXPECT_EQ(Value("hone.toml", "listen"), "127.0.0.1:7070");
 }
 
@@ -514,14 +513,14 @@ TEST_F(InitTest, LeavesNoFileIfOneCannotBeWritten) {
   std::signal(SIGXFSZ, handler);
   EXPECT_FALSE(failed.ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder + "/etc"));
-  EXPECT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()).ok());
+  EXPECT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()), IsOk());
 }
 
 TEST_F(InitTest, DoesNotOverwriteFiles) {
-  ASSERT_TRUE(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()).ok());
+  ASSERT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()), IsOk());
   const std::string before = *ReadFile(folder + "/etc/ca-key.pem");
-  const auto again = Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now());
-  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"a"}}, absl::Now()),
+              StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(*ReadFile(folder + "/etc/ca-key.pem"), before);
 }
 

@@ -15,6 +15,7 @@
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -45,7 +46,7 @@ class ServerTest : public ::testing::Test, protected ServiceHarness {
                           status.error_message());
     }
     std::vector<grpc::Slice> slices;
-    EXPECT_TRUE(response.Dump(&slices).ok());
+    EXPECT_THAT(response.Dump(&slices), IsOk());
     std::string bytes;
     for (const grpc::Slice& part : slices) {
       bytes.append(reinterpret_cast<const char*>(part.begin()), part.size());
@@ -59,28 +60,27 @@ class ServerTest : public ::testing::Test, protected ServiceHarness {
       request = std::string("\x0a") + static_cast<char>(service.size()) + service;
     }
     auto response = RawCall("/grpc.health.v1.Health/Check", request);
-    EXPECT_TRUE(response.ok()) << response.status();
+    EXPECT_THAT(response, IsOk());
     return response.ok() && *response == std::string("\x08\x01");
   }
 };
 
 TEST_F(ServerTest, HealthIsServingForEachService) {
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   EXPECT_TRUE(IsServing(""));
   EXPECT_TRUE(IsServing("hone.v1.TuningService"));
   EXPECT_TRUE(IsServing("hone.v1.WorkerService"));
 }
 
 TEST_F(ServerTest, ASecondServerOnTheSameSocketOrStoreIsRefused) {
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   std::unique_ptr<Server> first = std::move(server);
   const absl::Status same_store = Start();
   EXPECT_FALSE(same_store.ok());
-  EXPECT_EQ(same_store.code(), absl::StatusCode::kUnavailable) << same_store;
+  EXPECT_THAT(same_store, StatusIs(absl::StatusCode::kUnavailable));
   folder = folder + "/other";
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
-  const absl::Status same_socket = Start();
-  EXPECT_EQ(same_socket.code(), absl::StatusCode::kAlreadyExists) << same_socket;
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kAlreadyExists));
   folder = folder.substr(0, folder.rfind('/'));
   EXPECT_TRUE(IsServing("")) << "the first server is unaffected";
   first.reset();
@@ -95,9 +95,9 @@ TEST_F(ServerTest, WithADamagedStoreItOnlyReads) {
     for (int i = 0; i < 40; ++i) {
       store->PutText(std::to_string(i), std::string(20000, 'x'), [](absl::Status) {});
     }
-    ASSERT_TRUE(store->Flush().ok());
+    ASSERT_THAT(store->Flush(), IsOk());
   }
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   EXPECT_FALSE(server->Stats().store_damaged);
   Stop();
   std::string bytes = ReadFile(path).value();
@@ -107,7 +107,7 @@ TEST_F(ServerTest, WithADamagedStoreItOnlyReads) {
   store::Store& opened = *store;
   ASSERT_TRUE(
       Eventually([&] { return opened.Health().check == store::StoreHealth::Check::kDamaged; }));
-  ASSERT_TRUE(StartWith(std::move(store)).ok()) << "writes are refused already";
+  ASSERT_THAT(StartWith(std::move(store)), IsOk()) << "writes are refused already";
   EXPECT_TRUE(server->Stats().store_damaged);
   ASSERT_TRUE(Eventually([&] { return !IsServing(""); }));
   EXPECT_FALSE(IsServing("hone.v1.WorkerService"));
@@ -124,10 +124,10 @@ TEST_F(ServerTest, WithADamagedStoreItOnlyReads) {
     EXPECT_THAT(refused.error_message(), HasSubstr("restore a backup"));
   }
   v1::ListJobsResponse jobs;
-  EXPECT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs).ok());
+  EXPECT_THAT(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs), IsOk());
   EXPECT_TRUE(jobs.jobs().empty());
   server->Shutdown();
-  EXPECT_TRUE(absl::IsDataLoss(server->failure())) << server->failure();
+  EXPECT_THAT(server->failure(), StatusIs(absl::StatusCode::kDataLoss));
   Stop();
   EXPECT_TRUE(ReadFile(path).value() == bytes);
 }
@@ -138,13 +138,13 @@ TEST_F(ServerTest, DamageThatIsFoundLaterStopsJobs) {
   {
     const auto store = store::OpenSqliteStore(path).value();
     store->PutText("large", std::string(200'000, 'x'), [](const absl::Status&) {});
-    ASSERT_TRUE(store->Flush().ok());
+    ASSERT_THAT(store->Flush(), IsOk());
   }
-  ASSERT_TRUE(StartWith(store::OpenSqliteStore(path, {.check_integrity = false}).value()).ok());
+  ASSERT_THAT(StartWith(store::OpenSqliteStore(path, {.check_integrity = false}).value()), IsOk());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // the job waits for its first results
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(100'000), &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(100'000), &job), IsOk());
   {
     // Cuts the chain of the pages with the large text.
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -175,18 +175,18 @@ TEST_F(ServerTest, DamageThatIsFoundLaterStopsJobs) {
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
   ServerOptions options;
   options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
-  auto refused = Server::Start(options, *store::OpenSqliteStore(folder + "/hone.db"), nullptr);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Server::Start(options, *store::OpenSqliteStore(folder + "/hone.db"), nullptr),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 TEST_F(ServerTest, ShutdownNotifiesWatchersQuickly) {
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // keeps a fast machine from measuring the whole space
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, endless, &job), IsOk());
   grpc::ClientContext context;
   auto reader = tuning->WatchJob(&context, JobOf(job.id()));
   ASSERT_TRUE(reader->Read(&job));
@@ -199,17 +199,17 @@ TEST_F(ServerTest, ShutdownNotifiesWatchersQuickly) {
 }
 
 TEST_F(ServerTest, NewServerContinuesTheJob) {
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   v1::Job job;
   {
     RemoteWorker worker(channel, "w");
-    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(300), &job).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(300), &job), IsOk());
     const v1::GetJobRequest request = JobOf(job.id());
     ASSERT_TRUE(Eventually(
         [&] { return Call(*tuning, &Stub::GetJob, request, &job).ok() && job.trials() > 30; }));
     Stop();
   }
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   RemoteWorker worker(channel, "w");
   const v1::Job ended = WaitForEnd(job.id());
   EXPECT_EQ(ended.state(), v1::JOB_STATE_DONE) << ended.error();
@@ -217,13 +217,13 @@ TEST_F(ServerTest, NewServerContinuesTheJob) {
 }
 
 TEST_F(ServerTest, PrivateServerCancelsUnwatchedJobs) {
-  ASSERT_TRUE(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}).ok());
+  ASSERT_THAT(Start({.private_mode = true, .unwatched_limit = absl::Milliseconds(300)}), IsOk());
   RemoteWorker worker(channel, "w");
   worker.slow = 1;  // keeps a fast machine from measuring the whole space
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, endless, &job), IsOk());
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
 }
 
@@ -235,35 +235,35 @@ TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
     proposing.Notify();
     may_end.WaitForNotification();
   });
-  absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(folder + "/hone.db");
-  ASSERT_TRUE(store.ok()) << store.status();
-  ASSERT_TRUE(StartWith(*std::move(store), {}, std::move(environment)).ok());
+  HONE_ASSERT_OK_AND_ASSIGN(std::unique_ptr<store::Store> store,
+                            store::OpenStore(folder + "/hone.db"));
+  ASSERT_THAT(StartWith(std::move(store), {}, std::move(environment)), IsOk());
   auto worker = std::make_unique<RemoteWorker>(channel, "w");
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(8), &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(8), &job), IsOk());
   proposing.WaitForNotification();
   EXPECT_FALSE(server->Shutdown(absl::Milliseconds(100)));
   may_end.Notify();
   EXPECT_TRUE(server->Shutdown());
   worker.reset();
   Stop();
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   RemoteWorker again(channel, "w");
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE) << "the job continues";
 }
 
 TEST_F(ServerTest, PrivateServerCancelsJobsAtShutdown) {
-  ASSERT_TRUE(Start({.private_mode = true}).ok());
+  ASSERT_THAT(Start({.private_mode = true}), IsOk());
   v1::Job job;
   {
     RemoteWorker worker(channel, "w");
     worker.slow = 1;
     v1::CreateJobRequest endless = Request(0);
     endless.set_max_time_ms(3'600'000);
-    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::CreateJob, endless, &job), IsOk());
     Stop();
   }
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_CANCELLED);
 }
 

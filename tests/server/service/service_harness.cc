@@ -11,6 +11,7 @@
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_task_environment.h"
+#include "tests/status.h"
 
 namespace hone::service {
 
@@ -96,7 +97,7 @@ void RemoteWorker::Run() {
     for (const std::string& id : response.durable()) finished.erase(id);
     for (const std::string& id : response.cancel()) held.erase(id);
     for (const std::string& digest : response.keep_artifacts()) {
-      EXPECT_TRUE(Upload(digest).ok()) << digest;
+      EXPECT_THAT(Upload(digest), IsOk()) << digest;
     }
     for (const v1::Lease& lease : response.start()) held.emplace(lease.lease_id(), lease);
     if (slow) continue;

@@ -10,6 +10,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/manual_store.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -26,7 +27,7 @@ struct Replica {
                 .fleet = &fleet,
                 .store = store,
                 .executor = &executor}) {
-    EXPECT_TRUE(keeper.Restore().ok());
+    EXPECT_THAT(keeper.Restore(), IsOk());
   }
   void Call(const std::string& id) {
     fleet::WorkerReport report{.worker_id = id, .epoch = "e"};
@@ -41,7 +42,7 @@ struct Replica {
     executor.RunAll();
   }
   absl::Status Drain(const std::string& id, bool resume) {
-    EXPECT_TRUE(fleet.Drain(id, resume).ok());
+    EXPECT_THAT(fleet.Drain(id, resume), IsOk());
     return Keep(id);
   }
   absl::Status Keep(const std::string& id) {
@@ -80,7 +81,7 @@ TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOther) {
   one_.Call("w");
   two_.Call("w");
   Pass(absl::ZeroDuration());  // both have just read the store
-  ASSERT_TRUE(one_.Drain("w", false).ok());
+  ASSERT_THAT(one_.Drain("w", false), IsOk());
   two_.fleet.Flag("w", "it lies");  // two has not heard of the drain
   EXPECT_TRUE(Stored().drained);
   EXPECT_EQ(Stored().refused, "it lies");
@@ -94,17 +95,17 @@ TEST_F(StandingKeeperTest, ReplicaLearnsOfStateChanges) {
     two_.Call(id);
   }
   Pass(absl::ZeroDuration());
-  ASSERT_TRUE(one_.Drain("drained", false).ok());
+  ASSERT_THAT(one_.Drain("drained", false), IsOk());
   one_.fleet.Flag("flagged", "it lies");
-  ASSERT_TRUE(one_.fleet.Remove("removed").ok());
-  ASSERT_TRUE(one_.Keep("removed").ok());
+  ASSERT_THAT(one_.fleet.Remove("removed"), IsOk());
+  ASSERT_THAT(one_.Keep("removed"), IsOk());
   Pass(StandingKeeper::kLookInterval);
   for (const char* const id : {"drained", "flagged", "removed"}) {
     EXPECT_EQ(two_.fleet.standings().Of(id), one_.fleet.standings().Of(id)) << id;
   }
   two_.Call("removed");
   EXPECT_FALSE(two_.reply.refused.empty());
-  ASSERT_TRUE(two_.Drain("removed", true).ok()) << "resumed at the other replica";
+  ASSERT_THAT(two_.Drain("removed", true), IsOk()) << "resumed at the other replica";
   Pass(StandingKeeper::kLookInterval);
   EXPECT_TRUE(one_.fleet.standings().Of("removed").refused.empty());
   EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
@@ -124,7 +125,8 @@ TEST_F(StandingKeeperTest, FailedWritesAreRetried) {
   one_.Call("drained");
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
   one_.fleet.Flag("flagged", "it lies");
-  EXPECT_TRUE(absl::IsResourceExhausted(one_.Drain("drained", false))) << "the caller is told";
+  EXPECT_THAT(one_.Drain("drained", false), StatusIs(absl::StatusCode::kResourceExhausted))
+      << "the caller is told";
   EXPECT_EQ(one_.keeper.unstored(), 2);
   for (int i = 0; i < 10; ++i) Pass(absl::Milliseconds(100));
   Pass(StandingKeeper::kLookInterval);
@@ -158,7 +160,7 @@ TEST_F(StandingKeeperTest, RetriesBackOffAndWriteTheLatestState) {
   EXPECT_EQ(Stored().refused, "it lies");
 
   store_.FailWrites(absl::ResourceExhaustedError("the disk is full"));
-  ASSERT_TRUE(one_.fleet.Drain("w", false).ok());
+  ASSERT_THAT(one_.fleet.Drain("w", false), IsOk());
   EXPECT_FALSE(one_.Keep("w").ok());
   EXPECT_FALSE(one_.Drain("w", true).ok()) << "the resumption is not stored either";
   store_.FailWrites(absl::OkStatus());

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -15,19 +16,19 @@ using Stub = v1::TuningService::Stub;
 
 class TuningModelsTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  void SetUp() override { ASSERT_THAT(Start(), IsOk()); }
   // Runs a job with a worker that is gone afterwards.
   void Tune() {
     RemoteWorker worker(channel, "w");
     v1::Job job;
-    ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(80), &job).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(80), &job), IsOk());
     ASSERT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE);
   }
 };
 
 TEST_F(TuningModelsTest, ListsKindsAndThoseMissingInTheBuild) {
   v1::ListModelsResponse list;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListModels, {}, &list), IsOk());
   ASSERT_EQ(list.kinds_size(), 2);
   EXPECT_EQ(list.kinds(0).name(), "nearest");
   EXPECT_EQ(list.kinds(0).missing(), "");
@@ -48,7 +49,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   Tune();
   v1::StoredModel model;
   grpc::Status status = Call(*tuning, &Stub::TrainModel, {}, &model);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_THAT(status, IsOk()) << status.error_message();
   EXPECT_EQ(model.name(), "nearest");
   EXPECT_EQ(model.feature_set(), "decisions");
   EXPECT_EQ(model.target(), "t");
@@ -57,7 +58,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   EXPECT_THAT(model.metrics(), HasSubstr("pairwise"));
 
   v1::ListModelsResponse list;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListModels, {}, &list), IsOk());
   ASSERT_EQ(list.models_size(), 1);
   EXPECT_EQ(list.models(0).id(), model.id());
   EXPECT_EQ(list.models(0).size_bytes(), model.size_bytes());
@@ -66,7 +67,7 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
   request.set_held_out_trials(0.5);
   v1::EvaluateModelsResponse evaluation;
   status = Call(*tuning, &Stub::EvaluateModels, request, &evaluation);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_THAT(status, IsOk()) << status.error_message();
   ASSERT_EQ(evaluation.scores_size(), 1);
   EXPECT_EQ(evaluation.scores(0).model(), "nearest");
   EXPECT_EQ(evaluation.scores(0).held_out(), "trials");
@@ -75,8 +76,8 @@ TEST_F(TuningModelsTest, TrainsAndEvaluatesFromTheRecords) {
 
   // Models survive a restart of the server.
   Stop();
-  ASSERT_TRUE(Start().ok());
-  ASSERT_TRUE(Call(*tuning, &Stub::ListModels, {}, &list).ok());
+  ASSERT_THAT(Start(), IsOk());
+  ASSERT_THAT(Call(*tuning, &Stub::ListModels, {}, &list), IsOk());
   EXPECT_EQ(list.models_size(), 1);
 }
 

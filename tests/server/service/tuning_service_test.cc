@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -25,11 +26,11 @@ using Stub = v1::TuningService::Stub;
 
 class TuningServiceTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  void SetUp() override { ASSERT_THAT(Start(), IsOk()); }
   v1::Job Tune(int64_t trials, const std::string& request_id = "") {
     v1::Job job;
     const grpc::Status status = Call(*tuning, &Stub::CreateJob, Request(trials, request_id), &job);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(status, IsOk()) << status.error_message();
     return WaitForEnd(job.id());
   }
   grpc::Status Create(const v1::CreateJobRequest& request) {
@@ -50,7 +51,7 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   EXPECT_EQ(job.best().peak_gflops(), 50);
 
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::LookupBest, BestOf(), &best), IsOk());
   EXPECT_EQ(best.record().id(), job.best().record().id());
   EXPECT_EQ(best.record().policy().name(), "confirm");
   EXPECT_EQ(best.record().environment().cpu(), "fake cpu");
@@ -63,7 +64,7 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   v1::ArtifactChunk chunk;
   std::string bytes;
   while (reader->Read(&chunk)) bytes += chunk.data();
-  ASSERT_TRUE(reader->Finish().ok());
+  ASSERT_THAT(reader->Finish(), IsOk());
   EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
 }
 
@@ -78,12 +79,12 @@ TEST_F(TuningServiceTest, EveryAnswerHasTheLargestPeakOfTheTarget) {
   v1::SynchronizeRequest other = RemoteWorker::Hello("another");
   other.mutable_capabilities()->set_peak_gflops(77);
   v1::SynchronizeResponse reply;
-  ASSERT_TRUE(Call(*working, &v1::WorkerService::Stub::Synchronize, other, &reply).ok());
+  ASSERT_THAT(Call(*working, &v1::WorkerService::Stub::Synchronize, other, &reply), IsOk());
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::LookupBest, BestOf(), &best), IsOk());
   EXPECT_EQ(best.record().id(), job.best().record().id());
   EXPECT_EQ(best.peak_gflops(), 77);
-  ASSERT_TRUE(Call(*tuning, &Stub::GetJob, JobOf(job.id()), &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::GetJob, JobOf(job.id()), &job), IsOk());
   EXPECT_EQ(job.best().peak_gflops(), 77);
   EXPECT_EQ(job.default_schedule().peak_gflops(), 77);
 }
@@ -95,9 +96,9 @@ TEST_F(TuningServiceTest, ThePeakIsStoredWithTheJob) {
     ASSERT_EQ(Tune(20).state(), v1::JOB_STATE_DONE);
   }
   Stop();
-  ASSERT_TRUE(Start().ok());
+  ASSERT_THAT(Start(), IsOk());
   v1::Best best;
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, BestOf(), &best).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::LookupBest, BestOf(), &best), IsOk());
   EXPECT_EQ(best.peak_gflops(), 50);
 }
 
@@ -106,7 +107,7 @@ TEST_F(TuningServiceTest, GivenCandidateIsReportedWithItsResult) {
   v1::CreateJobRequest request = Request(100);
   request.set_space("2,2,2");
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, request, &job), IsOk());
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   EXPECT_EQ(job.request().space(), "2,2,2");
@@ -118,7 +119,7 @@ TEST_F(TuningServiceTest, GivenCandidateIsReportedWithItsResult) {
 TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
   RemoteWorker worker(channel, "w");
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, Request(200), &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(200), &job), IsOk());
   grpc::ClientContext context;
   auto reader = tuning->WatchJob(&context, JobOf(job.id()));
   v1::Job state;
@@ -130,7 +131,7 @@ TEST_F(TuningServiceTest, WatchingShowsProgressAndEndsWithTheJob) {
     trials = state.trials();
     ++messages;
   }
-  ASSERT_TRUE(reader->Finish().ok());
+  ASSERT_THAT(reader->Finish(), IsOk());
   EXPECT_EQ(state.state(), v1::JOB_STATE_DONE) << state.error();
   EXPECT_EQ(state.trials(), 200);
   EXPECT_LE(messages, 3 + (absl::Now() - begin) / WatchHub::kInterval);
@@ -141,14 +142,14 @@ TEST_F(TuningServiceTest, CancelKeepsMeasurements) {
   v1::CreateJobRequest endless = Request(0);
   endless.set_max_time_ms(3'600'000);
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, endless, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, endless, &job), IsOk());
   const v1::GetJobRequest get = JobOf(job.id());
   ASSERT_TRUE(Eventually(
       [&] { return Call(*tuning, &Stub::GetJob, get, &job).ok() && job.trials() > 20; }));
   v1::CancelJobRequest cancel;
   cancel.set_id(job.id());
   cancel.set_confirm_finalists(true);
-  ASSERT_TRUE(Call(*tuning, &Stub::CancelJob, cancel, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CancelJob, cancel, &job), IsOk());
   job = WaitForEnd(job.id());
   EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(job.best().record().policy().name(), "confirm");
@@ -170,7 +171,7 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   request.set_page_size(7);
   do {
     v1::ListRecordsResponse page;
-    ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, request, &page).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::ListRecords, request, &page), IsOk());
     EXPECT_LE(page.records_size(), 7);
     for (const v1::Record& record : page.records()) EXPECT_TRUE(ids.insert(record.id()).second);
     request.set_page_token(page.next_page_token());
@@ -181,7 +182,7 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   std::vector<int64_t> falling;
   do {
     v1::ListRecordsResponse page;
-    ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, request, &page).ok());
+    ASSERT_THAT(Call(*tuning, &Stub::ListRecords, request, &page), IsOk());
     for (const v1::Record& record : page.records()) falling.push_back(record.id());
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
@@ -195,15 +196,15 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   v1::ListJobsRequest jobs;
   jobs.set_page_size(1);
   v1::ListJobsResponse page;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, jobs, &page).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListJobs, jobs, &page), IsOk());
   ASSERT_EQ(page.jobs_size(), 1);
   EXPECT_NE(page.jobs(0).id(), job.id()) << "newest first";
   jobs.set_page_token(page.next_page_token());
-  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, jobs, &page).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListJobs, jobs, &page), IsOk());
   EXPECT_EQ(page.jobs(0).id(), job.id());
 
   v1::ListWorkersResponse workers;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListWorkers, v1::ListWorkersRequest(), &workers).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListWorkers, v1::ListWorkersRequest(), &workers), IsOk());
   ASSERT_EQ(workers.workers_size(), 1);
   EXPECT_EQ(workers.workers(0).id(), "w");
   EXPECT_TRUE(workers.workers(0).connected());
@@ -256,7 +257,7 @@ TEST_F(TuningServiceTest, NearestAnswersForAnUnseenShape) {
       << "only on request";
   lookup.set_nearest(true);
   const grpc::Status status = Call(*tuning, &Stub::LookupBest, lookup, &best);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_THAT(status, IsOk()) << status.error_message();
   ASSERT_TRUE(best.has_nearest());
   EXPECT_EQ(best.nearest().workload(), "fake op 12");
   EXPECT_DOUBLE_EQ(best.nearest().distance(), 2);
@@ -269,7 +270,7 @@ TEST_F(TuningServiceTest, NearestAnswersForAnUnseenShape) {
   EXPECT_THAT(best.trace(), HasSubstr("space of op searched ["));
   // A measured best always takes precedence over the nearest one.
   lookup.set_workload("fake op 12");
-  ASSERT_TRUE(Call(*tuning, &Stub::LookupBest, lookup, &best).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::LookupBest, lookup, &best), IsOk());
   EXPECT_FALSE(best.has_nearest());
   EXPECT_EQ(best.record().id(), job.best().record().id());
   lookup.set_workload("fake unrelated 12");
@@ -284,7 +285,7 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   v1::CreateJobRequest request = Request(1, "again");
   request.set_revalidate(2);
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, request, &job), IsOk());
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   EXPECT_EQ(job.trials(), 2);
@@ -293,7 +294,7 @@ TEST_F(TuningServiceTest, RevalidationConfirmsStoredCandidates) {
   request.set_request_id("by digest");
   request.clear_workload();
   request.set_workload_digest(tuned.workload_digest());
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, request, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, request, &job), IsOk());
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   EXPECT_EQ(job.workload(), tuned.workload());
@@ -351,9 +352,9 @@ TEST_F(TuningServiceTest, JobMayBeCreatedBeforeItsWorkerConnects) {
 TEST_F(TuningServiceTest, ValidateOnlyCreatesNoJob) {
   v1::CreateJobRequest request = Request(10);
   request.set_validate_only(true);
-  EXPECT_TRUE(Create(request).ok());
+  EXPECT_THAT(Create(request), IsOk());
   v1::ListJobsResponse page;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &page).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &page), IsOk());
   EXPECT_EQ(page.jobs_size(), 0);
 }
 
@@ -363,11 +364,11 @@ TEST_F(TuningServiceTest, DraftedScheduleIsTheFirstTrialOfADefaultJob) {
   request.set_target("target words");
   v1::DraftedSchedule drafted;
   const grpc::Status status = Call(*tuning, &Stub::DraftSchedule, request, &drafted);
-  ASSERT_TRUE(status.ok()) << status.error_message() << "; it needs no worker";
+  ASSERT_THAT(status, IsOk()) << status.error_message() << "; it needs no worker";
   EXPECT_THAT(drafted.trace(), HasSubstr("space of op searched ["));
   EXPECT_EQ(drafted.target(), "target words");
   v1::ListJobsResponse jobs;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs), IsOk());
   EXPECT_EQ(jobs.jobs_size(), 0);
 
   const auto code = [&] {
@@ -388,14 +389,14 @@ TEST_F(TuningServiceTest, DraftedScheduleIsTheFirstTrialOfADefaultJob) {
   v1::CreateJobRequest create = Request(256);  // the default number of trials of hone tune
   create.clear_seed();
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &Stub::CreateJob, create, &job).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, create, &job), IsOk());
   job = WaitForEnd(job.id());
   ASSERT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
   v1::ListRecordsRequest list;
   list.set_job_id(job.id());
   list.set_page_size(1000);
   v1::ListRecordsResponse records;
-  ASSERT_TRUE(Call(*tuning, &Stub::ListRecords, list, &records).ok());
+  ASSERT_THAT(Call(*tuning, &Stub::ListRecords, list, &records), IsOk());
   std::string first;
   for (const v1::Record& record : records.records()) {
     if (record.trial() != 1 || record.policy().name() != "screen") continue;
@@ -414,7 +415,7 @@ TEST_F(TuningServiceTest, FeaturesHaveColumnNames) {
   request.set_trace("a trace");
   request.set_target("target words");
   v1::FeatureTable table;
-  ASSERT_TRUE(Call(*tuning, &Stub::DescribeFeatures, request, &table).ok()) << "needs no worker";
+  ASSERT_THAT(Call(*tuning, &Stub::DescribeFeatures, request, &table), IsOk()) << "needs no worker";
   EXPECT_EQ(table.feature_set(), "decisions");
   ASSERT_EQ(table.columns_size(), 2);
   EXPECT_EQ(table.columns(1), "target");
@@ -443,7 +444,7 @@ TEST_F(TuningServiceTest, FeaturesHaveColumnNames) {
 
 TEST_F(TuningServiceTest, TargetWithoutAWorkerIsRejectedWithAdvice) {
   Stop();
-  ASSERT_TRUE(Start({.target_wait = absl::Milliseconds(1)}).ok());
+  ASSERT_THAT(Start({.target_wait = absl::Milliseconds(1)}), IsOk());
   const grpc::Status status = Create(Request(10));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
@@ -456,32 +457,30 @@ TEST_F(TuningServiceTest, ClientsKnowHowLongAJobWaitsForItsTarget) {
 }
 
 TEST_F(TuningServiceTest, ARequestThatIsNoLongerWaitedForCreatesNoJob) {
-  const auto connection = client::Connection::Open(address.ToText(), {});
-  ASSERT_TRUE(connection.ok()) << connection.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto connection, client::Connection::Open(address.ToText(), {}));
   v1::CreateJobRequest spec;
   spec.set_workload("fake op 12");
   spec.set_target("t");
   spec.set_max_trials(1);
   int asked = 0;
   const auto waiting = [&] { return ++asked < 2; };
-  EXPECT_TRUE(absl::IsCancelled((*connection)->CreateJob(spec, waiting).status()));
+  EXPECT_THAT(connection->CreateJob(spec, waiting), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(asked, 2);
   // The connection keeps the order: an answer to this call shows that the server has read the
   // cancellation.
-  auto jobs = (*connection)->ListJobs(/*limit=*/0);
-  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  auto jobs = connection->ListJobs(/*limit=*/0);
+  ASSERT_THAT(jobs, IsOk());
   RemoteWorker worker(channel, "w");
-  const auto created = (*connection)->CreateJob(spec, /*waiting=*/nullptr);
-  ASSERT_TRUE(created.ok()) << created.status();
-  WaitForEnd(created->id());
-  jobs = (*connection)->ListJobs(/*limit=*/0);
-  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto created, connection->CreateJob(spec, /*waiting=*/nullptr));
+  WaitForEnd(created.id());
+  jobs = connection->ListJobs(/*limit=*/0);
+  ASSERT_THAT(jobs, IsOk());
   EXPECT_EQ(jobs->size(), 1u);
 }
 
 TEST_F(TuningServiceTest, WaitingRequestCountsAgainstTheQuota) {
   Stop();
-  ASSERT_TRUE(Start({.job = {.max_jobs_per_owner = 1}}).ok());
+  ASSERT_THAT(Start({.job = {.max_jobs_per_owner = 1}}), IsOk());
   std::atomic<int> answered = 0, refused = 0, created = 0;
   const auto create = [&] {
     const grpc::StatusCode code = Create(Request(1)).error_code();

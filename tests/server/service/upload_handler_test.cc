@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -14,16 +15,15 @@ TEST(UploadHandlerTest, BytesInFlightAreBounded) {
   FakeClock clock;
   UploadHandler uploads(&clock, {.max_bytes = 100});
   const int64_t a = uploads.Enter([] {}), b = uploads.Enter([] {}), c = uploads.Enter([] {});
-  EXPECT_TRUE(uploads.Reserve(a, 60).ok());
-  const absl::Status refused = uploads.Reserve(b, 41);
-  EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("41 bytes"), HasSubstr("60 of"), HasSubstr("again in a second")));
-  EXPECT_TRUE(uploads.Reserve(c, 40).ok()) << "a refused reservation holds nothing";
+  EXPECT_THAT(uploads.Reserve(a, 60), IsOk());
+  EXPECT_THAT(uploads.Reserve(b, 41), StatusIs(absl::StatusCode::kResourceExhausted,
+                                               AllOf(HasSubstr("41 bytes"), HasSubstr("60 of"),
+                                                     HasSubstr("again in a second"))));
+  EXPECT_THAT(uploads.Reserve(c, 40), IsOk()) << "a refused reservation holds nothing";
   uploads.Leave(b);
   EXPECT_FALSE(uploads.Reserve(uploads.Enter([] {}), 1).ok());
   uploads.Leave(a);
-  EXPECT_TRUE(uploads.Reserve(uploads.Enter([] {}), 60).ok());
+  EXPECT_THAT(uploads.Reserve(uploads.Enter([] {}), 60), IsOk());
 }
 
 TEST(UploadHandlerTest, StalledUploadIsCancelledAndFreesSpace) {
@@ -32,7 +32,7 @@ TEST(UploadHandlerTest, StalledUploadIsCancelledAndFreesSpace) {
   int cancelled = 0, moving = 0;
   const int64_t stalled = uploads.Enter([&] { ++cancelled; });
   const int64_t slow = uploads.Enter([&] { ++moving; });
-  ASSERT_TRUE(uploads.Reserve(stalled, 60).ok());
+  ASSERT_THAT(uploads.Reserve(stalled, 60), IsOk());
   for (int i = 0; i < 12; ++i) {
     clock.Advance(absl::Seconds(10));
     uploads.Progress(slow);
@@ -41,7 +41,7 @@ TEST(UploadHandlerTest, StalledUploadIsCancelledAndFreesSpace) {
   EXPECT_EQ(cancelled, 1) << "cancelled only once";
   EXPECT_EQ(moving, 0);
   uploads.Leave(stalled);  // its stream has ended
-  EXPECT_TRUE(uploads.Reserve(slow, 100).ok());
+  EXPECT_THAT(uploads.Reserve(slow, 100), IsOk());
 }
 
 }  // namespace

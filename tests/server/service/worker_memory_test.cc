@@ -9,6 +9,7 @@
 #include "server/service/standing_keeper.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_store.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -46,8 +47,8 @@ TEST_F(WorkerMemoryTest, AnAbsentWorkerIsForgottenWhenItsTimeIsOver) {
   const absl::Duration memory = absl::Milliseconds(store::Store::kWorkerMemoryMs);
   store_.PutWorker({.worker_id = "old",
                     .seen_unix_ms = absl::ToUnixMillis(wall_.Now() - memory + absl::Minutes(1))},
-                   [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
-  ASSERT_TRUE(memory_.Restore().ok());
+                   [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
+  ASSERT_THAT(memory_.Restore(), IsOk());
   Pass(absl::Seconds(10));
   EXPECT_EQ(memory_.WithAbsent({}).size(), 1u);
   Pass(absl::Minutes(1));
@@ -58,8 +59,8 @@ TEST_F(WorkerMemoryTest, AWorkerThatIsRemovedAtOnceStaysInTheList) {
   Call("w");
   memory_.Keep("w");
   memory_.Keep("unknown");
-  ASSERT_TRUE(fleet_.Remove("w").ok());
-  ASSERT_TRUE(fleet_.Drain("w", /*resume=*/true).ok());
+  ASSERT_THAT(fleet_.Remove("w"), IsOk());
+  ASSERT_THAT(fleet_.Drain("w", /*resume=*/true), IsOk());
   const std::vector<fleet::WorkerInfo> list = memory_.WithAbsent(fleet_.KnownWorkers());
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].id, "w");

@@ -13,6 +13,7 @@
 #include "server/service/request_fields.h"
 #include "tests/fault/tcp_proxy.h"
 #include "tests/server/service/service_harness.h"
+#include "tests/status.h"
 
 namespace hone::service {
 namespace {
@@ -22,7 +23,7 @@ using WorkerStub = v1::WorkerService::Stub;
 
 class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
  protected:
-  void SetUp() override { ASSERT_TRUE(Start().ok()); }
+  void SetUp() override { ASSERT_THAT(Start(), IsOk()); }
 
   grpc::Status Upload(const std::string& digest, int64_t total,
                       const std::vector<std::string>& chunks) {
@@ -46,15 +47,15 @@ class WorkerServiceTest : public ::testing::Test, protected ServiceHarness {
 TEST_F(WorkerServiceTest, HeldCallIsAnsweredWhenAJobArrives) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok()) << "registers";
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk()) << "registers";
   request.set_max_wait_ms(30000);
   request.set_free_build_slots(2);
   std::thread caller([&] {
     const grpc::Status status = Call(*working, &WorkerStub::Synchronize, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_THAT(status, IsOk()) << status.error_message();
   });
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
+  ASSERT_THAT(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job), IsOk());
   caller.join();
   ASSERT_GE(response.start_size(), 1);
   const v1::Lease& lease = response.start(0);
@@ -70,7 +71,7 @@ TEST_F(WorkerServiceTest, AnIdleCallIsAnsweredInTime) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   request.set_max_wait_ms(200);
   v1::SynchronizeResponse response;
-  EXPECT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  EXPECT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
 }
 
 class HandlingObserver final : public ServerObserver {
@@ -96,7 +97,7 @@ class HandlingTest : public ::testing::Test, protected ServiceHarness {
   void SetUp() override {
     ServerOptions options;
     options.observer = &observer_;
-    ASSERT_TRUE(Start(std::move(options)).ok());
+    ASSERT_THAT(Start(std::move(options)), IsOk());
   }
   void TearDown() override { Stop(); }  // before the observer is destroyed
   HandlingObserver observer_;
@@ -105,12 +106,12 @@ class HandlingTest : public ::testing::Test, protected ServiceHarness {
 TEST_F(HandlingTest, ExcludesTheTimeThatACallIsHeld) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
   EXPECT_TRUE(Eventually([&] { return observer_.handling().size() == 1; }))
       << "the call that is answered at once";
   request.set_max_wait_ms(400);
   const absl::Time begin = absl::Now();
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
   const absl::Duration took = absl::Now() - begin;
   ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "the held call";
   EXPECT_GT(took, absl::Milliseconds(200));
@@ -140,7 +141,7 @@ TEST_F(WorkerServiceTest, DisconnectedWorkerIsReportedAndCanReconnect) {
   }
   request.set_max_wait_ms(0);
   v1::SynchronizeResponse response;
-  EXPECT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  EXPECT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
 }
 
 TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
@@ -148,7 +149,7 @@ TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
   for (int i = 0; i < 200000; ++i) bytes += std::to_string(i);
   const std::string digest = DigestOf(bytes).ToHex();
   const int64_t size = static_cast<int64_t>(bytes.size());
-  EXPECT_TRUE(Upload(digest, size, {bytes.substr(0, 1000), bytes.substr(1000)}).ok());
+  EXPECT_THAT(Upload(digest, size, {bytes.substr(0, 1000), bytes.substr(1000)}), IsOk());
 
   grpc::ClientContext context;
   v1::DownloadArtifactRequest request;
@@ -164,7 +165,7 @@ TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
     }
     received += chunk.data();
   }
-  ASSERT_TRUE(reader->Finish().ok());
+  ASSERT_THAT(reader->Finish(), IsOk());
   EXPECT_EQ(received, bytes);
 
   const auto rest_of = [&](int64_t offset, std::string* rest) {
@@ -224,7 +225,7 @@ class UploadLimitTest : public ::testing::Test, protected ServiceHarness {
 TEST_F(UploadLimitTest, BytesInFlightAreBoundedAndRetriesSucceed) {
   ServerOptions options;
   options.uploads.max_bytes = 100;
-  ASSERT_TRUE(Start(std::move(options)).ok());
+  ASSERT_THAT(Start(std::move(options)), IsOk());
   const std::string bytes(60, 'x'), digest = DigestOf(bytes).ToHex();
   const std::string other(50, 'y'), other_digest = DigestOf(other).ToHex();
   const auto send_other = [&] {
@@ -251,7 +252,7 @@ TEST_F(UploadLimitTest, BytesInFlightAreBoundedAndRetriesSucceed) {
 TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   ServerOptions options;
   options.uploads.stall_limit = absl::Milliseconds(200);
-  ASSERT_TRUE(Start(std::move(options)).ok());
+  ASSERT_THAT(Start(std::move(options)), IsOk());
   auto silent = Begin();
   auto half = Begin();
   ASSERT_TRUE(half->Write(DigestOf("whole").ToHex(), 5, "wh"));
@@ -263,19 +264,18 @@ TEST_F(WorkerServiceTest, DownloadsAreCompressed) {
   std::string bytes;
   for (int i = 0; i < 100000; ++i) bytes.push_back(static_cast<char>(i % 100));
   const std::string digest = DigestOf(bytes).ToHex();
-  ASSERT_TRUE(Upload(digest, static_cast<int64_t>(bytes.size()), {bytes}).ok());
-  const auto proxy = fault::TcpProxy::Start(address.path);
-  ASSERT_TRUE(proxy.ok()) << proxy.status();
-  const auto stub = v1::WorkerService::NewStub(rpc::CreateChannel((*proxy)->address(), {}).value());
+  ASSERT_THAT(Upload(digest, static_cast<int64_t>(bytes.size()), {bytes}), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto proxy, fault::TcpProxy::Start(address.path));
+  const auto stub = v1::WorkerService::NewStub(rpc::CreateChannel(proxy->address(), {}).value());
   grpc::ClientContext context;
   v1::DownloadArtifactRequest request;
   request.set_digest(digest);
   auto reader = stub->DownloadArtifact(&context, request);
   std::string received;
   for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk);) received += chunk.data();
-  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_THAT(reader->Finish(), IsOk());
   EXPECT_EQ(received, bytes);
-  EXPECT_LT((*proxy)->bytes(), 10000);
+  EXPECT_LT(proxy->bytes(), 10000);
 }
 
 TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
@@ -303,7 +303,7 @@ TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
   };
   const int64_t size = static_cast<int64_t>(bytes.size());
   EXPECT_EQ(download(name), "error 5") << "not found";
-  EXPECT_TRUE(Upload(name, size, {bytes.substr(0, 7), bytes.substr(7)}).ok());
+  EXPECT_THAT(Upload(name, size, {bytes.substr(0, 7), bytes.substr(7)}), IsOk());
   EXPECT_EQ(download(name), bytes);
 
   const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
@@ -323,27 +323,27 @@ TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
 TEST_F(WorkerServiceTest, NonNumericResultIsRejectedAndFlagsItsWorker) {
   v1::SynchronizeRequest request = RemoteWorker::Hello("w");
   v1::SynchronizeResponse response;
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
   v1::Job job;
-  ASSERT_TRUE(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job).ok());
+  ASSERT_THAT(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job), IsOk());
   request.set_max_wait_ms(30000);
   request.set_free_build_slots(1);
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
   ASSERT_EQ(response.start_size(), 1);
   EXPECT_GT(response.heartbeat_ms(), 0);
   v1::FinishedLease& finished = *request.add_finished();
   finished.set_lease_id(response.start(0).lease_id());
   finished.mutable_result()->set_outcome(v1::OUTCOME_OK);
   finished.mutable_result()->set_latency_ns(std::numeric_limits<double>::quiet_NaN());
-  ASSERT_TRUE(Call(*working, &WorkerStub::Synchronize, request, &response).ok());
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
   ASSERT_EQ(response.durable_size(), 1) << "the worker may drop the result";
   EXPECT_EQ(response.durable(0), finished.lease_id());
   EXPECT_THAT(response.refused(), HasSubstr("latency ns"));
   EXPECT_EQ(response.start_size(), 0);
   v1::ListWorkersResponse workers;
-  ASSERT_TRUE(
-      Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(), &workers)
-          .ok());
+  ASSERT_THAT(
+      Call(*tuning, &v1::TuningService::Stub::ListWorkers, v1::ListWorkersRequest(), &workers),
+      IsOk());
   EXPECT_THAT(workers.workers(0).flagged(), HasSubstr("latency ns"));
 }
 

@@ -16,6 +16,7 @@
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -28,13 +29,13 @@ class BackupTest : public testing::Test {
  protected:
   void Fill(Store& store, int records) {
     PutTextsAndArtifact(store);
-    ASSERT_TRUE(PublishBest(store, Append(store, ConfirmedRecord())->id).ok());
+    ASSERT_THAT(PublishBest(store, Append(store, ConfirmedRecord())->id), IsOk());
     for (int i = 1; i < records; ++i) store.Append(ScreenedRecord(100 + i), [](auto) {});
-    ASSERT_TRUE(store.Flush().ok());
+    ASSERT_THAT(store.Flush(), IsOk());
   }
   std::unique_ptr<Store> Open(const std::string& path) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path);
-    EXPECT_TRUE(store.ok()) << store.status();
+    EXPECT_THAT(store, IsOk());
     return store.ok() ? *std::move(store) : nullptr;
   }
   static size_t Count(Store& store) {
@@ -64,7 +65,7 @@ TEST_F(BackupTest, BackupIsConsistentDuringWrites) {
     for (int i = 0; !stop; ++i) {
       store->Append(ScreenedRecord(1e6 + i), [&](auto) { ++written; });
       if (i % 64 == 0) {
-        ASSERT_TRUE(store->Flush().ok());
+        ASSERT_THAT(store->Flush(), IsOk());
       }
     }
   });
@@ -74,35 +75,35 @@ TEST_F(BackupTest, BackupIsConsistentDuringWrites) {
   while (written == before) std::this_thread::yield();
   stop = true;
   writer.join();
-  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_THAT(report, IsOk());
   EXPECT_GE(report->records, 2000);
   EXPECT_EQ(report->size_bytes, static_cast<int64_t>(std::filesystem::file_size(backup_)));
   EXPECT_FALSE(std::filesystem::exists(backup_ + "-wal"));
   auto copy = Open(backup_);
   EXPECT_EQ(Count(*copy), static_cast<size_t>(report->records));
   EXPECT_EQ(copy->GetArtifact(kArtifact).value(), "the artifact");
-  EXPECT_TRUE(copy->LookupBest({kWorkload, kTarget, 1e-5, ""}).ok());
+  EXPECT_THAT(copy->LookupBest({kWorkload, kTarget, 1e-5, ""}), IsOk());
 }
 
 TEST_F(BackupTest, DoesNotOverwriteFiles) {
   auto store = Open(path_);
   Fill(*store, 10);
   std::ofstream(backup_) << "mine";
-  const absl::Status taken = store->Backup(backup_, Never).status();
-  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  EXPECT_THAT(store->Backup(backup_, Never), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(ReadFile(backup_).value(), "mine");
-  EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(path_, Never).status()));
+  EXPECT_THAT(store->Backup(path_, Never), StatusIs(absl::StatusCode::kAlreadyExists));
   std::filesystem::create_symlink(folder_ / "nowhere", folder_ / "link");
-  EXPECT_TRUE(absl::IsAlreadyExists(store->Backup(folder_ / "link", Never).status()));
+  EXPECT_THAT(store->Backup(folder_ / "link", Never), StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
 TEST_F(BackupTest, InvalidPathIsReportedWithoutLeftovers) {
   auto store = Open(path_);
   Fill(*store, 10);
-  EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("relative.db", Never).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(store->Backup("", Never).status()));
-  EXPECT_TRUE(absl::IsNotFound(store->Backup(folder_ / "no/backup.db", Never).status()));
-  EXPECT_TRUE(absl::IsCancelled(store->Backup(backup_, [] { return true; }).status()));
+  EXPECT_THAT(store->Backup("relative.db", Never), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store->Backup("", Never), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store->Backup(folder_ / "no/backup.db", Never),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store->Backup(backup_, [] { return true; }), StatusIs(absl::StatusCode::kCancelled));
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     EXPECT_THAT(entry.path().filename().string(), testing::StartsWith("hone.db"));
   }
@@ -112,25 +113,23 @@ TEST_F(BackupTest, RestoreKeepsTheReplacedStore) {
   {
     auto store = Open(path_);
     Fill(*store, 10);
-    ASSERT_TRUE(store->Backup(backup_, Never).ok());
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(Append(*store, ScreenedRecord()).ok());
+    ASSERT_THAT(store->Backup(backup_, Never), IsOk());
+    for (int i = 0; i < 5; ++i) ASSERT_THAT(Append(*store, ScreenedRecord()), IsOk());
   }
   const std::string identity = Open(backup_)->Identity().value();
-  const auto report = RestoreStore(path_, backup_, 1'700'000'000'000);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->records, 10);
-  EXPECT_EQ(report->kept_as, path_ + ".before-restore-20231114T221320.000");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, RestoreStore(path_, backup_, 1'700'000'000'000));
+  EXPECT_EQ(report.records, 10);
+  EXPECT_EQ(report.kept_as, path_ + ".before-restore-20231114T221320.000");
   EXPECT_EQ(Count(*Open(path_)), 10u);
   EXPECT_NE(Open(path_)->Identity().value(), identity) << "a restored store gets a new identity";
-  EXPECT_EQ(Count(*Open(report->kept_as)), 15u);
+  EXPECT_EQ(Count(*Open(report.kept_as)), 15u);
   EXPECT_TRUE(std::filesystem::exists(backup_));
 }
 
 TEST_F(BackupTest, RestoresIntoAnEmptyFolder) {
   Fill(*Open(backup_), 10);
-  const auto report = RestoreStore(folder_ / "new/hone.db", backup_, 0);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->kept_as, "");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, RestoreStore(folder_ / "new/hone.db", backup_, 0));
+  EXPECT_EQ(report.kept_as, "");
   EXPECT_EQ(Count(*Open(folder_ / "new/hone.db")), 10u);
 }
 
@@ -143,9 +142,8 @@ TEST_F(BackupTest, ReplacedStoreKeepsItsWriteAheadLog) {
     std::filesystem::copy_file(path_ + "-wal", folder_ / "crashed.db-wal");
   }
   Fill(*Open(backup_), 3);
-  const auto report = RestoreStore(folder_ / "crashed.db", backup_, 0);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(Count(*Open(report->kept_as)), 10u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, RestoreStore(folder_ / "crashed.db", backup_, 0));
+  EXPECT_EQ(Count(*Open(report.kept_as)), 10u);
   EXPECT_EQ(Count(*Open(folder_ / "crashed.db")), 3u);
 }
 
@@ -153,44 +151,41 @@ TEST_F(BackupTest, ReplacesAndKeepsADamagedStore) {
   Fill(*Open(backup_), 10);
   const std::string rubbish(9000, 'n');
   std::ofstream(path_) << rubbish;
-  const auto report = RestoreStore(path_, backup_, 0);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(ReadFile(report->kept_as).value(), rubbish);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, RestoreStore(path_, backup_, 0));
+  EXPECT_EQ(ReadFile(report.kept_as).value(), rubbish);
   EXPECT_EQ(Count(*Open(path_)), 10u);
 }
 
 TEST_F(BackupTest, RejectsIncompleteBackups) {
   Fill(*Open(path_), 10);
   const std::string before = ReadFile(path_).value();
-  EXPECT_TRUE(absl::IsNotFound(Restore(backup_)));
+  EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kNotFound));
   std::ofstream(backup_) << std::string(5000, 'n');
-  EXPECT_TRUE(absl::IsDataLoss(Restore(backup_)));
+  EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kDataLoss));
   std::filesystem::remove(backup_);
   Fill(*Open(backup_), 500);
   std::filesystem::resize_file(backup_, std::filesystem::file_size(backup_) / 2);
-  EXPECT_TRUE(absl::IsDataLoss(Restore(backup_)));
+  EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kDataLoss));
   std::filesystem::remove(backup_);
-  ASSERT_TRUE(
-      SqliteConnection::OpenForWriting(backup_).value()->Execute("CREATE TABLE c (x)").ok());
-  const absl::Status foreign = Restore(backup_);
-  EXPECT_TRUE(absl::IsFailedPrecondition(foreign)) << foreign;
+  ASSERT_THAT(SqliteConnection::OpenForWriting(backup_).value()->Execute("CREATE TABLE c (x)"),
+              IsOk());
+  EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kFailedPrecondition));
   std::filesystem::remove(backup_);
   Fill(*Open(backup_), 3);
   ASSERT_TRUE(SqliteConnection::OpenForWriting(backup_)
                   .value()
                   ->Execute(absl::StrCat("PRAGMA user_version = ", SqliteMigrations().size() + 1))
                   .ok());
-  const absl::Status newer = Restore(backup_);
-  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
-  EXPECT_THAT(std::string(newer.message()), HasSubstr("newer Hone"));
-  EXPECT_TRUE(absl::IsInvalidArgument(Restore(path_)));
+  EXPECT_THAT(Restore(backup_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("newer Hone")));
+  EXPECT_THAT(Restore(path_), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(ReadFile(path_).value(), before);
 }
 
 TEST_F(BackupTest, DoesNotReplaceAStoreInUse) {
   Fill(*Open(backup_), 3);
   const auto store = Open(path_);
-  EXPECT_TRUE(absl::IsUnavailable(Restore(backup_)));
+  EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 }  // namespace

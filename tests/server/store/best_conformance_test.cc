@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -20,20 +21,19 @@ class BestConformanceTest : public StoreConformanceTest {
   }
   int64_t AppendId(const record::Record& record) {
     const absl::StatusOr<record::Record> appended = Append(*store_, record);
-    EXPECT_TRUE(appended.ok()) << appended.status();
+    EXPECT_THAT(appended, IsOk());
     return appended.ok() ? appended->id : -1;
   }
   int64_t Publish(const record::Record& record) {
     const int64_t id = AppendId(record);
-    const absl::Status status = PublishBest(*store_, id);
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(PublishBest(*store_, id), IsOk());
     return id;
   }
   // The ids of the pinned bests.
   std::vector<int64_t> Pinned() {
     std::vector<int64_t> ids;
     const absl::StatusOr<std::vector<BestRow>> pinned = store_->PinnedBests();
-    EXPECT_TRUE(pinned.ok()) << pinned.status();
+    EXPECT_THAT(pinned, IsOk());
     for (const BestRow& best : *pinned) ids.push_back(best.record.id);
     return ids;
   }
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, BestConformanceTest, testing::ValuesIn(StoreFac
 
 TEST_P(BestConformanceTest, UnpublishedRecordIsNotBest) {
   AppendId(ConfirmedRecord());
-  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  EXPECT_THAT(store_->LookupBest(query_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->Query({.best_only = true}).value(), testing::IsEmpty());
 }
 
@@ -53,11 +53,10 @@ TEST_P(BestConformanceTest, PublishedRecordIncludesItsTexts) {
   record::Record record = ConfirmedRecord();
   record.id = Publish(record);
   Reopen();
-  const absl::StatusOr<BestRow> best = store_->LookupBest(query_);
-  ASSERT_TRUE(best.ok()) << best.status();
-  ExpectEqual(best->record, record);
-  EXPECT_EQ(best->workload, "the workload");
-  EXPECT_EQ(best->space, "the space");
+  HONE_ASSERT_OK_AND_ASSIGN(const BestRow best, store_->LookupBest(query_));
+  ExpectEqual(best.record, record);
+  EXPECT_EQ(best.workload, "the workload");
+  EXPECT_EQ(best.space, "the space");
 }
 
 TEST_P(BestConformanceTest, TheKeyIsWorkloadTargetToleranceAndPolicy) {
@@ -84,11 +83,11 @@ TEST_P(BestConformanceTest, QuarantineWithdrawsTheBest) {
                          "a reason", std::move(done));
     });
   };
-  ASSERT_TRUE(quarantine(id - 1).ok());
-  EXPECT_TRUE(store_->LookupBest(query_).ok());
-  ASSERT_TRUE(quarantine(id).ok());
-  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(PublishBest(*store_, id)));
+  ASSERT_THAT(quarantine(id - 1), IsOk());
+  EXPECT_THAT(store_->LookupBest(query_), IsOk());
+  ASSERT_THAT(quarantine(id), IsOk());
+  EXPECT_THAT(store_->LookupBest(query_), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(PublishBest(*store_, id), StatusIs(absl::StatusCode::kFailedPrecondition));
   const int64_t next = Publish(record);
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, next);
 }
@@ -98,21 +97,21 @@ TEST_P(BestConformanceTest, SecondPublisherWithAStaleIncumbentIsRejected) {
   const int64_t incumbent = Publish(ConfirmedRecord(100));
   const int64_t faster = AppendId(ConfirmedRecord(60));
   const int64_t slower = AppendId(ConfirmedRecord(80));
-  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok());
-  const absl::Status refused = PublishBest(*store_, slower, {}, incumbent);
-  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_THAT(PublishBest(*store_, faster, {}, incumbent), IsOk());
+  EXPECT_THAT(PublishBest(*store_, slower, {}, incumbent),
+              StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, faster);
-  EXPECT_TRUE(PublishBest(*store_, faster, {}, incumbent).ok()) << "already published";
-  EXPECT_TRUE(PublishBest(*store_, slower, {}, faster).ok());
+  EXPECT_THAT(PublishBest(*store_, faster, {}, incumbent), IsOk()) << "already published";
+  EXPECT_THAT(PublishBest(*store_, slower, {}, faster), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
 }
 
 TEST_P(BestConformanceTest, FirstBestNeedsThatNoneExists) {
   const int64_t first = AppendId(ConfirmedRecord(100));
   const int64_t second = AppendId(ConfirmedRecord(50));
-  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, first, {}, 1 << 20)));
-  EXPECT_TRUE(PublishBest(*store_, first, {}, 0).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, second, {}, 0)));
+  EXPECT_THAT(PublishBest(*store_, first, {}, 1 << 20), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, first, {}, 0), IsOk());
+  EXPECT_THAT(PublishBest(*store_, second, {}, 0), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
 }
 
@@ -122,8 +121,8 @@ TEST_P(BestConformanceTest, IncumbentMayHaveAnotherPolicy) {
   warm.policy.cache = "warm";
   const int64_t incumbent = Publish(warm);
   const int64_t id = AppendId(ConfirmedRecord(40));
-  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, id, {}, 0)));
-  EXPECT_TRUE(PublishBest(*store_, id, {}, incumbent).ok());
+  EXPECT_THAT(PublishBest(*store_, id, {}, 0), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, id, {}, incumbent), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, id);
 }
 
@@ -131,17 +130,17 @@ TEST_P(BestConformanceTest, LaterPublicationReplacesTheBest) {
   Publish(ConfirmedRecord(100));
   const int64_t slower = Publish(ConfirmedRecord(200));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
-  const auto best = store_->Query({.workload_digest = kWorkload, .best_only = true});
-  ASSERT_TRUE(best.ok()) << best.status();
-  ASSERT_EQ(best->size(), 1u);
-  EXPECT_EQ(best->front().id, slower);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto best,
+                            store_->Query({.workload_digest = kWorkload, .best_only = true}));
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best.front().id, slower);
 }
 
 TEST_P(BestConformanceTest, FormerBestCanBeRepublishedIdempotently) {
   const int64_t first = Publish(ConfirmedRecord(100));
   Publish(ConfirmedRecord(200));
-  ASSERT_TRUE(PublishBest(*store_, first).ok());
-  ASSERT_TRUE(PublishBest(*store_, first).ok());
+  ASSERT_THAT(PublishBest(*store_, first), IsOk());
+  ASSERT_THAT(PublishBest(*store_, first), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
   EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 1u);
 }
@@ -173,12 +172,12 @@ TEST_P(BestConformanceTest, RejectsUnconfirmedRecords) {
   record::Record no_workload = ConfirmedRecord(10);
   no_workload.workload_digest = "nowhere";
   for (const auto& record : {screened, wrong, quarantined, no_space, no_artifact, no_workload}) {
-    const absl::Status status = PublishBest(*store_, AppendId(record));
-    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(PublishBest(*store_, AppendId(record)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   EXPECT_THAT(PublishBest(*store_, AppendId(screened)).message(),
               ::testing::HasSubstr("comes from a search, and was not confirmed"));
-  EXPECT_TRUE(absl::IsNotFound(PublishBest(*store_, 1 << 20)));
+  EXPECT_THAT(PublishBest(*store_, 1 << 20), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }
 
@@ -215,7 +214,7 @@ TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsTheFastestResultOfAConfir
     query.unpublished_best = true;
     std::vector<int64_t> found;
     const absl::StatusOr<std::vector<record::Record>> records = store_->Query(query);
-    EXPECT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(records, IsOk());
     for (const record::Record& record : *records) found.push_back(record.id);
     return found;
   };
@@ -228,7 +227,7 @@ TEST_P(BestConformanceTest, TheUnpublishedBestOfATaskIsTheFastestResultOfAConfir
               ElementsAre(fastest, strict_id));
   EXPECT_THAT(ids({.target = kTarget, .op = "conv2d"}), ElementsAre(other_id));
   EXPECT_THAT(ids({.best_only = true}), testing::IsEmpty());
-  ASSERT_TRUE(PublishBest(*store_, fastest).ok());
+  ASSERT_THAT(PublishBest(*store_, fastest), IsOk());
   EXPECT_THAT(ids({.target = kTarget}), ElementsAre(strict_id, other_id));
 }
 
@@ -239,7 +238,7 @@ TEST_P(BestConformanceTest, APinnedBestIsNotReplacedUntilThePinIsRemoved) {
   warm.policy.cache = "warm";
   const int64_t warm_id = AppendId(warm);
   EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
-  ASSERT_TRUE(PinBest(*store_, task_).ok());
+  ASSERT_THAT(PinBest(*store_, task_), IsOk());
   Reopen();
   const BestRow best = store_->LookupBest(query_).value();
   EXPECT_EQ(best.pin.by, "somebody");
@@ -247,16 +246,16 @@ TEST_P(BestConformanceTest, APinnedBestIsNotReplacedUntilThePinIsRemoved) {
   EXPECT_THAT(Pinned(), testing::ElementsAre(pinned));
   EXPECT_EQ(store_->PinnedBests()->front().pin, best.pin);
 
-  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, faster, {}, pinned)));
-  EXPECT_TRUE(absl::IsAlreadyExists(PublishBest(*store_, warm_id)));
-  EXPECT_TRUE(PublishBest(*store_, pinned).ok()) << "it is published already";
+  EXPECT_THAT(PublishBest(*store_, faster, {}, pinned), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, warm_id), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, pinned), IsOk()) << "it is published already";
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned);
 
-  ASSERT_TRUE(UnpinBest(*store_, task_).ok());
-  EXPECT_TRUE(absl::IsNotFound(UnpinBest(*store_, task_)));
+  ASSERT_THAT(UnpinBest(*store_, task_), IsOk());
+  EXPECT_THAT(UnpinBest(*store_, task_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned) << "it stays published";
-  EXPECT_TRUE(PublishBest(*store_, faster, {}, pinned).ok());
+  EXPECT_THAT(PublishBest(*store_, faster, {}, pinned), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
 }
 
@@ -266,30 +265,33 @@ TEST_P(BestConformanceTest, AFormerBestIsPublishedAgainByAPin) {
   warm.policy.cache = "warm";
   Publish(warm);
   Publish(ConfirmedRecord(50));
-  ASSERT_TRUE(PinBest(*store_, task_, former).ok());
+  ASSERT_THAT(PinBest(*store_, task_, former), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, former) << "the slowest of the three";
   EXPECT_EQ(store_->Query({.best_only = true}).value().size(), 1u);
   EXPECT_THAT(Pinned(), testing::ElementsAre(former));
 
   // A pin replaces another one.
   const int64_t next = AppendId(ConfirmedRecord(70));
-  ASSERT_TRUE(PinBest(*store_, task_, next, "another").ok());
+  ASSERT_THAT(PinBest(*store_, task_, next, "another"), IsOk());
   EXPECT_THAT(Pinned(), testing::ElementsAre(next));
   EXPECT_EQ(store_->LookupBest(query_).value().pin.by, "another");
 }
 
 TEST_P(BestConformanceTest, WhatCannotBePublishedIsNotPinned) {
-  EXPECT_TRUE(absl::IsNotFound(PinBest(*store_, task_))) << "nothing is published";
+  EXPECT_THAT(PinBest(*store_, task_), StatusIs(absl::StatusCode::kNotFound))
+      << "nothing is published";
   const int64_t best = Publish(ConfirmedRecord(100));
   record::Record no_artifact = ConfirmedRecord(10);
   no_artifact.result.artifact_digest = "nowhere";
   record::Record elsewhere = ConfirmedRecord(10);
   elsewhere.target = "another";
   for (const auto& record : {no_artifact, ScreenedRecord(10)}) {
-    EXPECT_TRUE(absl::IsFailedPrecondition(PinBest(*store_, task_, AppendId(record))));
+    EXPECT_THAT(PinBest(*store_, task_, AppendId(record)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
   }
-  EXPECT_TRUE(absl::IsInvalidArgument(PinBest(*store_, task_, AppendId(elsewhere))));
-  EXPECT_TRUE(absl::IsNotFound(PinBest(*store_, task_, 1 << 20)));
+  EXPECT_THAT(PinBest(*store_, task_, AppendId(elsewhere)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(PinBest(*store_, task_, 1 << 20), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, best);
 }
@@ -297,9 +299,9 @@ TEST_P(BestConformanceTest, WhatCannotBePublishedIsNotPinned) {
 TEST_P(BestConformanceTest, AQuarantinedBestLosesItsPin) {
   const record::Record record = ConfirmedRecord();
   const int64_t pinned = Publish(record);
-  ASSERT_TRUE(PinBest(*store_, task_).ok());
-  ASSERT_TRUE(Quarantine(*store_, record, pinned, {}).ok());
-  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  ASSERT_THAT(PinBest(*store_, task_), IsOk());
+  ASSERT_THAT(Quarantine(*store_, record, pinned, {}), IsOk());
+  EXPECT_THAT(store_->LookupBest(query_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   Publish(record);
   EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
@@ -308,7 +310,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestLosesItsPin) {
 TEST_P(BestConformanceTest, AForgottenTaskHasNoBestAndKeepsItsRows) {
   const int64_t screened = AppendId(ScreenedRecord(10));
   const int64_t best = Publish(ConfirmedRecord(100));
-  ASSERT_TRUE(PinBest(*store_, task_).ok());
+  ASSERT_THAT(PinBest(*store_, task_), IsOk());
   record::Record disturbed = ConfirmedRecord(20);
   disturbed.quarantined = true;
   disturbed.quarantine_reason = "disturbed";
@@ -319,12 +321,12 @@ TEST_P(BestConformanceTest, AForgottenTaskHasNoBestAndKeepsItsRows) {
   elsewhere.target = "another";
   const int64_t strict_id = Publish(strict), elsewhere_id = Publish(elsewhere);
 
-  const absl::StatusOr<Forgotten> forgotten = Forget(*store_, task_, "forgotten by somebody");
-  ASSERT_TRUE(forgotten.ok()) << forgotten.status();
-  EXPECT_EQ(forgotten->records, 2);
-  ASSERT_EQ(forgotten->bests.size(), 1u);
-  EXPECT_EQ(forgotten->bests[0].id, best);
-  EXPECT_TRUE(absl::IsNotFound(store_->LookupBest(query_).status()));
+  HONE_ASSERT_OK_AND_ASSIGN(const Forgotten forgotten,
+                            Forget(*store_, task_, "forgotten by somebody"));
+  EXPECT_EQ(forgotten.records, 2);
+  ASSERT_EQ(forgotten.bests.size(), 1u);
+  EXPECT_EQ(forgotten.bests[0].id, best);
+  EXPECT_THAT(store_->LookupBest(query_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   std::map<int64_t, std::string> reasons;
   const auto records = store_->Query({}).value();
@@ -342,7 +344,7 @@ TEST_P(BestConformanceTest, AForgottenTaskHasNoBestAndKeepsItsRows) {
   EXPECT_THAT(store_->Query({.target = kTarget, .unpublished_best = true}).value(),
               testing::IsEmpty());
 
-  EXPECT_TRUE(absl::IsNotFound(Forget(*store_, task_, "again").status()));
+  EXPECT_THAT(Forget(*store_, task_, "again"), StatusIs(absl::StatusCode::kNotFound));
   const int64_t fresh = Publish(ConfirmedRecord(500));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, fresh);
 }
@@ -356,7 +358,7 @@ TEST_P(BestConformanceTest, ReadersAlwaysSeeOneBest) {
   std::thread reader([&] {
     while (!stop) {
       const absl::StatusOr<BestRow> best = store_->LookupBest(query_);
-      EXPECT_TRUE(best.ok()) << best.status();
+      EXPECT_THAT(best, IsOk());
       if (best.ok()) {
         EXPECT_THAT(best->record.id, testing::AnyOf(a, b));
       }
@@ -364,7 +366,7 @@ TEST_P(BestConformanceTest, ReadersAlwaysSeeOneBest) {
     }
   });
   for (int i = 0; i < 50 || reads < 50; ++i) {
-    ASSERT_TRUE(PublishBest(*store_, i % 2 == 0 ? b : a).ok());
+    ASSERT_THAT(PublishBest(*store_, i % 2 == 0 ? b : a), IsOk());
   }
   stop = true;
   reader.join();

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/record_columns.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -41,10 +42,11 @@ TEST(BlobCodec, SamplesRoundTripExactly) {
 }
 
 TEST(BlobCodec, DamagedBlobsAreDataLoss) {
-  EXPECT_TRUE(absl::IsDataLoss(DecodeDecisions("\x80").status()));
-  EXPECT_TRUE(absl::IsDataLoss(DecodeDecisions(std::string(10, '\xff')).status()));
-  EXPECT_TRUE(absl::IsDataLoss(DecodeDecisions(std::string(9, '\xff') + "\x02").status()));
-  EXPECT_TRUE(absl::IsDataLoss(DecodeSamples("1234567").status()));
+  EXPECT_THAT(DecodeDecisions("\x80"), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(DecodeDecisions(std::string(10, '\xff')), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(DecodeDecisions(std::string(9, '\xff') + "\x02"),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(DecodeSamples("1234567"), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

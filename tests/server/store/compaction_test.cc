@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/store/sqlite/schema.h"
 #include "server/store/tables.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::store {
@@ -23,19 +24,19 @@ int CompiledStatements(SqliteConnection& connection) {
 TEST(CompactionTest, ACompactionWithAnotherTimeLimitCompilesNoMoreStatements) {
   TemporaryFolder folder;
   const auto connection = SqliteConnection::OpenForWriting(folder / "hone.db").value();
-  ASSERT_TRUE(connection->SetUpForWriting().ok());
-  ASSERT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
+  ASSERT_THAT(connection->SetUpForWriting(), IsOk());
+  ASSERT_THAT(Migrate(*connection, SqliteMigrations()), IsOk());
   const auto run = [&](const CompactionAccess::Work& work) { return work(*connection); };
   const CompactionAccess access{.read = run, .write = run, .cancelled = [] { return false; }};
   const auto compact = [&](int64_t keep_unix_ms) {
     for (const int64_t put : {keep_unix_ms - 1, keep_unix_ms}) {
       const std::string digest = std::to_string(put);
-      EXPECT_TRUE(InsertText(*connection, digest, "text", put).ok());
-      EXPECT_TRUE(InsertArtifact(*connection, digest, "bytes", put).ok());
+      EXPECT_THAT(InsertText(*connection, digest, "text", put), IsOk());
+      EXPECT_THAT(InsertArtifact(*connection, digest, "bytes", put), IsOk());
     }
     const absl::StatusOr<CompactReport> report =
         CompactStore(access, {.keep_unix_ms = keep_unix_ms});
-    ASSERT_TRUE(report.ok()) << report.status();
+    ASSERT_THAT(report, IsOk());
     for (const char* const table : {"text", "artifact"}) {
       EXPECT_EQ(
           connection->QueryInt64(std::string("SELECT MIN(put_unix_ms) FROM ") + table).value(),

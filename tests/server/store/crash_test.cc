@@ -12,6 +12,7 @@
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -74,29 +75,28 @@ TEST(Crash, NothingAcknowledgedIsLostByKill) {
       for (std::string line = child.ReadLine(); !line.empty(); line = child.ReadLine()) note(line);
       EXPECT_EQ(child.Wait(), -SIGKILL);
     }
-    absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path);
-    ASSERT_TRUE(store.ok()) << store.status();
+    HONE_ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> store, OpenSqliteStore(path));
     std::set<int64_t> found;
     for (int64_t after = 0;;) {
-      const auto page = (*store)->Query({.page_size = 1000, .after_id = after});
-      ASSERT_TRUE(page.ok()) << page.status();
-      if (page->empty()) break;
-      for (const record::Record& record : *page) found.insert(record.id);
-      after = page->back().id;
+      HONE_ASSERT_OK_AND_ASSIGN(const auto page,
+                                store->Query({.page_size = 1000, .after_id = after}));
+      if (page.empty()) break;
+      for (const record::Record& record : page) found.insert(record.id);
+      after = page.back().id;
     }
     EXPECT_TRUE(
         std::includes(found.begin(), found.end(), acknowledged.begin(), acknowledged.end()));
-    const auto events = (*store)->Events(job);
-    ASSERT_TRUE(events.ok()) << events.status();
-    EXPECT_GT(static_cast<int64_t>(events->size()), last_event);
-    for (size_t i = 0; i < events->size(); ++i) EXPECT_EQ((*events)[i].payload, absl::StrCat(i));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto events, store->Events(job));
+    EXPECT_GT(static_cast<int64_t>(events.size()), last_event);
+    for (size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].payload, absl::StrCat(i));
     if (last_best >= 0) {
-      const auto best = (*store)->LookupBest(
-          {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5, .policy = ""});
-      ASSERT_TRUE(best.ok()) << best.status();
-      EXPECT_GE(best->record.id, last_best);
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const auto best,
+          store->LookupBest(
+              {.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5, .policy = ""}));
+      EXPECT_GE(best.record.id, last_best);
     }
-    EXPECT_TRUE(PutText(**store, absl::StrCat("after ", lines), "text").ok());
+    EXPECT_THAT(PutText(*store, absl::StrCat("after ", lines), "text"), IsOk());
   }
   EXPECT_GT(acknowledged.size(), 300u);
 }

@@ -19,6 +19,7 @@
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -143,8 +144,7 @@ TEST(DiskFull, OpeningANewStoreReportsAFullDisk) {
   if (result == kSkipped) GTEST_SKIP() << "cannot limit the size of files";
   EXPECT_EQ(result, 0) << message;
   // It opens once there is space: the failed attempt left nothing in the way.
-  const absl::Status later = OpenSqliteStore(folder / "hone.db").status();
-  EXPECT_TRUE(later.ok()) << later;
+  EXPECT_THAT(OpenSqliteStore(folder / "hone.db"), IsOk());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "server/store/exchange/record_import.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -48,16 +49,14 @@ INSTANTIATE_TEST_SUITE_P(Stores, ImportConformanceTest, testing::ValuesIn(StoreF
 
 TEST_P(ImportConformanceTest, AddsNewRecordsOnce) {
   const ImportBatch batch = Batch();
-  const auto first = Import(*store_, batch);
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->added, 3);
-  EXPECT_EQ(first->known, 0);
-  EXPECT_EQ(first->bests, 1);
-  const auto again = Import(*store_, batch);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->added, 0);
-  EXPECT_EQ(again->known, 3);
-  EXPECT_EQ(again->bests, 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto first, Import(*store_, batch));
+  EXPECT_EQ(first.added, 3);
+  EXPECT_EQ(first.known, 0);
+  EXPECT_EQ(first.bests, 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, Import(*store_, batch));
+  EXPECT_EQ(again.added, 0);
+  EXPECT_EQ(again.known, 3);
+  EXPECT_EQ(again.bests, 0);
   Reopen();
   const std::vector<record::Record> records = All();
   ASSERT_EQ(records.size(), 3u);
@@ -70,9 +69,9 @@ TEST_P(ImportConformanceTest, AddsNewRecordsOnce) {
 }
 
 TEST_P(ImportConformanceTest, RecognizesOwnRecordsUnderAnyJobId) {
-  ASSERT_TRUE(PutText(*store_, kWorkload, "the workload").ok());
-  ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
-  ASSERT_TRUE(Append(*store_, ScreenedRecord(50)).ok());
+  ASSERT_THAT(PutText(*store_, kWorkload, "the workload"), IsOk());
+  ASSERT_THAT(PutText(*store_, kSpace, "the space"), IsOk());
+  ASSERT_THAT(Append(*store_, ScreenedRecord(50)), IsOk());
   ImportBatch batch{.origin = store_->Identity().value()};
   batch.records = {ScreenedRecord(50), ScreenedRecord(51)};
   EXPECT_EQ(Import(*store_, batch)->known, 1);
@@ -81,7 +80,7 @@ TEST_P(ImportConformanceTest, RecognizesOwnRecordsUnderAnyJobId) {
 
 TEST_P(ImportConformanceTest, PublishesAFasterBest) {
   PutTextsAndArtifact(*store_);
-  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(90))->id).ok());
+  ASSERT_THAT(PublishBest(*store_, Append(*store_, ConfirmedRecord(90))->id), IsOk());
   EXPECT_EQ(Import(*store_, Batch())->bests, 0);
   EXPECT_EQ(BestLatency(), 90);
   ImportBatch faster = Batch();
@@ -94,14 +93,13 @@ TEST_P(ImportConformanceTest, PublishesAFasterBest) {
 TEST_P(ImportConformanceTest, PinnedBestsAndForgottenRecordsAreKept) {
   const TaskKey task{.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5};
   PutTextsAndArtifact(*store_);
-  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(110))->id).ok());
-  ASSERT_TRUE(PinBest(*store_, task).ok());
-  const auto imported = Import(*store_, Batch());
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->added, 3);
-  EXPECT_EQ(imported->bests, 0);
+  ASSERT_THAT(PublishBest(*store_, Append(*store_, ConfirmedRecord(110))->id), IsOk());
+  ASSERT_THAT(PinBest(*store_, task), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto imported, Import(*store_, Batch()));
+  EXPECT_EQ(imported.added, 3);
+  EXPECT_EQ(imported.bests, 0);
   EXPECT_EQ(BestLatency(), 110);
-  ASSERT_TRUE(Forget(*store_, task, "forgotten").ok());
+  ASSERT_THAT(Forget(*store_, task, "forgotten"), IsOk());
   EXPECT_EQ(Import(*store_, Batch())->known, 3);
   EXPECT_EQ(BestLatency(), 0);
 }
@@ -111,29 +109,26 @@ TEST_P(ImportConformanceTest, BadRecordIsNamedAndNothingIsAdded) {
   batch.where = {"line 3", "line 4", "line 5"};
   batch.records[1].result.latency_ns = -1;
   absl::Status status = Import(*store_, batch).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("line 4"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("line 4")));
   batch = Batch();
   batch.records[2].candidate.space_digest = "00000000000000000000000000000009";
   status = Import(*store_, batch).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("record 3"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("record 3")));
   EXPECT_THAT(All(), IsEmpty());
-  EXPECT_TRUE(absl::IsNotFound(store_->GetText(kSpace).status()));
+  EXPECT_THAT(store_->GetText(kSpace), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_P(ImportConformanceTest, MergeAddsRecordsOfTheOtherStore) {
   PutTextsAndArtifact(*other_);
   PutTextsAndArtifact(*store_);
-  ASSERT_TRUE(PublishBest(*other_, Append(*other_, ConfirmedRecord(40))->id).ok());
-  for (int i = 0; i < 30; ++i) ASSERT_TRUE(Append(*other_, ScreenedRecord(100 + i)).ok());
-  ASSERT_TRUE(PublishBest(*store_, Append(*store_, ConfirmedRecord(60))->id).ok());
-  ASSERT_TRUE(Append(*store_, ScreenedRecord(105)).ok());
-  const auto merged = MergeStores(*store_, *other_);
-  ASSERT_TRUE(merged.ok()) << merged.status();
-  EXPECT_EQ(merged->added, 30);
-  EXPECT_EQ(merged->known, 1);
-  EXPECT_EQ(merged->bests, 1);
+  ASSERT_THAT(PublishBest(*other_, Append(*other_, ConfirmedRecord(40))->id), IsOk());
+  for (int i = 0; i < 30; ++i) ASSERT_THAT(Append(*other_, ScreenedRecord(100 + i)), IsOk());
+  ASSERT_THAT(PublishBest(*store_, Append(*store_, ConfirmedRecord(60))->id), IsOk());
+  ASSERT_THAT(Append(*store_, ScreenedRecord(105)), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto merged, MergeStores(*store_, *other_));
+  EXPECT_EQ(merged.added, 30);
+  EXPECT_EQ(merged.known, 1);
+  EXPECT_EQ(merged.bests, 1);
   EXPECT_EQ(BestLatency(), 40);
   EXPECT_EQ(MergeStores(*store_, *other_)->added, 0);
   EXPECT_EQ(All().size(), 32u);
@@ -148,7 +143,8 @@ TEST_P(ImportConformanceTest, NanAndInfinityAreCopiedBetweenStores) {
   ++infinite.trial;
   infinite.result.latency_ns = infinite.result.max_error = INFINITY;
   PutTextsAndArtifact(*other_);
-  for (const record::Record& record : {none, infinite}) ASSERT_TRUE(Append(*other_, record).ok());
+  for (const record::Record& record : {none, infinite})
+    ASSERT_THAT(Append(*other_, record), IsOk());
   EXPECT_EQ(MergeStores(*store_, *other_)->added, 2);
   EXPECT_EQ(MergeStores(*store_, *other_)->known, 2)
       << "NaN and infinity compare equal to themselves";
@@ -171,8 +167,8 @@ TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
   const std::string workload = "the workload";
   const std::string space = "the space";
   const std::string digest = DigestOf(space).ToHex();
-  ASSERT_TRUE(PutText(*store_, kWorkload, workload).ok());
-  ASSERT_TRUE(PutText(*store_, digest, space).ok());
+  ASSERT_THAT(PutText(*store_, kWorkload, workload), IsOk());
+  ASSERT_THAT(PutText(*store_, digest, space), IsOk());
   std::vector<record::Record> kept;
   for (int i = 0; i < 250; ++i) {  // more than one page of the export
     record::Record record = i % 2 == 0 ? ScreenedRecord(100 + i) : ConfirmedRecord(100 + i);
@@ -180,7 +176,7 @@ TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
     if (i == 7) record.result.samples_ns = {std::nan(""), INFINITY};
     kept.push_back(Append(*store_, record).value());
   }
-  ASSERT_TRUE(Append(*store_, ScreenedRecord()).ok());  // its space is not in the store
+  ASSERT_THAT(Append(*store_, ScreenedRecord()), IsOk());  // its space is not in the store
   RecordExport out(store_.get(), {});
   std::string text;
   for (std::string lines = out.Next().value(); !lines.empty(); lines = out.Next().value()) {
@@ -189,12 +185,10 @@ TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
   EXPECT_THAT(text, HasSubstr("{\"end\":{\"texts\":2,\"records\":250,\"left_out\":1}}\n"));
   RecordImport in([](const std::string&, const std::string&) { return absl::OkStatus(); });
   for (size_t i = 0; i < text.size(); i += 997) {
-    const absl::Status fed = in.Feed(absl::string_view(text).substr(i, 997));
-    ASSERT_TRUE(fed.ok()) << fed;
+    ASSERT_THAT(in.Feed(absl::string_view(text).substr(i, 997)), IsOk());
   }
-  absl::StatusOr<ImportBatch> batch = std::move(in).Finish();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  ASSERT_EQ(Import(*other_, *batch)->added, 250);
+  HONE_ASSERT_OK_AND_ASSIGN(ImportBatch batch, std::move(in).Finish());
+  ASSERT_EQ(Import(*other_, batch)->added, 250);
   const auto back = other_->Query({.page_size = 1000}).value();
   ASSERT_EQ(back.size(), kept.size());
   for (size_t i = 0; i < kept.size(); ++i) {
@@ -203,8 +197,7 @@ TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
     expected.job_id = absl::StrCat(store_->Identity().value(), "/job-1");
     ExpectEqual(back[i], expected);
   }
-  EXPECT_EQ(Import(*store_, *batch)->known, 250)
-      << "an import into the original store adds nothing";
+  EXPECT_EQ(Import(*store_, batch)->known, 250) << "an import into the original store adds nothing";
 }
 
 class CompactionConformanceTest : public StoreConformanceTest {
@@ -232,15 +225,15 @@ TEST_P(CompactionConformanceTest, KeepsNewBestAndUnfinishedRecords) {
   record::Record published = ConfirmedRecord(500);  // slow, but confirmed and published
   published.created_unix_ms = kOld;
   const int64_t best = Append(*store_, published)->id;
-  ASSERT_TRUE(PublishBest(*store_, best).ok());
+  ASSERT_THAT(PublishBest(*store_, best), IsOk());
   const int64_t fast = AppendAt(kOld, 10), second = AppendAt(kOld, 11);
   AppendAt(kOld, 12);
   record::Record failed = ScreenedRecord();
   failed.created_unix_ms = kOld;
   failed.result.outcome = record::Outcome::kCrash;
   failed.result.latency_ns = 0;
-  ASSERT_TRUE(Append(*store_, failed).ok());
-  ASSERT_TRUE(PutJob(*store_, PendingJob("running", kOld)).ok());
+  ASSERT_THAT(Append(*store_, failed), IsOk());
+  ASSERT_THAT(PutJob(*store_, PendingJob("running", kOld)), IsOk());
   const int64_t of_running = AppendAt(kOld, 900, "running");
   const int64_t fresh = AppendAt(kNew, 800);
 
@@ -249,11 +242,10 @@ TEST_P(CompactionConformanceTest, KeepsNewBestAndUnfinishedRecords) {
   dry.dry_run = true;
   EXPECT_EQ(Compact(*store_, dry)->records_removed, 2);
   EXPECT_EQ(Ids().size(), 7u);
-  const auto report = Compact(*store_, options);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->records_removed, 2);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, options));
+  EXPECT_EQ(report.records_removed, 2);
   EXPECT_EQ(Ids(), (std::set<int64_t>{best, fast, second, of_running, fresh}));
-  EXPECT_TRUE(store_->LookupBest({kWorkload, kTarget, 1e-5, ""}).ok());
+  EXPECT_THAT(store_->LookupBest({kWorkload, kTarget, 1e-5, ""}), IsOk());
   EXPECT_EQ(store_->GetArtifact(kArtifact).value(), "the artifact");
   EXPECT_EQ(Compact(*store_, options)->records_removed, 0);
 }
@@ -261,30 +253,30 @@ TEST_P(CompactionConformanceTest, KeepsNewBestAndUnfinishedRecords) {
 TEST_P(CompactionConformanceTest, RemovesUnreferencedJobsTextsAndArtifacts) {
   JobRow ended = PendingJob("ended", kOld);
   ended.state = "done";
-  ASSERT_TRUE(PutJob(*store_, ended).ok());
-  ASSERT_TRUE(AppendEvent(*store_, {"ended", 0, "propose", "x"}).ok());
+  ASSERT_THAT(PutJob(*store_, ended), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"ended", 0, "propose", "x"}), IsOk());
   JobRow named = ended;
   named.id = "named";
   named.request_id = "other";
-  ASSERT_TRUE(PutJob(*store_, named).ok());
+  ASSERT_THAT(PutJob(*store_, named), IsOk());
   AppendAt(kOld, 10, "named");
-  ASSERT_TRUE(PutText(*store_, kSpace, "the space").ok());
-  ASSERT_TRUE(PutText(*store_, "nobody's", "text").ok());
-  ASSERT_TRUE(PutArtifact(*store_, "nobody's", "bytes").ok());
+  ASSERT_THAT(PutText(*store_, kSpace, "the space"), IsOk());
+  ASSERT_THAT(PutText(*store_, "nobody's", "text"), IsOk());
+  ASSERT_THAT(PutArtifact(*store_, "nobody's", "bytes"), IsOk());
   // The store has just stamped the texts and artifacts with its own clock, which is later than
   // kNew.
   auto report = Compact(*store_, {.keep_unix_ms = kNew});
-  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_THAT(report, IsOk());
   EXPECT_EQ(report->jobs_removed, 1);
   EXPECT_EQ(report->texts_removed, 0);
-  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("ended").status()));
+  EXPECT_THAT(store_->GetJob("ended"), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(store_->Events("ended").value(), IsEmpty());
-  EXPECT_TRUE(store_->GetJob("named").ok());
+  EXPECT_THAT(store_->GetJob("named"), IsOk());
   report = Compact(*store_, {.keep_unix_ms = INT64_MAX});
-  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_THAT(report, IsOk());
   EXPECT_EQ(report->texts_removed, 1);
   EXPECT_EQ(report->artifacts_removed, 1);
-  EXPECT_TRUE(store_->GetText(kSpace).ok()) << "the best records are kept with their texts";
+  EXPECT_THAT(store_->GetText(kSpace), IsOk()) << "the best records are kept with their texts";
 }
 
 TEST_P(CompactionConformanceTest, NumbersOfRemovedJobsAreNotUsedAgain) {
@@ -293,25 +285,23 @@ TEST_P(CompactionConformanceTest, NumbersOfRemovedJobsAreNotUsedAgain) {
     last = store_->NextJobNumber().value();
     JobRow ended = PendingJob(absl::StrCat(last), kOld);
     ended.state = "done";
-    ASSERT_TRUE(PutJob(*store_, ended).ok());
+    ASSERT_THAT(PutJob(*store_, ended), IsOk());
   }
-  const auto report = Compact(*store_, {.keep_unix_ms = kNew});
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_GE(report->jobs_removed, 1);
-  EXPECT_TRUE(absl::IsNotFound(store_->GetJob(absl::StrCat(last - 1)).status()));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, {.keep_unix_ms = kNew}));
+  EXPECT_GE(report.jobs_removed, 1);
+  EXPECT_THAT(store_->GetJob(absl::StrCat(last - 1)), StatusIs(absl::StatusCode::kNotFound));
   Reopen();
   EXPECT_GT(store_->NextJobNumber().value(), last);
 }
 
 TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
   for (int i = 0; i < 50; ++i) AppendAt(kOld, 10 + i);
-  const auto report = Compact(*store_, {});
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->records_removed, 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, {}));
+  EXPECT_EQ(report.records_removed, 0);
   EXPECT_EQ(Ids().size(), 50u);
-  EXPECT_TRUE(absl::IsInvalidArgument(Compact(*store_, {.keep_best = -1}).status()));
-  EXPECT_TRUE(absl::IsCancelled(
-      store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }).status()));
+  EXPECT_THAT(Compact(*store_, {.keep_best = -1}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }),
+              StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_P(CompactionConformanceTest, HealthDescribesTheBackend) {

@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -26,13 +27,13 @@ void ExpectEqualJobs(const JobRow& a, const JobRow& b) {
 
 TEST_P(JobConformanceTest, AJobIsReplacedByIdAndKeepsItsEvents) {
   JobRow job = PendingJob("a");
-  ASSERT_TRUE(PutJob(*store_, job).ok());
-  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "payload"}).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "payload"}), IsOk());
   job.state = "failed";
   job.error = "the worker caught fire";
   job.summary = "";
   job.updated_unix_ms = 99;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
   Reopen();
   ExpectEqualJobs(store_->GetJob("a").value(), job);
   ExpectEqualJobs(store_->GetJobByRequest("request of a").value(), job);
@@ -40,28 +41,28 @@ TEST_P(JobConformanceTest, AJobIsReplacedByIdAndKeepsItsEvents) {
 }
 
 TEST_P(JobConformanceTest, UnknownJobsAreNotFound) {
-  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("a").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->GetJobByRequest("a").status()));
+  EXPECT_THAT(store_->GetJob("a"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store_->GetJobByRequest("a"), StatusIs(absl::StatusCode::kNotFound));
   JobRow anonymous = PendingJob("a");
   anonymous.request_id = "";
-  ASSERT_TRUE(PutJob(*store_, anonymous).ok());
-  EXPECT_TRUE(absl::IsNotFound(store_->GetJobByRequest("").status()));
+  ASSERT_THAT(PutJob(*store_, anonymous), IsOk());
+  EXPECT_THAT(store_->GetJobByRequest(""), StatusIs(absl::StatusCode::kNotFound));
   anonymous.id = "b";
-  EXPECT_TRUE(PutJob(*store_, anonymous).ok()) << "two jobs without a request id";
+  EXPECT_THAT(PutJob(*store_, anonymous), IsOk()) << "two jobs without a request id";
 }
 
 TEST_P(JobConformanceTest, MalformedJobsAreRefused) {
-  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
   JobRow same_request = PendingJob("b");
   same_request.request_id = "request of a";
-  EXPECT_TRUE(absl::IsAlreadyExists(PutJob(*store_, same_request)));
-  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, PendingJob(""))));
+  EXPECT_THAT(PutJob(*store_, same_request), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PutJob(*store_, PendingJob("")), StatusIs(absl::StatusCode::kInvalidArgument));
   JobRow strange = PendingJob("c");
   strange.state = "asleep";
-  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, strange)));
+  EXPECT_THAT(PutJob(*store_, strange), StatusIs(absl::StatusCode::kInvalidArgument));
   JobRow urgent = PendingJob("c");
   urgent.priority = "urgent";
-  EXPECT_TRUE(absl::IsInvalidArgument(PutJob(*store_, urgent)));
+  EXPECT_THAT(PutJob(*store_, urgent), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(store_->ListJobs(10, "").value().size(), 1u);
 }
 
@@ -70,7 +71,7 @@ TEST_P(JobConformanceTest, EveryStateRoundTrips) {
        {"pending", "running", "confirming", "done", "cancelled", "failed"}) {
     JobRow job = PendingJob("a");
     job.state = state;
-    ASSERT_TRUE(PutJob(*store_, job).ok());
+    ASSERT_THAT(PutJob(*store_, job), IsOk());
     EXPECT_EQ(store_->GetJob("a").value().state, state);
   }
 }
@@ -80,22 +81,21 @@ TEST_P(JobConformanceTest, JobsAreListedNewestFirstInPages) {
   std::vector<std::string> expected;
   for (int i = 0; i < 10; ++i) {
     const std::string id = absl::StrCat("job ", i);
-    ASSERT_TRUE(PutJob(*store_, PendingJob(id, 100 + i / 2)).ok());
+    ASSERT_THAT(PutJob(*store_, PendingJob(id, 100 + i / 2)), IsOk());
     expected.insert(expected.begin(), id);
   }
   std::vector<std::string> seen;
   for (std::string after;;) {
-    const absl::StatusOr<std::vector<JobRow>> page = store_->ListJobs(3, after);
-    ASSERT_TRUE(page.ok()) << page.status();
-    if (page->empty()) break;
-    EXPECT_LE(page->size(), 3u);
-    for (const JobRow& job : *page) seen.push_back(job.id);
+    HONE_ASSERT_OK_AND_ASSIGN(const std::vector<JobRow> page, store_->ListJobs(3, after));
+    if (page.empty()) break;
+    EXPECT_LE(page.size(), 3u);
+    for (const JobRow& job : page) seen.push_back(job.id);
     after = seen.back();
   }
   EXPECT_EQ(seen, expected);
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(0, "").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->ListJobs(1001, "").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->ListJobs(3, "nobody").status()));
+  EXPECT_THAT(store_->ListJobs(0, ""), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->ListJobs(1001, ""), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->ListJobs(3, "nobody"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_P(JobConformanceTest, JobNumbersAreUnique) {
@@ -103,7 +103,7 @@ TEST_P(JobConformanceTest, JobNumbersAreUnique) {
   EXPECT_GT(first, 0);
   EXPECT_GT(store_->NextJobNumber().value(), first);
   const int64_t last = store_->NextJobNumber().value();
-  ASSERT_TRUE(PutJob(*store_, PendingJob(absl::StrCat(last))).ok());
+  ASSERT_THAT(PutJob(*store_, PendingJob(absl::StrCat(last))), IsOk());
   Reopen();
   EXPECT_GT(store_->NextJobNumber().value(), last);
 }
@@ -112,15 +112,14 @@ TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
   for (const char* const id : {"a", "b", "ended"}) {
     JobRow job = PendingJob(id);
     if (id == std::string("ended")) job.state = "done";
-    ASSERT_TRUE(PutJob(*store_, job).ok());
+    ASSERT_THAT(PutJob(*store_, job), IsOk());
   }
   const JobClaim one{.replica = "one", .now_unix_ms = 1000, .until_unix_ms = 2000};
-  const auto first = ClaimJobs(*store_, one);
-  ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_EQ(first->size(), 2u);
-  EXPECT_EQ((*first)[0].replica, "one");
-  EXPECT_EQ((*first)[0].fence, 1);
-  EXPECT_EQ((*first)[0].lease_until_unix_ms, 2000);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto first, ClaimJobs(*store_, one));
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0].replica, "one");
+  EXPECT_EQ(first[0].fence, 1);
+  EXPECT_EQ(first[0].lease_until_unix_ms, 2000);
   JobClaim two{.replica = "two", .now_unix_ms = 1999, .until_unix_ms = 3000};
   EXPECT_THAT(ClaimJobs(*store_, two).value(), testing::IsEmpty());
   EXPECT_THAT(RenewJobs(*store_, two).value(), testing::IsEmpty());
@@ -144,19 +143,19 @@ TEST_P(JobConformanceTest, ReplicaThatLostItsClaimCannotWrite) {
   job.replica = "one";
   job.lease_until_unix_ms = 10;
   job.fence = 1;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
-  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "x", 1}).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "x", 1}), IsOk());
   ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
   job.state = "failed";
-  EXPECT_TRUE(absl::IsAborted(PutJob(*store_, job)));
-  EXPECT_TRUE(absl::IsAborted(AppendEvent(*store_, {"a", 1, "tell", "y", 1})));
-  EXPECT_TRUE(absl::IsAborted(ReleaseJob(*store_, "a", 1)));
+  EXPECT_THAT(PutJob(*store_, job), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 1}), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(ReleaseJob(*store_, "a", 1), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(store_->GetJob("a")->state, "pending");
   EXPECT_EQ(store_->GetJob("a")->replica, "two");
-  EXPECT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y", 2}).ok());
+  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 2}), IsOk());
   job.fence = 2;
   job.replica = "writing a row does not claim it";
-  EXPECT_TRUE(PutJob(*store_, job).ok());
+  EXPECT_THAT(PutJob(*store_, job), IsOk());
   EXPECT_EQ(store_->GetJob("a")->replica, "two");
 }
 
@@ -165,28 +164,28 @@ TEST_P(JobConformanceTest, RejectsRecordsAndBestsAfterALostClaim) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
   PutTextsAndArtifact(*store_);
   const JobFence first{"a", 1};
-  const absl::StatusOr<record::Record> before = Append(*store_, ConfirmedRecord(), first);
-  ASSERT_TRUE(before.ok()) << before.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const record::Record before, Append(*store_, ConfirmedRecord(), first));
   ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
 
-  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), first).status()));
-  EXPECT_TRUE(absl::IsAborted(PublishBest(*store_, before->id, first)));
-  EXPECT_TRUE(absl::IsAborted(Quarantine(*store_, *before, before->id, first)));
-  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"nobody's", 1}).status()));
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), first), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(PublishBest(*store_, before.id, first), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Quarantine(*store_, before, before.id, first), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"nobody's", 1}),
+              StatusIs(absl::StatusCode::kAborted));
   const auto records = store_->Query({});
   ASSERT_EQ(records->size(), 1u) << "only the record written under the claim";
   EXPECT_FALSE(records->front().quarantined);
-  EXPECT_TRUE(absl::IsNotFound(
-      store_->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5})
-          .status()));
+  EXPECT_THAT(
+      store_->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5}),
+      StatusIs(absl::StatusCode::kNotFound));
 
   const JobFence second{"a", 2};
-  EXPECT_TRUE(Append(*store_, ScreenedRecord(), second).ok());
-  EXPECT_TRUE(PublishBest(*store_, before->id, second).ok());
-  EXPECT_TRUE(Quarantine(*store_, *before, before->id, second).ok());
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), second), IsOk());
+  EXPECT_THAT(PublishBest(*store_, before.id, second), IsOk());
+  EXPECT_THAT(Quarantine(*store_, before, before.id, second), IsOk());
 }
 
 // A disk that is briefly full may reject the proposal of a job and then accept its results.
@@ -194,17 +193,17 @@ TEST_P(JobConformanceTest, RejectsResultsOfAnUnstoredEvent) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
-  ASSERT_TRUE(AppendEvent(*store_, {"a", 0, "propose", "x", 1}).ok());
-  const absl::Status missing = Append(*store_, ScreenedRecord(), {"a", 1, 1}).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(missing)) << missing;
-  EXPECT_THAT(missing.message(), testing::HasSubstr("event 1 is not stored"));
-  EXPECT_TRUE(absl::IsAborted(Append(*store_, ScreenedRecord(), {"a", 2, 1}).status()))
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "x", 1}), IsOk());
+  EXPECT_THAT(
+      Append(*store_, ScreenedRecord(), {"a", 1, 1}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, testing::HasSubstr("event 1 is not stored")));
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 2, 1}), StatusIs(absl::StatusCode::kAborted))
       << "the lost claim is reported first";
   EXPECT_EQ(store_->Query({})->size(), 0u);
-  EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 0}).ok());
-  ASSERT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y", 1}).ok());
-  EXPECT_TRUE(Append(*store_, ScreenedRecord(), {"a", 1, 1}).ok());
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 1, 0}), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 1}), IsOk());
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 1, 1}), IsOk());
 }
 
 // A write that was queued before the claim but runs after it is refused: the fence is checked when
@@ -213,7 +212,7 @@ TEST_P(JobConformanceTest, RejectsWritesQueuedBeforeALostClaim) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
   int kept = 0, refused = 0;
   const auto count = [&](const absl::StatusOr<record::Record>& record) {
     kept += record.ok() ? 1 : 0;
@@ -224,7 +223,7 @@ TEST_P(JobConformanceTest, RejectsWritesQueuedBeforeALostClaim) {
     EXPECT_EQ(rows->size(), 1u);
   });
   for (int i = 0; i < 20; ++i) store_->Append(ScreenedRecord(100 + i), {"a", 1}, count);
-  EXPECT_TRUE(absl::IsAborted(store_->Flush()));
+  EXPECT_THAT(store_->Flush(), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(kept, 20);
   EXPECT_EQ(refused, 20);
   EXPECT_EQ(store_->Query({})->size(), 20u);
@@ -240,17 +239,18 @@ TEST_P(JobConformanceTest, WorkerStatesAreKeptUntilCleared) {
                                .since_unix_ms = 9};
   EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
   for (const WorkerStanding& standing : {drained, removed, flagged}) {
-    ASSERT_TRUE(PutStanding(*store_, standing).ok());
+    ASSERT_THAT(PutStanding(*store_, standing), IsOk());
   }
   Reopen();
   EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(removed, drained, flagged));
   WorkerStanding resumed = flagged;
   resumed.refused.clear();
-  ASSERT_TRUE(PutStanding(*store_, resumed).ok());
-  ASSERT_TRUE(PutStanding(*store_, {.worker_id = "a"}).ok());
-  ASSERT_TRUE(PutStanding(*store_, {.worker_id = "never heard of"}).ok());
+  ASSERT_THAT(PutStanding(*store_, resumed), IsOk());
+  ASSERT_THAT(PutStanding(*store_, {.worker_id = "a"}), IsOk());
+  ASSERT_THAT(PutStanding(*store_, {.worker_id = "never heard of"}), IsOk());
   EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(drained, resumed));
-  EXPECT_TRUE(absl::IsInvalidArgument(PutStanding(*store_, {.drained = true})));
+  EXPECT_THAT(PutStanding(*store_, {.drained = true}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(JobConformanceTest, RemembersWorkersForSomeDays) {
@@ -264,39 +264,40 @@ TEST_P(JobConformanceTest, RemembersWorkersForSomeDays) {
   const KnownWorker board{"pi", "board", "arm64-x", false, true, begin};
   KnownWorker builder{"b", "desk", "x86-y", true, false, begin + 1};
   EXPECT_THAT(store_->Workers().value(), testing::IsEmpty());
-  ASSERT_TRUE(put(board).ok());
-  ASSERT_TRUE(put(builder).ok());
+  ASSERT_THAT(put(board), IsOk());
+  ASSERT_THAT(put(builder), IsOk());
   Reopen();
   EXPECT_THAT(store_->Workers().value(), testing::ElementsAre(builder, board));
   builder.host = "another";
   builder.seen_unix_ms = begin + Store::kWorkerMemoryMs;
-  ASSERT_TRUE(put(builder).ok());
+  ASSERT_THAT(put(builder), IsOk());
   EXPECT_THAT(store_->Workers().value(), testing::ElementsAre(builder));
-  store_->ForgetWorker("b", [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
-  EXPECT_EQ(store_->Flush(), absl::OkStatus());
+  store_->ForgetWorker("b", [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
+  EXPECT_THAT(store_->Flush(), IsOk());
   EXPECT_THAT(store_->Workers().value(), testing::IsEmpty());
-  EXPECT_TRUE(absl::IsInvalidArgument(put({})));
+  EXPECT_THAT(put({}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(JobConformanceTest, WorkerStateChangeKeepsOtherFields) {
-  ASSERT_TRUE(
-      ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}).ok());
-  ASSERT_TRUE(
-      ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 2}).ok());
+  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}),
+              IsOk());
+  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 2}),
+              IsOk());
   WorkerStanding both{.worker_id = "w", .drained = true, .refused = "it lies", .since_unix_ms = 2};
   EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both));
   both.refused = "go";
   both.removed = true;
   both.since_unix_ms = 3;
-  ASSERT_TRUE(ChangeStanding(
-                  *store_, {.worker_id = "w", .refused = "go", .removed = true, .since_unix_ms = 3})
-                  .ok());
-  ASSERT_TRUE(
-      ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 3}).ok());
+  ASSERT_THAT(
+      ChangeStanding(*store_,
+                     {.worker_id = "w", .refused = "go", .removed = true, .since_unix_ms = 3}),
+      IsOk());
+  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 3}),
+              IsOk());
   EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both))
       << "a flag does not readmit a removed worker";
-  ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .drained = false}).ok());
-  ASSERT_TRUE(ChangeStanding(*store_, {.worker_id = "w", .refused = ""}).ok());
+  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .drained = false}), IsOk());
+  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .refused = ""}), IsOk());
   EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
 }
 
@@ -306,61 +307,64 @@ TEST_P(JobConformanceTest, SqlInNamesIsText) {
   JobRow job = PendingJob(name);
   job.request_id = name;
   job.owner = name;
-  ASSERT_TRUE(PutJob(*store_, job).ok());
+  ASSERT_THAT(PutJob(*store_, job), IsOk());
   EXPECT_EQ(store_->GetJobByRequest(name).value().id, name);
-  ASSERT_TRUE(AppendEvent(*store_, {name, 0, name, name}).ok());
+  ASSERT_THAT(AppendEvent(*store_, {name, 0, name, name}), IsOk());
   EXPECT_EQ(store_->Events(name)->size(), 1u);
   EXPECT_EQ(ClaimJobs(*store_, {name, 5, 6})->size(), 1u);
   EXPECT_THAT(RenewJobs(*store_, {name, 5, 7}).value(), testing::ElementsAre(name));
-  ASSERT_TRUE(PutText(*store_, name, name).ok());
+  ASSERT_THAT(PutText(*store_, name, name), IsOk());
   EXPECT_EQ(store_->GetText(name).value(), name);
   record::Record record = ScreenedRecord();
   record.target = record.op = record.job_id = record.workload_digest = name;
   record.environment.cpu = name;
-  ASSERT_TRUE(Append(*store_, record, {name, 1}).ok());
-  ASSERT_TRUE(Append(*store_, ScreenedRecord()).ok());
+  ASSERT_THAT(Append(*store_, record, {name, 1}), IsOk());
+  ASSERT_THAT(Append(*store_, ScreenedRecord()), IsOk());
   EXPECT_EQ(
       store_->Query({.workload_digest = name, .target = name, .op = name, .job_id = name})->size(),
       1u)
       << "the filter matches the name exactly";
-  ASSERT_TRUE(PutModel(*store_, {.key = {name, name, name, name}, .bytes = name}).ok());
+  ASSERT_THAT(PutModel(*store_, {.key = {name, name, name, name}, .bytes = name}), IsOk());
   EXPECT_EQ(store_->GetModel({name, name, name, name})->bytes, name);
-  ASSERT_TRUE(PutStanding(*store_, {.worker_id = name, .refused = name}).ok());
+  ASSERT_THAT(PutStanding(*store_, {.worker_id = name, .refused = name}), IsOk());
   EXPECT_EQ(store_->Standings()->size(), 1u);
-  EXPECT_TRUE(absl::IsNotFound(
-      store_->LookupBest({.workload_digest = name, .target = name, .policy = name}).status()));
+  EXPECT_THAT(store_->LookupBest({.workload_digest = name, .target = name, .policy = name}),
+              StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(store_->Query({})->size(), 2u);
 }
 
 TEST_P(JobConformanceTest, ReleasedJobCanBeClaimedByAnyone) {
-  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
   ASSERT_EQ(ClaimJobs(*store_, {"one", 5, INT64_MAX})->size(), 1u);
   EXPECT_THAT(ClaimJobs(*store_, {"two", 6, 7}).value(), testing::IsEmpty());
-  ASSERT_TRUE(ReleaseJob(*store_, "a", 1).ok());
+  ASSERT_THAT(ReleaseJob(*store_, "a", 1), IsOk());
   EXPECT_EQ(ClaimJobs(*store_, {"two", 6, 7})->size(), 1u);
-  EXPECT_TRUE(absl::IsNotFound(ReleaseJob(*store_, "nobody", 1)));
+  EXPECT_THAT(ReleaseJob(*store_, "nobody", 1), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_P(JobConformanceTest, EventsAreNumberedWithoutGaps) {
-  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
-  ASSERT_TRUE(PutJob(*store_, PendingJob("b")).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(AppendEvent(*store_, {"a", 1, "tell", "x"})));
-  EXPECT_TRUE(AppendEvent(*store_, {"a", 0, "propose", std::string("\0x", 2)}).ok());
-  EXPECT_TRUE(AppendEvent(*store_, {"b", 0, "propose", "of b"}).ok());
-  EXPECT_TRUE(AppendEvent(*store_, {"a", 1, "tell", "y"}).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(AppendEvent(*store_, {"a", 1, "tell", "z"})));
-  EXPECT_TRUE(absl::IsFailedPrecondition(AppendEvent(*store_, {"a", 3, "tell", "z"})));
-  EXPECT_TRUE(absl::IsNotFound(AppendEvent(*store_, {"nobody", 0, "tell", "z"})));
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
+  ASSERT_THAT(PutJob(*store_, PendingJob("b")), IsOk());
+  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "x"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(AppendEvent(*store_, {"a", 0, "propose", std::string("\0x", 2)}), IsOk());
+  EXPECT_THAT(AppendEvent(*store_, {"b", 0, "propose", "of b"}), IsOk());
+  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y"}), IsOk());
+  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "z"}),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(AppendEvent(*store_, {"a", 3, "tell", "z"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(AppendEvent(*store_, {"nobody", 0, "tell", "z"}),
+              StatusIs(absl::StatusCode::kNotFound));
   Reopen();
-  const absl::StatusOr<std::vector<JobEvent>> events = store_->Events("a");
-  ASSERT_TRUE(events.ok()) << events.status();
-  ASSERT_EQ(events->size(), 2u);
-  EXPECT_EQ((*events)[0].job_id, "a");
-  EXPECT_EQ((*events)[0].number, 0);
-  EXPECT_EQ((*events)[0].kind, "propose");
-  EXPECT_EQ((*events)[0].payload, std::string("\0x", 2));
-  EXPECT_EQ((*events)[1].number, 1);
-  EXPECT_EQ((*events)[1].kind, "tell");
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<JobEvent> events, store_->Events("a"));
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].job_id, "a");
+  EXPECT_EQ(events[0].number, 0);
+  EXPECT_EQ(events[0].kind, "propose");
+  EXPECT_EQ(events[0].payload, std::string("\0x", 2));
+  EXPECT_EQ(events[1].number, 1);
+  EXPECT_EQ(events[1].kind, "tell");
   EXPECT_THAT(store_->Events("nobody").value(), testing::IsEmpty());
 }
 

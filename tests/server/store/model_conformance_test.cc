@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -34,14 +35,12 @@ void ExpectEqualModels(const ModelRow& actual, const ModelRow& expected) {
 
 TEST_P(ModelConformanceTest, ModelRoundTrips) {
   const ModelRow model = Xgboost("matmul", std::string("\0\xff bytes", 8));
-  const absl::StatusOr<int64_t> id = PutModel(*store_, model);
-  ASSERT_TRUE(id.ok()) << id.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const int64_t id, PutModel(*store_, model));
   Reopen();
-  const absl::StatusOr<ModelRow> read = store_->GetModel(model.key);
-  ASSERT_TRUE(read.ok()) << read.status();
-  ExpectEqualModels(*read, model);
-  EXPECT_EQ(read->id, *id);
-  ExpectEqualModels(store_->GetModelById(*id).value(), model);
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelRow read, store_->GetModel(model.key));
+  ExpectEqualModels(read, model);
+  EXPECT_EQ(read.id, id);
+  ExpectEqualModels(store_->GetModelById(id).value(), model);
 }
 
 TEST_P(ModelConformanceTest, NewestModelOfAKeyIsUsed) {
@@ -58,33 +57,32 @@ TEST_P(ModelConformanceTest, OnlyTheNewestModelsOfAKeyAreKept) {
   for (int i = 0; i < Store::kModelsKept + 2; ++i) {
     ids.push_back(PutModel(*store_, Xgboost("matmul", absl::StrCat("trees ", i))).value());
   }
-  EXPECT_TRUE(absl::IsNotFound(store_->GetModelById(ids[1]).status()));
+  EXPECT_THAT(store_->GetModelById(ids[1]), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(store_->GetModelById(ids[2]).value().bytes, "trees 2");
   EXPECT_EQ(store_->GetModel(Xgboost().key).value().id, ids.back());
-  EXPECT_TRUE(store_->GetModelById(other).ok()) << "a model of another key";
+  EXPECT_THAT(store_->GetModelById(other), IsOk()) << "a model of another key";
 }
 
 TEST_P(ModelConformanceTest, EveryPartOfTheKeyDistinguishesModels) {
-  ASSERT_TRUE(PutModel(*store_, Xgboost()).ok());
+  ASSERT_THAT(PutModel(*store_, Xgboost()), IsOk());
   for (const ModelKey& key : std::vector<ModelKey>{{"gp", "statement", kTarget, "matmul"},
                                                    {"xgboost", "curve-fix", kTarget, "matmul"},
                                                    {"xgboost", "statement", "board", "matmul"},
                                                    {"xgboost", "statement", kTarget, ""}}) {
-    const absl::Status missing = store_->GetModel(key).status();
-    EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
-    EXPECT_THAT(std::string(missing.message()), testing::HasSubstr(key.name));
+    EXPECT_THAT(store_->GetModel(key),
+                StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr(key.name)));
   }
-  EXPECT_TRUE(absl::IsNotFound(store_->GetModelById(99).status()));
+  EXPECT_THAT(store_->GetModelById(99), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_P(ModelConformanceTest, TheNewestOfEveryKeyIsListedWithoutItsBytes) {
   EXPECT_THAT(store_->ListModels("", "").value(), testing::IsEmpty());
-  ASSERT_TRUE(PutModel(*store_, Xgboost("matmul", "old")).ok());
-  ASSERT_TRUE(PutModel(*store_, Xgboost("", "of everything")).ok());
+  ASSERT_THAT(PutModel(*store_, Xgboost("matmul", "old")), IsOk());
+  ASSERT_THAT(PutModel(*store_, Xgboost("", "of everything")), IsOk());
   ModelRow board = Xgboost();
   board.key = {"gp", "analytic", "board", "matmul"};
-  ASSERT_TRUE(PutModel(*store_, board).ok());
-  ASSERT_TRUE(PutModel(*store_, Xgboost("matmul", "newest")).ok());
+  ASSERT_THAT(PutModel(*store_, board), IsOk());
+  ASSERT_THAT(PutModel(*store_, Xgboost("matmul", "newest")), IsOk());
 
   const std::vector<ModelRow> all = store_->ListModels("", "").value();
   ASSERT_EQ(all.size(), 3u);
@@ -103,16 +101,18 @@ TEST_P(ModelConformanceTest, TheNewestOfEveryKeyIsListedWithoutItsBytes) {
 TEST_P(ModelConformanceTest, MalformedModelsAreRefused) {
   ModelRow model = Xgboost();
   model.key.name = "";
-  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
+  EXPECT_THAT(PutModel(*store_, model), StatusIs(absl::StatusCode::kInvalidArgument));
   model = Xgboost();
   model.key.target = "";
-  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, Xgboost("matmul", "")).status()));
+  EXPECT_THAT(PutModel(*store_, model), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(PutModel(*store_, Xgboost("matmul", "")),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   model = Xgboost();
   model.records = -1;
-  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, model).status()));
+  EXPECT_THAT(PutModel(*store_, model), StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string huge(Store::kMaxModelBytes + 1, 'x');
-  EXPECT_TRUE(absl::IsInvalidArgument(PutModel(*store_, Xgboost("matmul", huge)).status()));
+  EXPECT_THAT(PutModel(*store_, Xgboost("matmul", huge)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(store_->ListModels("", "").value(), testing::IsEmpty());
 }
 

@@ -19,6 +19,7 @@
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -33,7 +34,7 @@ class OpenTest : public testing::Test {
     for (int i = 0; i < 20; ++i) {
       store->PutText(absl::StrCat("text ", i), std::string(20000, 'x'), [](absl::Status) {});
     }
-    ASSERT_TRUE(store->Flush().ok());
+    ASSERT_THAT(store->Flush(), IsOk());
   }
   void ExpectRefused(absl::StatusCode code, const std::string& hint) {
     const absl::Status status = OpenSqliteStore(path_).status();
@@ -58,7 +59,7 @@ class OpenTest : public testing::Test {
   // Returns the log as it is after a write, before it is copied into the file.
   std::string LogOfAWrite() {
     const auto store = OpenSqliteStore(path_).value();
-    EXPECT_TRUE(PutText(*store, "last", "write").ok());
+    EXPECT_THAT(PutText(*store, "last", "write"), IsOk());
     return ReadFile(path_ + "-wal").value();
   }
   // A job that a server worked on until it was killed.
@@ -75,15 +76,15 @@ class OpenTest : public testing::Test {
 
 TEST_F(OpenTest, CreatesMissingFolders) {
   const std::string path = folder_ / "a/b/hone.db";
-  EXPECT_TRUE(OpenSqliteStore(path).ok());
+  EXPECT_THAT(OpenSqliteStore(path), IsOk());
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "closing the store removes the log";
 }
 
 TEST_F(OpenTest, RejectsAFolderOrAnEmptyPath) {
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore("").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(":memory:").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenSqliteStore(folder_.path()).status()));
+  EXPECT_THAT(OpenSqliteStore(""), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(OpenSqliteStore(":memory:"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(OpenSqliteStore(folder_.path()), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(OpenTest, RejectsAndKeepsAFileThatIsNotADatabase) {
@@ -117,7 +118,7 @@ TEST_F(OpenTest, ADamagedHeaderOrSchemaIsRefused) {
 
 TEST_F(OpenTest, AMissingTableIsDataLoss) {
   Fill();
-  ASSERT_TRUE(SqliteConnection::OpenForWriting(path_).value()->Execute("DROP TABLE best").ok());
+  ASSERT_THAT(SqliteConnection::OpenForWriting(path_).value()->Execute("DROP TABLE best"), IsOk());
   ExpectRefused(absl::StatusCode::kDataLoss, "best");
 }
 
@@ -125,24 +126,23 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
 // possible, and nothing is written: neither by a caller, nor by opening or closing the store.
 TEST_F(OpenTest, ADamagedStoreIsOnlyRead) {
   Fill();
-  ASSERT_TRUE(PutJob(*OpenSqliteStore(path_).value(), ClaimedJob()).ok());
+  ASSERT_THAT(PutJob(*OpenSqliteStore(path_).value(), ClaimedJob()), IsOk());
   const std::string good = ReadFile(path_).value();
   for (const std::string part : {"record", "record_by_workload", "sqlite_autoindex_text_1"}) {
     SCOPED_TRACE(part);
     WriteBytes(good);
     const std::string bad = DamagePage(part);
-    const auto store = OpenSqliteStore(path_);
-    ASSERT_TRUE(store.ok()) << store.status();
-    const absl::Status status = PutText(**store, "new", "text");
-    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(path_));
+    const absl::Status status = PutText(*store, "new", "text");
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
     EXPECT_TRUE(absl::StrContains(status.message(), "restore a backup")) << status;
-    EXPECT_TRUE(absl::IsDataLoss(PutJob(**store, PendingJob("7"))));
-    EXPECT_TRUE(absl::IsDataLoss((*store)->Compact({}, [] { return false; }).status()));
+    EXPECT_THAT(PutJob(*store, PendingJob("7")), StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_THAT(store->Compact({}, [] { return false; }), StatusIs(absl::StatusCode::kDataLoss));
     // The check of the whole file and the write may both find damage, in either order.
-    EXPECT_TRUE(absl::IsDataLoss((*store)->CheckWritable()));
-    EXPECT_EQ((*store)->Health().check, StoreHealth::Check::kDamaged);
-    EXPECT_EQ((*store)->GetArtifact(kArtifact).value_or(""), "the artifact");
-    EXPECT_TRUE(absl::IsDataLoss((*store)->Flush()));
+    EXPECT_THAT(store->CheckWritable(), StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_EQ(store->Health().check, StoreHealth::Check::kDamaged);
+    EXPECT_EQ(store->GetArtifact(kArtifact).value_or(""), "the artifact");
+    EXPECT_THAT(store->Flush(), StatusIs(absl::StatusCode::kDataLoss));
     EXPECT_TRUE(ReadFile(path_).value() == bad);
     EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), 0u);
   }
@@ -155,10 +155,9 @@ TEST_F(OpenTest, TheLogOfADamagedStoreIsKept) {
   const std::string bad = DamagePage("record");
   std::ofstream(path_ + "-wal") << log;
   {
-    const auto store = OpenSqliteStore(path_);
-    ASSERT_TRUE(store.ok()) << store.status();
-    EXPECT_TRUE(absl::IsDataLoss(PutText(**store, "new", "text")));
-    EXPECT_EQ((*store)->GetText("last").value_or(""), "write");
+    HONE_ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(path_));
+    EXPECT_THAT(PutText(*store, "new", "text"), StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_EQ(store->GetText("last").value_or(""), "write");
   }
   EXPECT_TRUE(ReadFile(path_).value() == bad);
   EXPECT_TRUE(ReadFile(path_ + "-wal").value() == log);
@@ -169,29 +168,28 @@ TEST_F(OpenTest, ALogThatIsCutShortKeepsTheEarlierWrites) {
   std::string log;
   {
     const auto store = OpenSqliteStore(path_).value();
-    ASSERT_TRUE(PutText(*store, "first", "write").ok());
+    ASSERT_THAT(PutText(*store, "first", "write"), IsOk());
     log = ReadFile(path_ + "-wal").value();
-    ASSERT_TRUE(PutText(*store, "last", "write").ok());
+    ASSERT_THAT(PutText(*store, "last", "write"), IsOk());
     log = ReadFile(path_ + "-wal").value().substr(0, log.size() + 1000);
     std::filesystem::copy_file(path_, path_ + ".copy");
   }
   std::filesystem::rename(path_ + ".copy", path_);
   std::ofstream(path_ + "-wal") << log;
-  const auto store = OpenSqliteStore(path_);
-  ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_TRUE(PutText(**store, "new", "text").ok());
-  EXPECT_EQ((*store)->GetText("first").value_or(""), "write");
-  EXPECT_TRUE(absl::IsNotFound((*store)->GetText("last").status()));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(path_));
+  EXPECT_THAT(PutText(*store, "new", "text"), IsOk());
+  EXPECT_EQ(store->GetText("first").value_or(""), "write");
+  EXPECT_THAT(store->GetText("last"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(OpenTest, DamageThatIsFoundLaterStopsWrites) {
   Fill();
   const auto store = OpenSqliteStore(path_, {.check_integrity = false}).value();
-  ASSERT_TRUE(PutText(*store, "first", "text").ok());
+  ASSERT_THAT(PutText(*store, "first", "text"), IsOk());
   const std::string bad = DamagePage("record");
-  EXPECT_TRUE(store->CheckWritable().ok());
+  EXPECT_THAT(store->CheckWritable(), IsOk());
   const absl::Status found = store->Query({.page_size = 1000}).status();
-  EXPECT_TRUE(absl::IsDataLoss(found)) << found;
+  EXPECT_THAT(found, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(store->CheckWritable(), found);
   EXPECT_EQ(PutText(*store, "new", "text"), found);
   EXPECT_EQ(store->GetText("first").value_or(""), "text");
@@ -205,10 +203,10 @@ TEST_F(OpenTest, DamageThatAWriteFindsStopsAllWritesOfItsGroup) {
   absl::Status first, second;
   store->PutText("one", "text", [&](absl::Status status) { first = std::move(status); });
   store->Append(ConfirmedRecord(), [&](const auto& added) { second = added.status(); });
-  EXPECT_TRUE(absl::IsDataLoss(store->Flush()));
-  EXPECT_TRUE(absl::IsDataLoss(second)) << second;
+  EXPECT_THAT(store->Flush(), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(first, second);
-  EXPECT_TRUE(absl::IsNotFound(store->GetText("one").status()));
+  EXPECT_THAT(store->GetText("one"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 // SQLite would remove the log.
@@ -224,7 +222,7 @@ TEST_F(OpenTest, ALogWithoutItsDatabaseIsRefusedAndKept) {
 
 TEST_F(OpenTest, ADamagedListOfJobsIsRefusedAndKept) {
   Fill();
-  ASSERT_TRUE(PutJob(*OpenSqliteStore(path_).value(), PendingJob("5")).ok());
+  ASSERT_THAT(PutJob(*OpenSqliteStore(path_).value(), PendingJob("5")), IsOk());
   const std::string log = LogOfAWrite();
   const std::string bad = DamagePage("job");
   std::ofstream(path_ + "-wal") << log;
@@ -248,10 +246,9 @@ TEST_F(OpenTest, ReadingADamagedPageIsDataLoss) {
     bytes.replace(page * 4096, 2000, 2000, '\x55');
   }
   WriteBytes(bytes);
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenSqliteStore(path_, {.check_integrity = false});
-  ASSERT_TRUE(store.ok()) << store.status();
-  const absl::Status status = (*store)->Query({.page_size = 1000}).status();
-  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  HONE_ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> store,
+                            OpenSqliteStore(path_, {.check_integrity = false}));
+  EXPECT_THAT(store->Query({.page_size = 1000}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(OpenTest, ANewerSchemaIsRefusedAndKept) {
@@ -291,7 +288,7 @@ TEST_F(OpenTest, RejectsAndKeepsADatabaseOfAnotherProgram) {
 
 TEST_F(OpenTest, AnEmptyFileBecomesAStore) {
   WriteBytes("");
-  EXPECT_TRUE(OpenSqliteStore(path_).ok());
+  EXPECT_THAT(OpenSqliteStore(path_), IsOk());
 }
 
 TEST_F(OpenTest, AReadOnlyFileIsPermissionDenied) {
@@ -337,18 +334,17 @@ TEST_F(OpenTest, SecondProcessLearnsWhoHoldsTheStore) {
   ExpectRefused(absl::StatusCode::kUnavailable, absl::StrCat("open in process ", pid));
   // The same store under another name.
   std::filesystem::create_symlink(path_, folder_ / "alias.db");
-  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(folder_ / "alias.db").status()));
+  EXPECT_THAT(OpenSqliteStore(folder_ / "alias.db"), StatusIs(absl::StatusCode::kUnavailable));
   owner.Kill();
   owner.Wait();
-  const absl::Status free = OpenSqliteStore(path_).status();
-  EXPECT_TRUE(free.ok()) << "the lock ends with its process: " << free;
+  EXPECT_THAT(OpenSqliteStore(path_), IsOk()) << "the lock ends with its process: ";
 }
 
 TEST_F(OpenTest, TheSameProcessCannotOpenItTwice) {
   auto store = OpenSqliteStore(path_).value();
-  EXPECT_TRUE(absl::IsUnavailable(OpenSqliteStore(path_).status()));
+  EXPECT_THAT(OpenSqliteStore(path_), StatusIs(absl::StatusCode::kUnavailable));
   store.reset();
-  EXPECT_TRUE(OpenSqliteStore(path_).ok());
+  EXPECT_THAT(OpenSqliteStore(path_), IsOk());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -28,14 +29,12 @@ class PostgresTest : public testing::Test {
  protected:
   void SetUp() override {
     if (PostgresPrograms().empty()) GTEST_SKIP() << "PostgreSQL is not installed: postgresql-15";
-    absl::StatusOr<PostgresServer*> server = PostgresServer::Get();
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *server;
+    HONE_ASSERT_OK_AND_ASSIGN(server_, PostgresServer::Get());
     uri_ = server_->DatabaseOf(folder_.path()).value();
   }
   std::unique_ptr<Store> Open(const PostgresStoreOptions& options = {}) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenPostgresStore(uri_, options);
-    EXPECT_TRUE(store.ok()) << store.status();
+    EXPECT_THAT(store, IsOk());
     return store.ok() ? *std::move(store) : nullptr;
   }
   // Breaks every connection to this test's database.
@@ -57,7 +56,7 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
   const auto one = Open();
   const auto two = Open();
   constexpr int kJobs = 60;
-  for (int i = 0; i < kJobs; ++i) ASSERT_TRUE(PutJob(*one, PendingJob(absl::StrCat(i))).ok());
+  for (int i = 0; i < kJobs; ++i) ASSERT_THAT(PutJob(*one, PendingJob(absl::StrCat(i))), IsOk());
   std::vector<std::string> claimed[2];
   std::thread threads[2];
   for (int t = 0; t < 2; ++t) {
@@ -65,10 +64,9 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
       const JobClaim claim{
           .replica = absl::StrCat("replica ", t), .now_unix_ms = 10, .until_unix_ms = 100};
       while (true) {
-        const auto jobs = ClaimJobs(t == 0 ? *one : *two, claim, 1);
-        ASSERT_TRUE(jobs.ok()) << jobs.status();
-        if (jobs->empty()) return;
-        claimed[t].push_back(jobs->front().id);
+        HONE_ASSERT_OK_AND_ASSIGN(const auto jobs, ClaimJobs(t == 0 ? *one : *two, claim, 1));
+        if (jobs.empty()) return;
+        claimed[t].push_back(jobs.front().id);
       }
     });
   }
@@ -82,11 +80,11 @@ TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
 
 TEST_F(PostgresTest, WriteRejectedByAFenceLeavesNothing) {
   const auto store = Open();
-  ASSERT_TRUE(PutJob(*store, PendingJob("a")).ok());
+  ASSERT_THAT(PutJob(*store, PendingJob("a")), IsOk());
   record::Record record = ScreenedRecord();
   record.environment.cpu = "of who lost the job";
-  EXPECT_TRUE(absl::IsAborted(Append(*store, record, {"a", 7}).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Append(*store, record, {"a", 0, 3}).status()));
+  EXPECT_THAT(Append(*store, record, {"a", 7}), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Append(*store, record, {"a", 0, 3}), StatusIs(absl::StatusCode::kFailedPrecondition));
   const auto connection = PostgresConnection::Open(uri_).value();
   const auto environments = [&] {
     PostgresRows rows = connection->Query("SELECT COUNT(*) FROM environment").value();
@@ -94,7 +92,7 @@ TEST_F(PostgresTest, WriteRejectedByAFenceLeavesNothing) {
     return rows.Int64();
   };
   EXPECT_EQ(environments(), 0);
-  ASSERT_TRUE(Append(*store, record, {"a", 0}).ok());
+  ASSERT_THAT(Append(*store, record, {"a", 0}), IsOk());
   EXPECT_EQ(environments(), 1);
 }
 
@@ -116,10 +114,10 @@ TEST_F(PostgresTest, InterleavedWritesHaveIncreasingIds) {
   });
   std::thread writer([&] {
     for (int i = 0; i < 300; ++i) two->Append(ScreenedRecord(200 + i), [](auto) {});
-    EXPECT_TRUE(two->Flush().ok());
+    EXPECT_THAT(two->Flush(), IsOk());
   });
   for (int i = 0; i < 300; ++i) one->Append(ScreenedRecord(100 + i), [](auto) {});
-  EXPECT_TRUE(one->Flush().ok());
+  EXPECT_THAT(one->Flush(), IsOk());
   writer.join();
   stop = true;
   reader.join();
@@ -143,27 +141,27 @@ TEST_F(PostgresTest, BrokenConnectionNeitherLosesNorDuplicates) {
   std::set<int64_t> ids;
   for (int i = 0; i < kRecords; ++i) {
     store->Append(ScreenedRecord(100 + i), [&](absl::StatusOr<record::Record> record) {
-      EXPECT_TRUE(record.ok()) << record.status();
+      EXPECT_THAT(record, IsOk());
       if (record.ok()) ids.insert(record->id);
       ++acknowledged;
     });
     if (i % 100 == 0) {
-      EXPECT_TRUE(store->Flush().ok());
+      EXPECT_THAT(store->Flush(), IsOk());
     }
   }
-  EXPECT_TRUE(store->Flush().ok());
+  EXPECT_THAT(store->Flush(), IsOk());
   breaking.join();
   std::set<int64_t> found;
   std::set<double> latencies;
   for (int64_t after = 0;;) {
-    const auto page = store->Query({.page_size = 1000, .after_id = after});
-    ASSERT_TRUE(page.ok()) << page.status();
-    if (page->empty()) break;
-    for (const record::Record& record : *page) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto page,
+                              store->Query({.page_size = 1000, .after_id = after}));
+    if (page.empty()) break;
+    for (const record::Record& record : page) {
       found.insert(record.id);
       EXPECT_TRUE(latencies.insert(record.result.latency_ns).second) << "written twice";
     }
-    after = page->back().id;
+    after = page.back().id;
   }
   EXPECT_EQ(found, ids);
   EXPECT_EQ(found.size(), static_cast<size_t>(kRecords));
@@ -177,32 +175,29 @@ TEST_F(PostgresTest, UnstorableTextIsRejectedAlone) {
   store->PutText("invalid", "\xff\xfe", [&](absl::Status status) { invalid = status; });
   store->PutText("after", "text", [&](absl::Status status) { good.Update(status); });
   store->Flush().IgnoreError();
-  EXPECT_TRUE(absl::IsInvalidArgument(nul)) << nul;
-  EXPECT_THAT(std::string(nul.message()), HasSubstr("NUL"));
-  EXPECT_TRUE(absl::IsInvalidArgument(invalid)) << invalid;
-  EXPECT_TRUE(good.ok()) << good;
+  EXPECT_THAT(nul, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("NUL")));
+  EXPECT_THAT(invalid, StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(good, IsOk());
   EXPECT_EQ(store->GetText("after").value(), "text");
 }
 
 TEST_F(PostgresTest, MigratesAnOlderDatabase) {
-  ASSERT_TRUE(PutText(*Open(), "t", "text").ok());
+  ASSERT_THAT(PutText(*Open(), "t", "text"), IsOk());
   const auto connection = PostgresConnection::Open(uri_).value();
   std::vector<const char*> migrations = PostgresMigrations();
   migrations.push_back(
       "ALTER TABLE text ADD COLUMN pages bigint NOT NULL DEFAULT 3;"
       "INSERT INTO nowhere VALUES (1)");
   EXPECT_FALSE(MigratePostgres(*connection, migrations).ok());
-  EXPECT_TRUE(MigratePostgres(*connection, PostgresMigrations()).ok()) << "nothing was changed";
+  EXPECT_THAT(MigratePostgres(*connection, PostgresMigrations()), IsOk()) << "nothing was changed";
   migrations.back() = "ALTER TABLE text ADD COLUMN pages bigint NOT NULL DEFAULT 3";
-  const absl::Status migrated = MigratePostgres(*connection, migrations);
-  ASSERT_TRUE(migrated.ok()) << migrated;
+  ASSERT_THAT(MigratePostgres(*connection, migrations), IsOk());
   PostgresRows rows = connection->Query("SELECT text, pages FROM text").value();
   ASSERT_TRUE(rows.Next());
   EXPECT_EQ(rows.Text(), "text");
   EXPECT_EQ(rows.Int64(), 3);
-  const absl::Status newer = OpenPostgresStore(uri_).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
-  EXPECT_THAT(std::string(newer.message()), HasSubstr("start the newer Hone that wrote it"));
+  EXPECT_THAT(OpenPostgresStore(uri_), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                HasSubstr("start the newer Hone that wrote it")));
 }
 
 // A replica that stops within a transaction holds the write lock. The other replicas get the lock
@@ -210,10 +205,10 @@ TEST_F(PostgresTest, MigratesAnOlderDatabase) {
 TEST_F(PostgresTest, StoppedReplicaDoesNotBlockTheOthers) {
   const auto store = Open();
   const auto stopped = PostgresConnection::Open(uri_).value();
-  ASSERT_TRUE(stopped->Execute("BEGIN").ok());
-  ASSERT_TRUE(stopped->Query(kTakeWriteLock).ok());
+  ASSERT_THAT(stopped->Execute("BEGIN"), IsOk());
+  ASSERT_THAT(stopped->Query(kTakeWriteLock), IsOk());
   const absl::StatusOr<record::Record> record = Append(*store, ScreenedRecord());
-  EXPECT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(record, IsOk());
   EXPECT_FALSE(stopped->Execute("COMMIT").ok()) << "its transaction was aborted";
 }
 
@@ -225,7 +220,7 @@ TEST_F(PostgresTest, OnlyTheJobHolderCommitsRecords) {
   JobRow job = PendingJob("a");
   job.lease_until_unix_ms = 10;
   job.fence = 1;
-  ASSERT_TRUE(PutJob(*one, job).ok());
+  ASSERT_THAT(PutJob(*one, job), IsOk());
   std::atomic<int> kept = 0, refused = 0;
   std::thread writing([&] {
     for (int i = 0; refused == 0 && i < 100'000; ++i) {
@@ -243,17 +238,16 @@ TEST_F(PostgresTest, OnlyTheJobHolderCommitsRecords) {
   EXPECT_EQ(refused, 1);
   EXPECT_EQ(two->Query({.page_size = 1000})->size(), at_the_claim);
   EXPECT_EQ(static_cast<int>(at_the_claim), kept);
-  EXPECT_TRUE(Append(*two, ScreenedRecord(1e6), JobFence{"a", 2}).ok());
+  EXPECT_THAT(Append(*two, ScreenedRecord(1e6), JobFence{"a", 2}), IsOk());
 }
 
 TEST_F(PostgresTest, ADatabaseOfAnotherProgramIsRefused) {
   TemporaryFolder other;
   const std::string foreign = server_->DatabaseOf(other.path()).value();
-  ASSERT_TRUE(
-      PostgresConnection::Open(foreign).value()->Execute("CREATE TABLE cookies (x int)").ok());
-  const absl::Status refused = OpenPostgresStore(foreign).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("another program"));
+  ASSERT_THAT(PostgresConnection::Open(foreign).value()->Execute("CREATE TABLE cookies (x int)"),
+              IsOk());
+  EXPECT_THAT(OpenPostgresStore(foreign),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another program")));
 }
 
 TEST_F(PostgresTest, MessagesDoNotContainPasswords) {

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/store/sqlite/schema.h"
 #include "server/store/tables.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -20,10 +21,10 @@ using testing::Not;
 // The steps of the plan, one per line.
 std::string Plan(const std::string& sql) {
   auto connection = SqliteConnection::OpenInMemory().value();
-  EXPECT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
+  EXPECT_THAT(Migrate(*connection, SqliteMigrations()), IsOk());
   absl::StatusOr<Statement> statement =
       connection->Prepare(absl::StrCat("EXPLAIN QUERY PLAN ", sql));
-  EXPECT_TRUE(statement.ok()) << statement.status();
+  EXPECT_THAT(statement, IsOk());
   std::string plan;
   if (!statement.ok()) return plan;
   while (statement->Step().value()) {

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -16,14 +17,14 @@ class RecordConformanceTest : public StoreConformanceTest {
   std::vector<int64_t> Ids(const RecordQuery& query) {
     std::vector<int64_t> ids;
     const absl::StatusOr<std::vector<record::Record>> records = store_->Query(query);
-    EXPECT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(records, IsOk());
     if (!records.ok()) return ids;
     for (const record::Record& record : *records) ids.push_back(record.id);
     return ids;
   }
   int64_t AppendId(const record::Record& record) {
     const absl::StatusOr<record::Record> appended = Append(*store_, record);
-    EXPECT_TRUE(appended.ok()) << appended.status();
+    EXPECT_THAT(appended, IsOk());
     return appended.ok() ? appended->id : -1;
   }
 };
@@ -32,16 +33,14 @@ INSTANTIATE_TEST_SUITE_P(Stores, RecordConformanceTest, testing::ValuesIn(StoreF
 
 TEST_P(RecordConformanceTest, EveryFieldSurvivesReopening) {
   record::Record record = ConfirmedRecord();
-  const absl::StatusOr<record::Record> appended = Append(*store_, record);
-  ASSERT_TRUE(appended.ok()) << appended.status();
-  EXPECT_GT(appended->id, 0);
-  record.id = appended->id;
-  ExpectEqual(*appended, record);
+  HONE_ASSERT_OK_AND_ASSIGN(const record::Record appended, Append(*store_, record));
+  EXPECT_GT(appended.id, 0);
+  record.id = appended.id;
+  ExpectEqual(appended, record);
   Reopen();
-  const auto records = store_->Query({});
-  ASSERT_TRUE(records.ok()) << records.status();
-  ASSERT_EQ(records->size(), 1u);
-  ExpectEqual(records->front(), record);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto records, store_->Query({}));
+  ASSERT_EQ(records.size(), 1u);
+  ExpectEqual(records.front(), record);
 }
 
 TEST_P(RecordConformanceTest, FailuresAndSpecialNumbersRoundTrip) {
@@ -59,10 +58,9 @@ TEST_P(RecordConformanceTest, FailuresAndSpecialNumbersRoundTrip) {
     record.quarantined = true;
     record.quarantine_reason = "an odd machine";
     record.id = AppendId(record);
-    const auto records = store_->Query({.after_id = record.id - 1});
-    ASSERT_TRUE(records.ok()) << records.status();
-    ASSERT_EQ(records->size(), 1u);
-    ExpectEqual(records->front(), record);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto records, store_->Query({.after_id = record.id - 1}));
+    ASSERT_EQ(records.size(), 1u);
+    ExpectEqual(records.front(), record);
   }
 }
 
@@ -79,7 +77,7 @@ TEST_P(RecordConformanceTest, MalformedRecordsAreRefusedAndLeaveNothing) {
   no_latency.result.latency_ns = 0;
   for (const auto& record :
        {no_workload, no_target, no_tolerance, negative_tolerance, no_latency}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(Append(*store_, record).status()));
+    EXPECT_THAT(Append(*store_, record), StatusIs(absl::StatusCode::kInvalidArgument));
   }
   EXPECT_THAT(Ids({}), testing::IsEmpty());
 }
@@ -143,7 +141,7 @@ TEST_P(RecordConformanceTest, FiltersByJobOutcomeQuarantineAndTime) {
       Ids({.since_unix_ms = a.created_unix_ms + 10, .until_unix_ms = a.created_unix_ms + 30}),
       testing::ElementsAre(ib, ic));
   EXPECT_THAT(Ids({.since_unix_ms = a.created_unix_ms + 31}), testing::IsEmpty());
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.outcome = "splendid"}).status()));
+  EXPECT_THAT(store_->Query({.outcome = "splendid"}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(RecordConformanceTest, ListsNewestFirstBeforeAnId) {
@@ -170,8 +168,8 @@ TEST_P(RecordConformanceTest, QuarantineMarksACandidateUpToARecord) {
   elsewhere.target = "another target";
   const int64_t a = AppendId(one), b = AppendId(other), c = AppendId(elsewhere), d = AppendId(one);
   store_->Quarantine(one.workload_digest, one.target, one.candidate, c, "a reason",
-                     [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
-  ASSERT_TRUE(store_->Flush().ok());
+                     [](absl::Status status) { EXPECT_THAT(status, IsOk()); });
+  ASSERT_THAT(store_->Flush(), IsOk());
   std::map<int64_t, bool> marked;
   const auto records = store_->Query({}).value();
   for (const record::Record& record : records) {
@@ -194,31 +192,31 @@ TEST_P(RecordConformanceTest, PagesCoverEverythingOnce) {
     after = page.back();
   }
   EXPECT_EQ(seen, all);
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.page_size = 0}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Query({.page_size = 1001}).status()));
+  EXPECT_THAT(store_->Query({.page_size = 0}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Query({.page_size = 1001}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(RecordConformanceTest, TextsAndArtifactsByDigest) {
   const std::string bytes("\0\xff binary \0", 11);
-  EXPECT_TRUE(PutText(*store_, "t", "first\nline").ok());
-  EXPECT_TRUE(PutText(*store_, "t", "another spelling").ok());
-  EXPECT_TRUE(PutText(*store_, "empty", "").ok());
-  EXPECT_TRUE(PutArtifact(*store_, "a", bytes).ok());
-  EXPECT_TRUE(PutArtifact(*store_, "a", bytes).ok());
+  EXPECT_THAT(PutText(*store_, "t", "first\nline"), IsOk());
+  EXPECT_THAT(PutText(*store_, "t", "another spelling"), IsOk());
+  EXPECT_THAT(PutText(*store_, "empty", ""), IsOk());
+  EXPECT_THAT(PutArtifact(*store_, "a", bytes), IsOk());
+  EXPECT_THAT(PutArtifact(*store_, "a", bytes), IsOk());
   Reopen();
   EXPECT_EQ(store_->GetText("t").value(), "first\nline");
   EXPECT_EQ(store_->GetText("empty").value(), "");
   EXPECT_EQ(store_->GetArtifact("a").value(), bytes);
-  EXPECT_TRUE(absl::IsNotFound(store_->GetText("a").status()));
-  EXPECT_TRUE(absl::IsNotFound(store_->GetArtifact("t").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(PutText(*store_, "", "x")));
-  EXPECT_TRUE(absl::IsInvalidArgument(PutArtifact(*store_, "", "x")));
+  EXPECT_THAT(store_->GetText("a"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store_->GetArtifact("t"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(PutText(*store_, "", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(PutArtifact(*store_, "", "x"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(RecordConformanceTest, LargeArtifactRoundTrips) {
   std::string bytes(20 << 20, '\0');
   for (size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<char>(i >> 12);
-  ASSERT_TRUE(PutArtifact(*store_, "large", bytes).ok());
+  ASSERT_THAT(PutArtifact(*store_, "large", bytes), IsOk());
   Reopen();
   EXPECT_TRUE(store_->GetArtifact("large").value() == bytes);
 }

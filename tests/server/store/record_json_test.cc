@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "server/store/exchange/record_import.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -42,7 +43,7 @@ absl::StatusOr<ImportBatch> Read(const std::string& text) {
 
 std::string Error(const std::string& text) {
   const absl::StatusOr<ImportBatch> batch = Read(text);
-  EXPECT_TRUE(absl::IsInvalidArgument(batch.status())) << batch.status();
+  EXPECT_THAT(batch, StatusIs(absl::StatusCode::kInvalidArgument));
   return std::string(batch.status().message());
 }
 
@@ -51,9 +52,9 @@ TEST(RecordJson, EveryFieldRoundTrips) {
   record.quarantined = true;
   record.quarantine_reason = "hot";
   record.result.samples_ns = {1.0 / 3, 5e-324, 1.7976931348623157e308};
-  const auto back = RecordFromJson(nlohmann::json::parse(RecordLine(record))["record"]);
-  ASSERT_TRUE(back.ok()) << back.status();
-  ExpectEqual(*back, record);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto back,
+                            RecordFromJson(nlohmann::json::parse(RecordLine(record))["record"]));
+  ExpectEqual(back, record);
 }
 
 TEST(RecordJson, NanAndInfinityRoundTrip) {
@@ -62,9 +63,9 @@ TEST(RecordJson, NanAndInfinityRoundTrip) {
   record.result.latency_ns = std::nan("");
   record.result.dispersion = INFINITY;
   record.result.samples_ns = {-INFINITY, std::nan("")};
-  const auto back = RecordFromJson(nlohmann::json::parse(RecordLine(record))["record"]);
-  ASSERT_TRUE(back.ok()) << back.status();
-  ExpectEqual(*back, record);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto back,
+                            RecordFromJson(nlohmann::json::parse(RecordLine(record))["record"]));
+  ExpectEqual(back, record);
 }
 
 TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
@@ -84,11 +85,11 @@ TEST(RecordJson, ErrorNamesMissingAndUnknownFields) {
 
 TEST(RecordImport, ErrorsNameTheLine) {
   const std::string good = RecordLine(Row());
-  ASSERT_TRUE(Read(Whole(good)).ok()) << Read(Whole(good)).status();
+  ASSERT_THAT(Read(Whole(good)), IsOk());
   const auto with = [&](const std::string& from, const std::string& to) {
     return Error(Whole(absl::StrReplaceAll(good, {{from, to}})));
   };
-  EXPECT_TRUE(Read(Whole(absl::StrReplaceAll(good, {{"\"trial\":42", "\"trial\":-1"}}))).ok())
+  EXPECT_THAT(Read(Whole(absl::StrReplaceAll(good, {{"\"trial\":42", "\"trial\":-1"}}))), IsOk())
       << "a job measured a candidate of another job";
   EXPECT_THAT(with("\"trial\":42", "\"trial\":-2"), HasSubstr("line 4: \"trial\""));
   EXPECT_THAT(with("\"trial\":42", "\"trial\":1e300"), HasSubstr("line 4: \"trial\""));

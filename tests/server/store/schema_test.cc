@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::store {
@@ -15,7 +16,7 @@ namespace {
 std::unique_ptr<SqliteConnection> Open(const std::string& path) {
   absl::StatusOr<std::unique_ptr<SqliteConnection>> connection =
       SqliteConnection::OpenForWriting(path);
-  EXPECT_TRUE(connection.ok()) << connection.status();
+  EXPECT_THAT(connection, IsOk());
   return *std::move(connection);
 }
 
@@ -31,7 +32,7 @@ class SchemaTest : public testing::Test {
 
 TEST_F(SchemaTest, EveryTableIsStrict) {
   auto connection = Open(path_);
-  ASSERT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
+  ASSERT_THAT(Migrate(*connection, SqliteMigrations()), IsOk());
   EXPECT_EQ(connection
                 ->QueryInt64("SELECT COUNT(*) FROM pragma_table_list WHERE schema = 'main' AND"
                              " type = 'table' AND name NOT LIKE 'sqlite%' AND NOT strict")
@@ -40,17 +41,17 @@ TEST_F(SchemaTest, EveryTableIsStrict) {
 }
 
 TEST_F(SchemaTest, MigratesAnOlderStore) {
-  ASSERT_TRUE(Migrate(*Open(path_), {kOne}).ok());
+  ASSERT_THAT(Migrate(*Open(path_), {kOne}), IsOk());
   auto connection = Open(path_);
-  ASSERT_TRUE(CheckVersion(*connection, {kOne, kTwo}).ok());
-  ASSERT_TRUE(CheckSchema(*connection, {kOne, kTwo}).ok()) << "it is a store of version 1";
-  ASSERT_TRUE(Migrate(*connection, {kOne, kTwo}).ok());
+  ASSERT_THAT(CheckVersion(*connection, {kOne, kTwo}), IsOk());
+  ASSERT_THAT(CheckSchema(*connection, {kOne, kTwo}), IsOk()) << "it is a store of version 1";
+  ASSERT_THAT(Migrate(*connection, {kOne, kTwo}), IsOk());
   EXPECT_EQ(connection->QueryInt64("PRAGMA user_version").value(), 2);
   EXPECT_EQ(connection->QueryInt64("PRAGMA application_id").value(), kApplicationId);
   EXPECT_EQ(connection->QueryInt64("SELECT x * 10 + y FROM a").value(), 73);
-  EXPECT_TRUE(CheckSchema(*connection, {kOne, kTwo}).ok());
+  EXPECT_THAT(CheckSchema(*connection, {kOne, kTwo}), IsOk());
   const absl::Status newer = CheckVersion(*connection, {kOne});
-  EXPECT_TRUE(absl::IsFailedPrecondition(newer)) << newer;
+  EXPECT_THAT(newer, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_TRUE(absl::StrContains(newer.message(), "start the newer Hone that wrote it")) << newer;
 }
 
@@ -63,29 +64,28 @@ TEST_F(SchemaTest, FailedMigrationKeepsThePreviousVersion) {
   EXPECT_EQ(connection->QueryInt64("PRAGMA user_version").value(), 1);
   EXPECT_EQ(connection->QueryInt64("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'b'").value(),
             0);
-  EXPECT_TRUE(Migrate(*connection, {kOne, kTwo}).ok());
+  EXPECT_THAT(Migrate(*connection, {kOne, kTwo}), IsOk());
 }
 
 // The migration of a damaged store could lose what can still be saved.
 TEST_F(SchemaTest, ADamagedStoreOfAnOlderSchemaIsRefused) {
-  ASSERT_TRUE(Migrate(*Open(path_), {kOne}).ok());
+  ASSERT_THAT(Migrate(*Open(path_), {kOne}), IsOk());
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
   std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(size - 4096);
   file << std::string(2000, '\x55');
   file.close();
-  EXPECT_TRUE(CheckVersion(*Open(path_), {kOne}).ok());
-  const absl::Status damaged = CheckVersion(*Open(path_), {kOne, kTwo});
-  EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
+  EXPECT_THAT(CheckVersion(*Open(path_), {kOne}), IsOk());
+  EXPECT_THAT(CheckVersion(*Open(path_), {kOne, kTwo}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(SchemaTest, DetectsADifferentSchema) {
   auto connection = Open(path_);
-  ASSERT_TRUE(Migrate(*connection, SqliteMigrations()).ok());
-  ASSERT_TRUE(CheckSchema(*connection, SqliteMigrations()).ok());
-  ASSERT_TRUE(connection->Execute("DROP INDEX best_lookup").ok());
+  ASSERT_THAT(Migrate(*connection, SqliteMigrations()), IsOk());
+  ASSERT_THAT(CheckSchema(*connection, SqliteMigrations()), IsOk());
+  ASSERT_THAT(connection->Execute("DROP INDEX best_lookup"), IsOk());
   const absl::Status missing = CheckSchema(*connection, SqliteMigrations());
-  EXPECT_TRUE(absl::IsDataLoss(missing)) << missing;
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_TRUE(absl::StrContains(missing.message(), "best_lookup")) << missing;
 }
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
+#include "tests/status.h"
 
 namespace hone::store {
 
@@ -95,9 +96,9 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
 }
 
 void PutTextsAndArtifact(Store& store) {
-  ASSERT_TRUE(PutText(store, kWorkload, "the workload").ok());
-  ASSERT_TRUE(PutText(store, kSpace, "the space").ok());
-  ASSERT_TRUE(PutArtifact(store, kArtifact, "the artifact").ok());
+  ASSERT_THAT(PutText(store, kWorkload, "the workload"), IsOk());
+  ASSERT_THAT(PutText(store, kSpace, "the space"), IsOk());
+  ASSERT_THAT(PutArtifact(store, kArtifact, "the artifact"), IsOk());
 }
 
 JobRow PendingJob(const std::string& id, int64_t created_unix_ms) {
@@ -116,9 +117,7 @@ JobRow PendingJob(const std::string& id, int64_t created_unix_ms) {
 
 void StoreConformanceTest::Reopen() {
   store_.reset();
-  absl::StatusOr<std::unique_ptr<Store>> opened = GetParam().open(folder_.path());
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  store_ = *std::move(opened);
+  HONE_ASSERT_OK_AND_ASSIGN(store_, GetParam().open(folder_.path()));
 }
 
 std::string FactoryName(const testing::TestParamInfo<StoreFactory>& info) {

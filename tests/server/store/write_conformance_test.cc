@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
+#include "tests/status.h"
 
 namespace hone::store {
 namespace {
@@ -23,7 +24,7 @@ TEST_P(WriteConformanceTest, CallbackSeesTheWrite) {
   absl::Notification ready;
   std::string text;
   store_->PutText("t", "text", [&](absl::Status status) {
-    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_THAT(status, IsOk());
     text = store_->GetText("t").value_or("not there");
     ready.Notify();
   });
@@ -35,7 +36,7 @@ TEST_P(WriteConformanceTest, CallbackMayWrite) {
   absl::Notification ready;
   store_->PutText("t", "text", [&](absl::Status) {
     store_->PutText("u", "more", [&](absl::Status status) {
-      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_THAT(status, IsOk());
       ready.Notify();
     });
   });
@@ -44,46 +45,45 @@ TEST_P(WriteConformanceTest, CallbackMayWrite) {
 }
 
 TEST_P(WriteConformanceTest, InvalidWriteDoesNotAffectOthers) {
-  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
   std::vector<bool> ok(300);
   for (int i = 0; i < 300; ++i) {
     record::Record record = ScreenedRecord(100 + i);
     if (i % 7 == 3) record.target.clear();
     store_->Append(record, [&ok, i](absl::StatusOr<record::Record> r) { ok[i] = r.ok(); });
   }
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Flush()));
+  EXPECT_THAT(store_->Flush(), StatusIs(absl::StatusCode::kInvalidArgument));
   for (int i = 0; i < 300; ++i) EXPECT_EQ(ok[i], i % 7 != 3) << i;
   EXPECT_EQ(store_->Query({.page_size = 1000}).value().size(), 257u);
 }
 
 TEST_P(WriteConformanceTest, FlushReportsTheFirstErrorOnce) {
-  EXPECT_TRUE(store_->Flush().ok());
+  EXPECT_THAT(store_->Flush(), IsOk());
   store_->PutText("", "x", [](absl::Status) {});
   store_->AppendEvent({"nobody", 0, "tell", ""}, [](absl::Status) {});
-  EXPECT_TRUE(absl::IsInvalidArgument(store_->Flush()));
-  EXPECT_TRUE(store_->Flush().ok());
+  EXPECT_THAT(store_->Flush(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(store_->Flush(), IsOk());
 }
 
 TEST_P(WriteConformanceTest, FlushReturnsAfterTheCallbacks) {
   for (int round = 0; round < 20; ++round) {
     int done = 0;  // only the writer thread writes this until Flush returns
     for (int i = 0; i < 10; ++i) store_->PutText("t", "x", [&](absl::Status) { ++done; });
-    ASSERT_TRUE(store_->Flush().ok());
+    ASSERT_THAT(store_->Flush(), IsOk());
     EXPECT_EQ(done, 10);
   }
 }
 
 TEST_P(WriteConformanceTest, WritesOfOneThreadKeepTheirOrder) {
-  ASSERT_TRUE(PutJob(*store_, PendingJob("a")).ok());
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
   for (int i = 0; i < 1000; ++i) {
     store_->AppendEvent({"a", i, i % 2 == 0 ? "propose" : "tell", absl::StrCat(i)},
-                        [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; });
+                        [](absl::Status status) { EXPECT_THAT(status, IsOk()); });
   }
-  ASSERT_TRUE(store_->Flush().ok());
-  const absl::StatusOr<std::vector<JobEvent>> events = store_->Events("a");
-  ASSERT_TRUE(events.ok()) << events.status();
-  ASSERT_EQ(events->size(), 1000u);
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ((*events)[i].payload, absl::StrCat(i));
+  ASSERT_THAT(store_->Flush(), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<JobEvent> events, store_->Events("a"));
+  ASSERT_EQ(events.size(), 1000u);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(events[i].payload, absl::StrCat(i));
 }
 
 TEST_P(WriteConformanceTest, DestructionCommitsQueuedWrites) {
@@ -118,11 +118,11 @@ TEST_P(WriteConformanceTest, ManyThreadsWriteAndReadTheirOwn) {
       for (int i = 0; i < kWrites; ++i) {
         const std::string digest = absl::StrCat(t, "/", i);
         store_->PutText(digest, digest, [&left](absl::Status status) {
-          EXPECT_TRUE(status.ok()) << status;
+          EXPECT_THAT(status, IsOk());
           left.DecrementCount();
         });
         if (i % 10 == 0) {
-          EXPECT_TRUE(store_->Query({}).ok());
+          EXPECT_THAT(store_->Query({}), IsOk());
         }
       }
       left.Wait();

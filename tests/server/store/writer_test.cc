@@ -12,6 +12,7 @@
 #include "server/store/sqlite/committer.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/write_queue.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::store {
@@ -21,8 +22,9 @@ class WriterTest : public testing::Test {
  protected:
   void SetUp() override {
     auto connection = SqliteConnection::OpenForWriting(path_).value();
-    ASSERT_TRUE(connection->SetUpForWriting().ok());
-    ASSERT_TRUE(connection->Execute("CREATE TABLE t (x INTEGER UNIQUE, bytes BLOB) STRICT").ok());
+    ASSERT_THAT(connection->SetUpForWriting(), IsOk());
+    ASSERT_THAT(connection->Execute("CREATE TABLE t (x INTEGER UNIQUE, bytes BLOB) STRICT"),
+                IsOk());
     connection_ = connection.get();
     writing_ = std::move(connection);
   }
@@ -77,13 +79,13 @@ TEST_F(WriterTest, QueuedWritesAreCommittedInGroups) {
     writer_->Enqueue(
         Insert(i),
         [&](absl::Status status) {
-          EXPECT_TRUE(status.ok()) << status;
+          EXPECT_THAT(status, IsOk());
           committed.push_back(Count());
         },
         1);
   }
   release.Notify();
-  ASSERT_TRUE(writer_->Flush().ok());
+  ASSERT_THAT(writer_->Flush(), IsOk());
   ASSERT_EQ(committed.size(), 300u);
   for (int i = 0; i < 300; ++i) {
     // The rest may be committed while the first callbacks run.
@@ -108,13 +110,13 @@ TEST_F(WriterTest, FullQueueReportsThroughTheCallback) {
         1);
   }
   release.Notify();
-  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(results,
               testing::ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kOk,
                                    absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted,
                                    absl::StatusCode::kResourceExhausted));
   writer_->Enqueue(Insert(9), [](absl::Status) {}, 1);
-  EXPECT_TRUE(writer_->Flush().ok()) << "the queue has space again";
+  EXPECT_THAT(writer_->Flush(), IsOk()) << "the queue has space again";
   EXPECT_EQ(Count(), 4);
 }
 
@@ -129,7 +131,7 @@ TEST_F(WriterTest, BytesInTheQueueAreBoundedButOneLargeWritePasses) {
         [&](absl::Status status) { ok.push_back(status.ok()); }, bytes);
   }
   release.Notify();
-  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(ok, testing::ElementsAre(true, false, false));
 }
 
@@ -142,13 +144,13 @@ TEST_F(WriterTest, FailedWriteRollsBackOnlyItself) {
   writer_->Enqueue(Insert(1), keep, 1);
   writer_->Enqueue(
       [](SqliteConnection& connection) -> absl::Status {
-        EXPECT_TRUE(Insert(2)(connection).ok());
+        EXPECT_THAT(Insert(2)(connection), IsOk());
         return Insert(1)(connection);  // already exists: row 2 is rolled back as well
       },
       keep, 1);
   writer_->Enqueue(Insert(3), keep, 1);
   release.Notify();
-  EXPECT_TRUE(absl::IsAlreadyExists(writer_->Flush()));
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_THAT(results, testing::ElementsAre(absl::StatusCode::kOk, absl::StatusCode::kAlreadyExists,
                                             absl::StatusCode::kOk));
   EXPECT_EQ(Count(), 2);
@@ -157,7 +159,7 @@ TEST_F(WriterTest, FailedWriteRollsBackOnlyItself) {
 // SQLite rolls back the whole transaction when the database is full. The small writes of the group
 // must survive.
 TEST_F(WriterTest, FullDatabaseFailsOnlyWritesThatDoNotFit) {
-  ASSERT_TRUE(connection_->Execute("PRAGMA max_page_count = 40").ok());
+  ASSERT_THAT(connection_->Execute("PRAGMA max_page_count = 40"), IsOk());
   Start({});
   absl::Notification release;
   Block(release);
@@ -167,12 +169,12 @@ TEST_F(WriterTest, FullDatabaseFailsOnlyWritesThatDoNotFit) {
   writer_->Enqueue(Insert(2, 1 << 20), keep, 1);
   writer_->Enqueue(Insert(3), keep, 1);
   release.Notify();
-  EXPECT_TRUE(absl::IsResourceExhausted(writer_->Flush()));
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kResourceExhausted));
   ASSERT_EQ(results.size(), 3u);
-  EXPECT_TRUE(results[0].ok()) << results[0];
-  EXPECT_TRUE(absl::IsResourceExhausted(results[1])) << results[1];
+  EXPECT_THAT(results[0], IsOk());
+  EXPECT_THAT(results[1], StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(absl::StrContains(results[1].message(), path_)) << results[1];
-  EXPECT_TRUE(results[2].ok()) << results[2];
+  EXPECT_THAT(results[2], IsOk());
   EXPECT_EQ(Count(), 2);
 }
 
@@ -180,18 +182,19 @@ TEST_F(WriterTest, FlushFromACallbackIsRejected) {
   Start({});
   absl::Status inner;
   writer_->Enqueue(Insert(1), [&](absl::Status) { inner = writer_->Flush(); }, 1);
-  EXPECT_TRUE(writer_->Flush().ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(inner)) << inner;
+  EXPECT_THAT(writer_->Flush(), IsOk());
+  EXPECT_THAT(inner, StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST_F(WriterTest, DamageStopsAllWrites) {
   Start({});
   soundness_.Note(absl::DataLossError("one record cannot be read"));
-  EXPECT_TRUE(soundness_.status().ok());
+  EXPECT_THAT(soundness_.status(), IsOk());
   soundness_.Note(DamagedError(path_, "damaged"));
   writer_->Enqueue(
-      Insert(1), [](absl::Status status) { EXPECT_TRUE(absl::IsDataLoss(status)); }, 1);
-  EXPECT_TRUE(absl::IsDataLoss(writer_->Flush()));
+      Insert(1),
+      [](absl::Status status) { EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)); }, 1);
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(Count(), 0);
 }
 
@@ -201,7 +204,7 @@ TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
   absl::Notification unchanged;
   writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
                    [&](absl::Status status) {
-                     EXPECT_TRUE(status.ok()) << status;
+                     EXPECT_THAT(status, IsOk());
                      unchanged.Notify();
                    },
                    1);
@@ -210,7 +213,7 @@ TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
   writer_->Enqueue(
       Insert(1),
       [&](absl::Status status) {
-        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_THAT(status, IsOk());
         changed.Notify();
       },
       1);
@@ -222,9 +225,10 @@ TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
 
   soundness_.CheckBegins();
   writer_->Enqueue(
-      Insert(2), [](absl::Status status) { EXPECT_TRUE(absl::IsDataLoss(status)); }, 1);
+      Insert(2),
+      [](absl::Status status) { EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)); }, 1);
   soundness_.CheckEnds(DamagedError(path_, "damaged"));
-  EXPECT_TRUE(absl::IsDataLoss(writer_->Flush()));
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(Count(), 1);
 }
 
@@ -232,7 +236,7 @@ TEST_F(WriterTest, CheckpointsKeepTheLogSmall) {
   Start({}, /*checkpoint_pages=*/50);
   for (int i = 0; i < 200; ++i) {
     writer_->Enqueue(Insert(i, 8192), [](absl::Status) {}, 1);
-    ASSERT_TRUE(writer_->Flush().ok());
+    ASSERT_THAT(writer_->Flush(), IsOk());
   }
   EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), 100u * 4096);
   EXPECT_GT(std::filesystem::file_size(path_), 200u * 8192 / 2);
@@ -242,18 +246,18 @@ TEST_F(WriterTest, CheckpointsKeepTheLogSmall) {
 TEST_F(WriterTest, WaitsForAShortForeignLock) {
   Start({});
   auto other = SqliteConnection::OpenForWriting(path_).value();
-  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  ASSERT_THAT(other->Execute("BEGIN IMMEDIATE"), IsOk());
   std::atomic<bool> unlocked = false;
   writer_->Enqueue(
       Insert(1),
       [&](absl::Status status) {
-        EXPECT_TRUE(status.ok()) << status;
+        EXPECT_THAT(status, IsOk());
         EXPECT_TRUE(unlocked);
       },
       1);
   unlocked = true;
-  ASSERT_TRUE(other->Execute("COMMIT").ok());
-  EXPECT_TRUE(writer_->Flush().ok());
+  ASSERT_THAT(other->Execute("COMMIT"), IsOk());
+  EXPECT_THAT(writer_->Flush(), IsOk());
 }
 
 }  // namespace

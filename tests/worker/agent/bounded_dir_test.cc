@@ -8,6 +8,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::agent {
@@ -16,16 +17,12 @@ namespace {
 class BoundedDirTest : public ::testing::Test {
  protected:
   void SetUp() override { Open(); }
-  void Open() {
-    auto dir = BoundedDir::Open(folder_ / "dir", 300);
-    ASSERT_TRUE(dir.ok()) << dir.status();
-    dir_ = *std::move(dir);
-  }
+  void Open() { HONE_ASSERT_OK_AND_ASSIGN(dir_, BoundedDir::Open(folder_ / "dir", 300)); }
   // A file of 100 bytes; returns its name.
   std::string Put(char letter) {
     const std::string bytes(100, letter);
     const std::string digest = DigestOf(bytes).ToHex();
-    EXPECT_TRUE(dir_->Put(digest, bytes).ok());
+    EXPECT_THAT(dir_->Put(digest, bytes), IsOk());
     return digest;
   }
   bool Exists(const std::string& digest) { return std::filesystem::exists(dir_->PathOf(digest)); }
@@ -60,7 +57,7 @@ TEST_F(BoundedDirTest, PinnedFilesStayUntilUnpinned) {
 
 TEST_F(BoundedDirTest, AdoptsFilesOfOtherProcesses) {
   const std::string name = DigestOf("by another hand").ToHex();
-  ASSERT_TRUE(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')).ok());
+  ASSERT_THAT(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')), IsOk());
   dir_->Add(name);
   Put('a');
   EXPECT_FALSE(Exists(name));  // it counts towards the limit
@@ -69,7 +66,7 @@ TEST_F(BoundedDirTest, AdoptsFilesOfOtherProcesses) {
 
 TEST_F(BoundedDirTest, AnotherProcessFindsTheFilesAndRemovesLeftovers) {
   const std::string a = Put('a');
-  ASSERT_TRUE(WriteFileAtomically(dir_->path() + "/.link-1234", "half").ok());
+  ASSERT_THAT(WriteFileAtomically(dir_->path() + "/.link-1234", "half"), IsOk());
   Open();
   EXPECT_TRUE(dir_->Pin(a));
   EXPECT_FALSE(std::filesystem::exists(dir_->path() + "/.link-1234"));
@@ -78,7 +75,7 @@ TEST_F(BoundedDirTest, AnotherProcessFindsTheFilesAndRemovesLeftovers) {
 TEST_F(BoundedDirTest, AFileThatIsTooLargeStaysUntilTheNextOne) {
   const std::string bytes(1000, 'x');
   const std::string large = DigestOf(bytes).ToHex();
-  ASSERT_TRUE(dir_->Put(large, bytes).ok());
+  ASSERT_THAT(dir_->Put(large, bytes), IsOk());
   EXPECT_TRUE(Exists(large));
   const std::string a = Put('a');
   EXPECT_FALSE(Exists(large));

@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "common/record/framing.h"
+#include "tests/status.h"
 
 namespace hone::agent {
 namespace {
@@ -14,7 +15,7 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& argv) {
   auto child = ChildProcess::Start(argv);
-  EXPECT_TRUE(child.ok()) << child.status();
+  EXPECT_THAT(child, IsOk());
   return child.ok() ? *std::move(child) : nullptr;
 }
 
@@ -22,11 +23,10 @@ absl::Time Soon() { return absl::Now() + absl::Seconds(20); }
 
 TEST(ChildProcessTest, PipesConnectInputAndOutput) {
   const auto child = Start({"/bin/cat"});
-  ASSERT_TRUE(record::WriteFrame(child->input(), "hello", Soon()).ok());
+  ASSERT_THAT(record::WriteFrame(child->input(), "hello", Soon()), IsOk());
   EXPECT_EQ(record::ReadFrame(child->output(), Soon()).value(), "hello");
   child->CloseInput();
-  EXPECT_EQ(record::ReadFrame(child->output(), Soon()).status().code(),
-            absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(record::ReadFrame(child->output(), Soon()), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_EQ(child->Wait(Soon()).ToString(), "exit status 0");
 }
 
@@ -54,9 +54,8 @@ TEST(ChildProcessTest, IsKilledAndReapedWithItsObject) {
 }
 
 TEST(ChildProcessTest, MissingProgramIsNamed) {
-  const auto child = ChildProcess::Start({"/no/such/program"});
-  EXPECT_EQ(child.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(child.status().message()), HasSubstr("/no/such/program"));
+  EXPECT_THAT(ChildProcess::Start({"/no/such/program"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no/such/program")));
 }
 
 TEST(ChildProcessTest, ProcessorTimeGrowsOnlyWhileItWorks) {

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_root.h"
 #include "tests/fakes/kept_log.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::agent {
@@ -44,9 +45,8 @@ TEST_F(MachineTest, WaitsForTheTimingLock) {
   WriteRunner(
       "if [ -e tried ]; then echo '{\"gflops_all_cores\": 5}'; exit; fi\n"
       "touch tried\necho 'the timing lock is not free' >&2\nexit 75\n");
-  const absl::StatusOr<v1::Capabilities> machine = Describe();
-  ASSERT_TRUE(machine.ok()) << machine.status();
-  EXPECT_EQ(machine->peak_gflops(), 5);
+  HONE_ASSERT_OK_AND_ASSIGN(const v1::Capabilities machine, Describe());
+  EXPECT_EQ(machine.peak_gflops(), 5);
 }
 
 TEST_F(MachineTest, ThePeakIsKeptForADay) {
@@ -56,7 +56,7 @@ TEST_F(MachineTest, ThePeakIsKeptForADay) {
       "echo \"{\\\"steady\\\": true, \\\"gflops_all_cores\\\": $(wc -l < count)}\"\n");
   const auto peak = [this] {
     const absl::StatusOr<v1::Capabilities> machine = Describe();
-    EXPECT_TRUE(machine.ok()) << machine.status();
+    EXPECT_THAT(machine, IsOk());
     return machine.ok() ? machine->peak_gflops() : 0;
   };
   EXPECT_EQ(peak(), 1);
@@ -76,7 +76,7 @@ TEST_F(MachineTest, TheLogTellsOfAMeasurementOnlyIfThereIsOne) {
   WriteRunner("echo '{\"steady\": true, \"gflops_all_cores\": 5}'\n");
   for (const bool is_known : {false, true}) {
     const KeptLog log;
-    EXPECT_TRUE(Describe().ok());
+    EXPECT_THAT(Describe(), IsOk());
     const auto tells = HasSubstr("measuring the peak of this machine");
     if (is_known) {
       EXPECT_THAT(log.text(), Not(tells));
@@ -89,7 +89,7 @@ TEST_F(MachineTest, TheLogTellsOfAMeasurementOnlyIfThereIsOne) {
 TEST_F(MachineTest, ARunnerThatFailsIsNamed) {
   WriteRunner("echo broken >&2\nexit 1\n");
   const absl::Status status = Describe().status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_NE(status.message().find("broken"), std::string::npos) << status;
 }
 
@@ -105,7 +105,7 @@ class BoardCheckTest : public ::testing::Test {
   // Returns the lines of --doctor.
   std::string Doctor() const {
     const auto findings = CheckBoard({root_.path() + "/hone-runner"}, root_.path(), root_.path());
-    EXPECT_TRUE(findings.ok()) << findings.status();
+    EXPECT_THAT(findings, IsOk());
     return findings.ok() ? ToText(*findings) : "";
   }
 

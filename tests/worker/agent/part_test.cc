@@ -14,6 +14,7 @@
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/candidates.h"
@@ -87,7 +88,7 @@ class PartsTest : public ::testing::Test {
   }
   std::string Put(const std::string& bytes) {
     const std::string digest = DigestOf(bytes).ToHex();
-    EXPECT_TRUE(artifacts_->Put(digest, bytes).ok());
+    EXPECT_THAT(artifacts_->Put(digest, bytes), IsOk());
     return digest;
   }
   std::string ReferenceName() const {
@@ -107,16 +108,16 @@ class PartsTest : public ::testing::Test {
 TEST_F(PartsTest, AnUploadIsRetriedWhileTheServerHasNoRoom) {
   link_.refusals_ = 2;
   const std::string digest = Put("an artifact");
-  EXPECT_TRUE(uploader_->UploadArtifact(digest).ok());
+  EXPECT_THAT(uploader_->UploadArtifact(digest), IsOk());
   EXPECT_EQ(link_.stored_.at(digest), "an artifact");
   EXPECT_EQ(link_.uploads_, 3);
-  EXPECT_TRUE(absl::IsNotFound(uploader_->UploadArtifact("../../etc/passwd")));
+  EXPECT_THAT(uploader_->UploadArtifact("../../etc/passwd"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(PartsTest, AStoppedUploaderDoesNotRetry) {
   uploader_->Stop();
   link_.refusals_ = 2;
-  EXPECT_TRUE(absl::IsResourceExhausted(uploader_->Upload("name", "bytes")));
+  EXPECT_THAT(uploader_->Upload("name", "bytes"), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_F(PartsTest, QueuedArtifactsAreUploaded) {
@@ -142,17 +143,17 @@ TEST_F(PartsTest, ReferenceKernelIsUploadedOncePerServer) {
 }
 
 TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
-  const absl::StatusOr<std::string> built =
-      MakeReferenceKernels().Get(kWorkloadDigest, "workload w\n");
-  ASSERT_TRUE(built.ok()) << built.status();
-  EXPECT_TRUE(artifacts_->Pin(*built));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string built,
+                            MakeReferenceKernels().Get(kWorkloadDigest, "workload w\n"));
+  EXPECT_TRUE(artifacts_->Pin(built));
   machine_.set_can_build(false);
-  EXPECT_TRUE(absl::IsNotFound(MakeReferenceKernels().Get(kWorkloadDigest, "").status()));
+  EXPECT_THAT(MakeReferenceKernels().Get(kWorkloadDigest, ""),
+              StatusIs(absl::StatusCode::kNotFound));
   link_.stored_[ReferenceName()] = "of another worker";
-  const absl::StatusOr<std::string> fetched = MakeReferenceKernels().Get(kWorkloadDigest, "");
-  ASSERT_TRUE(fetched.ok()) << fetched.status();
-  EXPECT_EQ(*fetched, DigestOf("of another worker").ToHex());
-  EXPECT_TRUE(artifacts_->Pin(*fetched));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string fetched,
+                            MakeReferenceKernels().Get(kWorkloadDigest, ""));
+  EXPECT_EQ(fetched, DigestOf("of another worker").ToHex());
+  EXPECT_TRUE(artifacts_->Pin(fetched));
 }
 
 TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
@@ -226,7 +227,7 @@ TEST_F(PartsTest, ReferencesOfHeldWorkloadsAreKept) {
   absl::flat_hash_set<std::string> held;
   for (int i = 0; i < 21; ++i) {
     digests.push_back(DigestOf(absl::StrCat("workload ", i)).ToHex());
-    ASSERT_TRUE(references_->Put(digests.back(), "a reference").ok());
+    ASSERT_THAT(references_->Put(digests.back(), "a reference"), IsOk());
     if (i != 3) held.insert(digests.back());
   }
   const std::string last = digests.back();

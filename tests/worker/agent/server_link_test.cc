@@ -21,6 +21,7 @@
 #include "common/rpc/server_certificates.h"
 #include "hone/v1/worker.grpc.pb.h"
 #include "tests/fault/tcp_proxy.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::agent {
@@ -94,16 +95,15 @@ class ServerLinkTest : public ::testing::Test {
 
 TEST_F(ServerLinkTest, ABrokenDownloadContinuesWhereItStopped) {
   server_.breaks = 3;
-  const auto bytes = Download();
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(*bytes, server_.bytes);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, Download());
+  EXPECT_EQ(bytes, server_.bytes);
   EXPECT_THAT(server_.offsets(), ElementsAre(0, 300, 600, 900));
 }
 
 TEST_F(ServerLinkTest, ACallWithoutAnyByteEndsTheDownload) {
   server_.breaks = 100;
   server_.bytes_per_call = 0;
-  EXPECT_TRUE(absl::IsUnavailable(Download().status()));
+  EXPECT_THAT(Download(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(server_.offsets(), ElementsAre(0));
 }
 
@@ -116,14 +116,12 @@ TEST_F(ServerLinkTest, OnlyArtifactsAreResumed) {
 }
 
 TEST_F(ServerLinkTest, UploadsAreCompressed) {
-  const auto proxy = fault::TcpProxy::Start(folder_ / "socket");
-  ASSERT_TRUE(proxy.ok()) << proxy.status();
-  const auto link = ConnectToServer((*proxy)->address(), {});
-  ASSERT_TRUE(link.ok()) << link.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto proxy, fault::TcpProxy::Start(folder_ / "socket"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto link, ConnectToServer(proxy->address(), {}));
   const std::string artifact(100000, 'a');
-  EXPECT_TRUE((*link)->Upload(DigestOf(artifact).ToHex(), artifact).ok());
+  EXPECT_THAT(link->Upload(DigestOf(artifact).ToHex(), artifact), IsOk());
   EXPECT_EQ(server_.bytes, artifact);
-  EXPECT_LT((*proxy)->bytes(), 10000);
+  EXPECT_LT(proxy->bytes(), 10000);
 }
 
 // The link connects again once a minute only to find the reason.
@@ -141,20 +139,19 @@ TEST(TlsLinkTest, TheReasonOfAFailureIsRemembered) {
   FlakyServer service;
   grpc::ServerBuilder builder;
   int port = 0;
-  ASSERT_TRUE(
-      rpc::AddListener(builder, *rpc::Address::Parse("127.0.0.1:0"), certificates, &port).ok());
+  ASSERT_THAT(rpc::AddListener(builder, *rpc::Address::Parse("127.0.0.1:0"), certificates, &port),
+              IsOk());
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto link =
-      ConnectToServer(absl::StrCat("localhost:", port), {.ca = authority().certificate});
-  ASSERT_TRUE(link.ok()) << link.status();
-  const absl::Status first = (*link)->Upload("a", "b");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto link, ConnectToServer(absl::StrCat("localhost:", port),
+                                                             {.ca = authority().certificate}));
+  const absl::Status first = link->Upload("a", "b");
   EXPECT_THAT(std::string(first.message()), ::testing::HasSubstr("that is not trusted here"));
-  EXPECT_EQ((*link)->Upload("a", "b"), first);
+  EXPECT_EQ(link->Upload("a", "b"), first);
 }
 
 TEST_F(ServerLinkTest, AnotherArtifactIsDataLoss) {
-  EXPECT_TRUE(absl::IsDataLoss(link_->Download(DigestOf("another").ToHex()).status()));
+  EXPECT_THAT(link_->Download(DigestOf("another").ToHex()), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::agent {
@@ -26,8 +27,8 @@ class SpoolTest : public ::testing::Test {
 };
 
 TEST_F(SpoolTest, ResultsSurviveRestartUntilRemoved) {
-  ASSERT_TRUE(spool_->Put(Finished("instance-1", 10)).ok());
-  ASSERT_TRUE(spool_->Put(Finished("../../evil", 20)).ok());
+  ASSERT_THAT(spool_->Put(Finished("instance-1", 10)), IsOk());
+  ASSERT_THAT(spool_->Put(Finished("../../evil", 20)), IsOk());
   spool_->Remove("instance-1");
   spool_->Remove("never there");
   const auto loaded = Spool::Open(folder_ / "spool").value()->Load();
@@ -38,7 +39,7 @@ TEST_F(SpoolTest, ResultsSurviveRestartUntilRemoved) {
 }
 
 TEST_F(SpoolTest, DamagedFilesAreRemoved) {
-  ASSERT_TRUE(spool_->Put(Finished("a", 1)).ok());
+  ASSERT_THAT(spool_->Put(Finished("a", 1)), IsOk());
   std::ofstream(folder_ / "spool/garbage") << "\xff\xff\xff";
   EXPECT_EQ(spool_->Load().size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "spool/garbage"));

@@ -20,6 +20,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "hone/v1/worker.grpc.pb.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/agent/child_process.h"
 
@@ -221,9 +222,7 @@ class WorkerTest : public ::testing::Test {
                                      "2"};  // a loaded machine slows checks and timing down
     argv.insert(argv.end(), more.begin(), more.end());
     service_->EndCalls();
-    auto worker = ChildProcess::Start(argv);
-    ASSERT_TRUE(worker.ok()) << worker.status();
-    worker_ = *std::move(worker);
+    HONE_ASSERT_OK_AND_ASSIGN(worker_, ChildProcess::Start(argv));
   }
 
   v1::Lease Lease(const std::string& id, const std::string& space) {
@@ -352,7 +351,7 @@ TEST_F(WorkerTest, EveryFailureHasAnOutcomeAndWorkContinues) {
   EXPECT_EQ(Result("good again").outcome(), v1::OUTCOME_OK);
   EXPECT_GT(Result("good").latency_ns(), 0);
   EXPECT_EQ(Result("good").facts().compile_ms(), 1);
-  EXPECT_TRUE(Digest::FromHex(Result("good").artifact_digest()).ok());
+  EXPECT_THAT(Digest::FromHex(Result("good").artifact_digest()), IsOk());
 }
 
 TEST_F(WorkerTest, TransfersArtifacts) {
@@ -542,11 +541,11 @@ TEST_F(WorkerTest, TwoWorkersDoNotShareAStateFolder) {
 }
 
 TEST_F(WorkerTest, AForeignServerNeedsInsecure) {
-  auto foreign = ChildProcess::Start(
-      {bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070", "--state-dir", folder_ / "other"});
-  ASSERT_TRUE(foreign.ok());
-  EXPECT_EQ((*foreign)->Wait(absl::Now() + kPatience).ToString(), "exit status 2");
-  EXPECT_THAT((*foreign)->TakeErrorOutput(), ::testing::HasSubstr("insecure"));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto foreign, ChildProcess::Start({bin_dir_ + "/hone-worker", "--server", "192.0.2.1:7070",
+                                         "--state-dir", folder_ / "other"}));
+  EXPECT_EQ(foreign->Wait(absl::Now() + kPatience).ToString(), "exit status 2");
+  EXPECT_THAT(foreign->TakeErrorOutput(), ::testing::HasSubstr("insecure"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "tests/common/schedule/tolerance_needed.h"
+#include "tests/status.h"
 #include "tests/worker/builder/measured_trace.h"
 
 namespace hone {
@@ -38,13 +39,12 @@ TEST_P(BenchmarkTraceTest, ComputesItsWorkload) {
   if (!host.HasFeature("avx512f")) GTEST_SKIP() << "the traces are for AVX-512";
   if (absl::StrContains(text, "vnni") && !host.HasFeature("avx512vnni"))
     GTEST_SKIP() << "this CPU has no VNNI";
-  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
-  ASSERT_TRUE(file.ok()) << file.status();
-  const absl::StatusOr<double> needed =
-      schedule::ToleranceNeeded(file->workload, file->parsed.trace, file->parsed.decisions);
-  ASSERT_TRUE(needed.ok()) << needed.status();
-  ASSERT_LE(*needed, kRelaxed);
-  const record::MeasureResult result = MeasuredTrace().Run(text, *needed > 0 ? kRelaxed : 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const schedule::TraceFile file, schedule::ParseTraceFile(text));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const double needed,
+      schedule::ToleranceNeeded(file.workload, file.parsed.trace, file.parsed.decisions));
+  ASSERT_LE(needed, kRelaxed);
+  const record::MeasureResult result = MeasuredTrace().Run(text, needed > 0 ? kRelaxed : 0);
   EXPECT_EQ(result.outcome, record::Outcome::kOk) << result.detail;
 }
 

@@ -14,6 +14,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/target.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/reference.h"
@@ -57,31 +58,29 @@ class BuildTest : public ::testing::Test {
 TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
   const BuildResponse response = Build(Request());
   ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-  const auto bytes = ReadFile(folder_ / response.artifact_digest);
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  EXPECT_EQ(DigestOf(*bytes).ToHex(), response.artifact_digest);
-  const auto artifact = record::DecodeArtifact(*bytes);
-  ASSERT_TRUE(artifact.ok()) << artifact.status();
-  EXPECT_THAT(artifact->trace, HasSubstr("[4, 2]"));
-  EXPECT_THAT(artifact->program, HasSubstr("parallel"));
-  EXPECT_EQ(artifact->target, target::DetectHost().ToText());
-  EXPECT_EQ(ir::ParseWorkload(artifact->workload)->StructuralDigest(),
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, ReadFile(folder_ / response.artifact_digest));
+  EXPECT_EQ(DigestOf(bytes).ToHex(), response.artifact_digest);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto artifact, record::DecodeArtifact(bytes));
+  EXPECT_THAT(artifact.trace, HasSubstr("[4, 2]"));
+  EXPECT_THAT(artifact.program, HasSubstr("parallel"));
+  EXPECT_EQ(artifact.target, target::DetectHost().ToText());
+  EXPECT_EQ(ir::ParseWorkload(artifact.workload)->StructuralDigest(),
             ir::ParseWorkload(kMatmul)->StructuralDigest());
   EXPECT_GT(response.facts.compile_ms, 0);
   EXPECT_GT(response.facts.link_ms, 0);
   EXPECT_GT(response.facts.code_bytes, 0);
-  EXPECT_TRUE(Digest::FromHex(response.facts.program_digest).ok());
+  EXPECT_THAT(Digest::FromHex(response.facts.program_digest), IsOk());
 
-  const auto kernel = runner::Kernel::LoadSharedObject(artifact->shared_object);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto kernel,
+                            runner::Kernel::LoadSharedObject(artifact.shared_object));
   alignas(64) static float a[8 * 32], b[32 * 64], c[8 * 64];
   std::fill_n(a, 8 * 32, 2.0f);
   std::fill_n(b, 32 * 64, 3.0f);
   void* const buffers[] = {a, b, c};
-  std::string workspace((*kernel)->library().WorkspaceBytes(1) + 64, '\0');
+  std::string workspace(kernel->library().WorkspaceBytes(1) + 64, '\0');
   void* const aligned =
       reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(workspace.data()) + 63) / 64 * 64);
-  ASSERT_EQ((*kernel)->library().Run(buffers, nullptr, aligned, nullptr), target::kKernelOk);
+  ASSERT_EQ(kernel->library().Run(buffers, nullptr, aligned, nullptr), target::kKernelOk);
   for (const float value : c) ASSERT_EQ(value, 2 * 3 * 32);
 }
 
@@ -107,12 +106,10 @@ TEST_F(BuildTest, KernelsForOtherMachinesAreBuiltHere) {
   request.target = board.ToText();
   const BuildResponse response = Build(request);
   ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-  const auto bytes = ReadFile(folder_ / response.artifact_digest);
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  const auto artifact = record::DecodeArtifact(*bytes);
-  ASSERT_TRUE(artifact.ok()) << artifact.status();
-  EXPECT_EQ(static_cast<unsigned char>(artifact->shared_object[18]), 183);  // EM_AARCH64
-  EXPECT_THAT(artifact->shared_object, HasSubstr("getauxval")) << "it checks the CPU";
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, ReadFile(folder_ / response.artifact_digest));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto artifact, record::DecodeArtifact(bytes));
+  EXPECT_EQ(static_cast<unsigned char>(artifact.shared_object[18]), 183);  // EM_AARCH64
+  EXPECT_THAT(artifact.shared_object, HasSubstr("getauxval")) << "it checks the CPU";
 }
 
 TEST_F(BuildTest, EqualRequestsGiveEqualArtifacts) {
@@ -136,15 +133,14 @@ TEST_F(BuildTest, TheReferenceKernelAgreesWithTheInterpreter) {
     request.reference = true;
     const BuildResponse response = Build(request);
     ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
-    const auto kernel = runner::LoadKernel(folder_ / response.artifact_digest);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    const auto workload = ir::ParseWorkload(text);
-    ASSERT_TRUE(workload.ok()) << workload.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto kernel,
+                              runner::LoadKernel(folder_ / response.artifact_digest));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
     // Compares some hundred values and magnitudes with the interpreter.
-    const absl::Status made = runner::MakeReference(
-        *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
-        folder_ / "reference");
-    EXPECT_TRUE(made.ok()) << made;
+    const absl::Status made =
+        runner::MakeReference(workload, runner::Inputs::Seeded(workload.StructuralDigest().ToHex()),
+                              kernel.get(), folder_ / "reference");
+    EXPECT_THAT(made, IsOk());
   }
 }
 
@@ -242,7 +238,7 @@ std::string Vectorized(int lanes) {
 
 std::string CodeFor(const char* target, int lanes) {
   const absl::StatusOr<std::string> code = CodeText(Vectorized(lanes), *ReadTarget(target));
-  EXPECT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code, IsOk());
   return code.value_or("");
 }
 
@@ -259,7 +255,7 @@ TEST(CodeTextTest, RefusesWhatIsNotACandidate) {
   const target::Target target = *ReadTarget("x86-avx2");
   const auto refusal = [&](const std::string& trace) {
     const absl::Status status = CodeText(trace, target).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
     return std::string(status.message());
   };
   EXPECT_THAT(refusal("nonsense"), HasSubstr("2:1: "));
@@ -276,7 +272,7 @@ TEST(CodeTextTest, TargetsAreNamesOrTexts) {
   EXPECT_EQ(*ReadTarget(neon.ToText()), neon);
   EXPECT_EQ(*ReadTarget("native"), target::DetectHost());
   for (const char* const wrong : {"pdp11", "target arch=pdp11", ""}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(ReadTarget(wrong).status())) << wrong;
+    EXPECT_THAT(ReadTarget(wrong), StatusIs(absl::StatusCode::kInvalidArgument)) << wrong;
   }
   EXPECT_THAT(std::string(ReadTarget("pdp11").status().message()),
               AllOf(HasSubstr("x86-avx512"), HasSubstr("arm-neon")));

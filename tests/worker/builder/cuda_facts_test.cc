@@ -3,6 +3,7 @@
 #include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::builder {
 namespace {
@@ -50,14 +51,14 @@ TEST(CudaFactsTest, OccupancyIsLimitedByEachResource) {
 TEST(CudaFactsTest, RefusesWhatNoMultiprocessorCanRun) {
   const target::GpuLimits t4 = target::TargetByName("nvidia/t4")->gpu;
   target::GpuLaunch launch{.kernel = "k", .block = {1024, 1, 1}};
-  EXPECT_TRUE(CheckCudaLaunch(launch, {.registers = 64}, t4).ok());
+  EXPECT_THAT(CheckCudaLaunch(launch, {.registers = 64}, t4), IsOk());
   absl::Status refused = CheckCudaLaunch(launch, {.registers = 72}, t4);
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("72 registers in each of 1024 threads"));
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("72 registers in each of 1024 threads")));
   launch.shared_bytes = 65 << 10;
   refused = CheckCudaLaunch(launch, {.registers = 32}, t4);
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("a block may use 65536"));
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a block may use 65536")));
 }
 
 }  // namespace

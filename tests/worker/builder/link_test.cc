@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 
 namespace hone::builder {
 namespace {
@@ -24,7 +25,7 @@ using ::testing::Not;
 
 std::string Link(const std::string& object_path) {
   absl::StatusOr<std::string> bytes = LinkSharedObject(ReadFile(object_path).value(), {});
-  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_THAT(bytes, IsOk());
   return bytes.ok() ? *bytes : "";
 }
 
@@ -78,9 +79,8 @@ TEST(LinkTest, ObjectsProvideEachOthersSymbols) {
   const std::string caller = ReadFile(CALLER_OBJECT).value(),
                     callee = ReadFile(CALLEE_OBJECT).value();
   const std::vector<absl::string_view> objects = {caller, callee};
-  const auto bytes = LinkSharedObject(objects, {.visible = "caller_"});
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  void* const handle = Load(*bytes);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, LinkSharedObject(objects, {.visible = "caller_"}));
+  void* const handle = Load(bytes);
   ASSERT_NE(handle, nullptr);
   const auto run = reinterpret_cast<int (*)()>(dlsym(handle, "caller_run"));
   ASSERT_NE(run, nullptr);
@@ -89,15 +89,13 @@ TEST(LinkTest, ObjectsProvideEachOthersSymbols) {
   EXPECT_EQ(dlclose(handle), 0);
 
   const std::vector<absl::string_view> twice = {callee, callee};
-  const absl::Status status = LinkSharedObject(twice, {}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("callee_value"));
+  EXPECT_THAT(LinkSharedObject(twice, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("callee_value")));
 }
 
 TEST(LinkTest, AnUndefinedSymbolIsAnErrorThatNamesIt) {
-  const absl::Status status = LinkSharedObject(ReadFile(UNDEFINED_OBJECT).value(), {}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("function_of_no_library"));
+  EXPECT_THAT(LinkSharedObject(ReadFile(UNDEFINED_OBJECT).value(), {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("function_of_no_library")));
   EXPECT_FALSE(Link(GOOD_OBJECT).empty());  // the linker still works
 }
 
@@ -105,11 +103,10 @@ TEST(LinkTest, AFullDiskIsNotTheFaultOfTheObjects) {
   const std::string caller = ReadFile(CALLER_OBJECT).value(),
                     callee = ReadFile(CALLEE_OBJECT).value();
   const std::vector<absl::string_view> objects = {caller, callee};
-  const auto linked = LinkSharedObject(objects, {.visible = "caller_"});
-  ASSERT_TRUE(linked.ok()) << linked.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto linked, LinkSharedObject(objects, {.visible = "caller_"}));
   // A limit that the copies of the objects do not exceed, but the output does.
   const rlim_t limit = std::max(caller.size(), callee.size());
-  ASSERT_GT(linked->size(), limit);
+  ASSERT_GT(linked.size(), limit);
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = signal(SIGXFSZ, SIG_IGN);
@@ -118,22 +115,20 @@ TEST(LinkTest, AFullDiskIsNotTheFaultOfTheObjects) {
   const absl::Status status = LinkSharedObject(objects, {.visible = "caller_"}).status();
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(LinkTest, RejectsInvalidObjects) {
   for (const absl::string_view bytes : {"", "not an object",
                                         "\x7f"
                                         "ELF"}) {
-    EXPECT_EQ(LinkSharedObject(bytes, {}).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(LinkSharedObject(bytes, {}), StatusIs(absl::StatusCode::kInvalidArgument));
   }
 }
 
 TEST(LinkTest, AFolderThatCannotBeWrittenIsNamed) {
-  const absl::Status status =
-      LinkSharedObject(ReadFile(GOOD_OBJECT).value(), {.scratch_dir = "/no/such/folder"}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/folder"));
+  EXPECT_THAT(LinkSharedObject(ReadFile(GOOD_OBJECT).value(), {.scratch_dir = "/no/such/folder"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no/such/folder")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/target/presets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/builder/cuda_facts.h"
 #include "worker/builder/toolchain.h"
@@ -56,7 +57,7 @@ TEST_F(NvrtcTest, CompilesForEveryPreset) {
   for (const target::NvidiaGpu& gpu : target::NvidiaGpus()) {
     const std::string architecture = target::CudaTarget(gpu).cpu;
     const auto compiled = nvrtc_->Compile(kSource, architecture);
-    ASSERT_TRUE(compiled.ok()) << gpu.preset << ": " << compiled.status();
+    ASSERT_THAT(compiled, IsOk()) << gpu.preset;
     EXPECT_THAT(compiled->cubin, StartsWith("\x7f"
                                             "ELF"))
         << gpu.preset;
@@ -69,32 +70,28 @@ TEST_F(NvrtcTest, CompilesForEveryPreset) {
 }
 
 TEST_F(NvrtcTest, ErrorsHaveTheCompilersLog) {
-  const absl::Status wrong =
-      nvrtc_->Compile("__global__ void f() { missing(); }", "sm_80").status();
-  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
-  EXPECT_THAT(std::string(wrong.message()), AllOf(HasSubstr("kernel.cu(1)"), HasSubstr("missing")));
-  const absl::Status old = nvrtc_->Compile(kSource, "sm_20").status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(old)) << old;
-  EXPECT_THAT(std::string(old.message()), AllOf(HasSubstr("sm_20"), HasSubstr("sm_80")));
+  EXPECT_THAT(nvrtc_->Compile("__global__ void f() { missing(); }", "sm_80"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("kernel.cu(1)"), HasSubstr("missing"))));
+  EXPECT_THAT(nvrtc_->Compile(kSource, "sm_20"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("sm_20"), HasSubstr("sm_80"))));
 }
 
 TEST_F(NvrtcTest, TheToolchainMakesAModuleWithItsSources) {
   const target::Target target = *target::TargetByName("nvidia/a100");
-  const auto finished = Finish(Code(kSource), target, "/tmp");
-  ASSERT_TRUE(finished.ok()) << finished.status();
-  const auto module = target::GpuModule::Decode(finished->binary);
-  ASSERT_TRUE(module.ok()) << module.status();
-  EXPECT_EQ(module->kind, target::Kind::kCuda);
-  EXPECT_THAT(module->code, StartsWith("\x7f"
-                                       "ELF"));
-  EXPECT_EQ(finished->facts.code_bytes, static_cast<int64_t>(module->code.size()));
-  EXPECT_EQ(finished->facts.spills, 0);
-  const auto sources = target::GpuSources::Decode(finished->sources);
-  ASSERT_TRUE(sources.ok()) << sources.status();
-  EXPECT_EQ(sources->source, kSource);
-  EXPECT_THAT(sources->assembly, HasSubstr(".target sm_80"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto finished, Finish(Code(kSource), target, "/tmp"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto module, target::GpuModule::Decode(finished.binary));
+  EXPECT_EQ(module.kind, target::Kind::kCuda);
+  EXPECT_THAT(module.code, StartsWith("\x7f"
+                                      "ELF"));
+  EXPECT_EQ(finished.facts.code_bytes, static_cast<int64_t>(module.code.size()));
+  EXPECT_EQ(finished.facts.spills, 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sources, target::GpuSources::Decode(finished.sources));
+  EXPECT_EQ(sources.source, kSource);
+  EXPECT_THAT(sources.assembly, HasSubstr(".target sm_80"));
   // Equal code gives equal artifacts.
-  EXPECT_EQ(Finish(Code(kSource), target, "/tmp")->binary, finished->binary);
+  EXPECT_EQ(Finish(Code(kSource), target, "/tmp")->binary, finished.binary);
 }
 
 TEST_F(NvrtcTest, RemarksTellRegistersAndOccupancy) {
@@ -108,10 +105,10 @@ TEST_F(NvrtcTest, RemarksTellRegistersAndOccupancy) {
 TEST_F(NvrtcTest, TheToolchainRefusesWhatCannotRun) {
   codegen::Code code = Code(kSource);
   code.module->launches[0].shared_bytes = 100 << 10;
-  EXPECT_TRUE(Finish(code, *target::TargetByName("nvidia/a100"), "/tmp").ok());
-  const absl::Status refused = Finish(code, *target::TargetByName("nvidia/l4"), "/tmp").status();
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("102400 bytes of shared memory"));
+  EXPECT_THAT(Finish(code, *target::TargetByName("nvidia/a100"), "/tmp"), IsOk());
+  EXPECT_THAT(
+      Finish(code, *target::TargetByName("nvidia/l4"), "/tmp"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("102400 bytes of shared memory")));
 }
 
 TEST(NvrtcPathsTest, TheUsersChoiceIsTheOnlyOne) {

@@ -12,6 +12,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "tests/common/operator/arrays.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/builder/build.h"
 #include "worker/runner/kernel.h"
@@ -47,18 +48,18 @@ class ReferenceKernelTest : public ::testing::Test {
   // Builds the kernel, runs it on both fillings and compares some hundred elements.
   void ExpectAsInterpreted(const std::string& text) {
     const auto workload = ir::ParseWorkload(text);
-    ASSERT_TRUE(workload.ok()) << workload.status() << "\n" << text;
+    ASSERT_THAT(workload, IsOk()) << text;
     const record::BuildResponse built = Build({.workload = text,
                                                .target = target::DetectHost().ToText(),
                                                .artifact_dir = folder_.path(),
                                                .reference = true});
     ASSERT_EQ(built.outcome, record::Outcome::kOk) << built.detail << "\n" << text;
-    const auto kernel = runner::LoadKernel(folder_ / built.artifact_digest);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto kernel,
+                              runner::LoadKernel(folder_ / built.artifact_digest));
     const absl::Status made = runner::MakeReference(
-        *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel->get(),
+        *workload, runner::Inputs::Seeded(workload->StructuralDigest().ToHex()), kernel.get(),
         folder_ / "reference");
-    EXPECT_TRUE(made.ok()) << made << "\n" << text;
+    EXPECT_THAT(made, IsOk()) << text;
   }
 
   // The same for `values`, eight per kernel: the time that LLVM takes grows faster than the number

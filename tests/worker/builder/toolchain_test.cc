@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/target/gpu_module.h"
+#include "tests/status.h"
 
 namespace hone::builder {
 namespace {
@@ -21,23 +22,23 @@ codegen::Code OpenClCode() {
 
 TEST(ToolchainTest, OpenClSourceBecomesAModule) {
   const target::Target target = *target::TargetByName("generic/opencl");
-  const absl::StatusOr<Finished> finished = Finish(OpenClCode(), target, "/no/such/folder");
-  ASSERT_TRUE(finished.ok()) << finished.status();
-  const absl::StatusOr<target::GpuModule> module = target::GpuModule::Decode(finished->binary);
-  ASSERT_TRUE(module.ok()) << module.status();
-  EXPECT_EQ(module->kind, target::Kind::kOpenCl);
-  EXPECT_EQ(module->code, kSource);
-  ASSERT_EQ(module->launches.size(), 1u);
-  EXPECT_EQ(module->launches[0], OpenClCode().module->launches[0]);
-  EXPECT_EQ(finished->facts.code_bytes, static_cast<int64_t>(sizeof(kSource) - 1));
-  EXPECT_EQ(finished->facts.spills, 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const Finished finished,
+                            Finish(OpenClCode(), target, "/no/such/folder"));
+  HONE_ASSERT_OK_AND_ASSIGN(const target::GpuModule module,
+                            target::GpuModule::Decode(finished.binary));
+  EXPECT_EQ(module.kind, target::Kind::kOpenCl);
+  EXPECT_EQ(module.code, kSource);
+  ASSERT_EQ(module.launches.size(), 1u);
+  EXPECT_EQ(module.launches[0], OpenClCode().module->launches[0]);
+  EXPECT_EQ(finished.facts.code_bytes, static_cast<int64_t>(sizeof(kSource) - 1));
+  EXPECT_EQ(finished.facts.spills, 0);
 }
 
 TEST(ToolchainTest, BugsOfBackEndsAreFound) {
   const target::Target target = *target::TargetByName("generic/opencl");
   const auto refusal = [&](const codegen::Code& code) {
     const absl::Status status = Finish(code, target, "/no/such/folder").status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
     return std::string(status.message());
   };
   codegen::Code code = OpenClCode();

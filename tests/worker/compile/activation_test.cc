@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/operator/operator.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 #include "tests/worker/compile/ulp_error.h"
 
@@ -63,10 +64,10 @@ TEST_P(ActivationTest, KeepsItsDigits) {
         range.dtype, small ? std::ldexp(even, -static_cast<int>(rng.Below(least))) : even);
     inputs.push_back(x);
   }
-  const auto workload = op::BuildWorkload(
-      range.op,
-      {"m=1", absl::StrCat("n=", kCount), absl::StrCat("dtype=", DTypeName(range.dtype))});
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      op::BuildWorkload(range.op, {"m=1", absl::StrCat("n=", kCount),
+                                   absl::StrCat("dtype=", DTypeName(range.dtype))}));
   auto* const exact = std::string(range.op) == "gelu" ? ExactGelu : ExactSilu;
   const int element = range.dtype == DType::kF64 ? 64 : 32;
   for (const target::Target& target : RunnableTargets()) {
@@ -74,11 +75,11 @@ TEST_P(ActivationTest, KeepsItsDigits) {
       const std::string trace =
           absl::StrCat("trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ",
                        bits / element, ")\nvectorize(l3)\n");
-      const auto outputs = RunTrace(target, workload->ToText() + trace, {inputs});
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto outputs,
+                                RunTrace(target, workload.ToText() + trace, {inputs}));
       double worst = 0, at = 0;
       for (size_t i = 0; i < inputs.size(); ++i) {
-        const double ulp = UlpError(range.dtype, (*outputs)[0][i], exact(inputs[i]));
+        const double ulp = UlpError(range.dtype, outputs[0][i], exact(inputs[i]));
         if (!(ulp <= worst)) {
           worst = ulp;
           at = inputs[i];

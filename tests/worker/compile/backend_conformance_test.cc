@@ -16,6 +16,7 @@
 #include "common/ir/workload_parser.h"
 #include "tests/common/schedule/random_trace.h"
 #include "tests/oracles/interpreter.h"
+#include "tests/status.h"
 #include "tests/worker/compile/c_backend.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
@@ -102,7 +103,7 @@ TEST_P(BackendConformanceTest, RandomTracesComputeWhatTheInterpreterComputes) {
     }
     const auto results = Run(random.program, inputs);
     if (IsRefusal(results.status())) continue;
-    ASSERT_TRUE(results.ok()) << results.status() << "\n" << schedule::Describe(random);
+    ASSERT_THAT(results, IsOk()) << schedule::Describe(random);
     EXPECT_EQ(results->code, results->interpreter) << schedule::Describe(random);
     ++served;
   }
@@ -141,13 +142,13 @@ TEST_P(BackendConformanceTest, EveryOperationOfEveryDType) {
       const auto workload = ir::ParseWorkload(text);
       if (!workload.ok()) continue;  // the operation does not take this dtype
       const auto program = ReplayText(WithVectors(text, {"D"}, 16));
-      ASSERT_TRUE(program.ok()) << program.status() << text;
+      ASSERT_THAT(program, IsOk()) << text;
       const ir::DType type = workload->tensors[0].dtype;
       ir::Scalars second = Positive(type, 37);
       std::rotate(second.begin(), second.begin() + 5, second.end());
       const auto results = Run(*program, {Positive(type, 37), second});
       if (IsRefusal(results.status())) continue;
-      ASSERT_TRUE(results.ok()) << results.status() << text;
+      ASSERT_THAT(results, IsOk()) << text;
       ++served;
       const double unit = type == ir::DType::kBF16  ? 0x1p-7
                           : type == ir::DType::kF16 ? 0x1p-10
@@ -180,9 +181,9 @@ TEST_P(BackendConformanceTest, EveryReducer) {
     const std::string text =
         absl::StrCat("workload w\ninput A: f32[5, 19]\n", stage, "\ntrace 1\n");
     const auto program = ReplayText(text);
-    ASSERT_TRUE(program.ok()) << program.status() << text;
+    ASSERT_THAT(program, IsOk()) << text;
     const auto results = Run(*program, {Positive(ir::DType::kF32, 95)});
-    ASSERT_TRUE(results.ok()) << results.status() << text;
+    ASSERT_THAT(results, IsOk()) << text;
     for (size_t o = 0; o < results->code.size(); ++o) {
       for (size_t e = 0; e < results->code[o].size(); ++e) {
         const double want = results->interpreter[o][e].real();
@@ -214,45 +215,40 @@ parallel(l0)
 )";
 
 TEST_P(BackendConformanceTest, EveryKindOfMemory) {
-  const auto program = ReplayText(kMemories);
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto lowered = lower::Lower(*program, SmallTarget());
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(kMemories));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, SmallTarget()));
   using Kind = lower::Storage::Kind;
   for (const Kind kind : {Kind::kPacked, Kind::kWorkspace, Kind::kThread, Kind::kStack}) {
-    EXPECT_TRUE(std::any_of(lowered->storage.begin(), lowered->storage.end(),
+    EXPECT_TRUE(std::any_of(lowered.storage.begin(), lowered.storage.end(),
                             [&](const lower::Storage& storage) { return storage.kind == kind; }))
-        << lowered->ToText();
+        << lowered.ToText();
   }
   std::vector<ir::Scalars> inputs(2);
   for (int i = 0; i < 4 * 64; ++i) inputs[0].push_back(ir::Scalar(i % 5 - 2.0));
   for (int i = 0; i < 64 * 16384; ++i) inputs[1].push_back(ir::Scalar(i % 3 - 1.0));
-  const auto results = Run(*program, inputs);
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ(results->code, results->interpreter);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto results, Run(program, inputs));
+  EXPECT_EQ(results.code, results.interpreter);
 }
 
 TEST_P(BackendConformanceTest, EqualProgramsGiveEqualCode) {
-  const auto program = ReplayText(kMemories);
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto lowered = lower::Lower(*program, SmallTarget());
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  const auto once = GetParam().backend->Generate(*lowered, SmallTarget(), {});
-  const auto again = GetParam().backend->Generate(*lowered, SmallTarget(), {.keep_source = true});
-  ASSERT_TRUE(once.ok() && again.ok()) << once.status() << again.status();
-  EXPECT_EQ(once->bytes, again->bytes);
-  EXPECT_FALSE(again->source.empty());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(kMemories));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, SmallTarget()));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto once,
+                            GetParam().backend->Generate(lowered, SmallTarget(), {}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, GetParam().backend->Generate(lowered, SmallTarget(),
+                                                                           {.keep_source = true}));
+  EXPECT_EQ(once.bytes, again.bytes);
+  EXPECT_FALSE(again.source.empty());
 }
 
 TEST_P(BackendConformanceTest, RefusesWhatHasNoCode) {
-  const auto program = ReplayText(
-      "workload w\ninput A: f32[8]\noutput C[i: 8] = A[i]\ntrace 1\nb0 = block(\"C\")\n"
-      "l0 = loops(b0)\nbind(l0, \"blockIdx.x\")\n");
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto lowered = lower::Lower(*program, SmallTarget());
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  EXPECT_EQ(GetParam().backend->Generate(*lowered, SmallTarget(), {}).status().code(),
-            absl::StatusCode::kUnimplemented);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto program,
+      ReplayText("workload w\ninput A: f32[8]\noutput C[i: 8] = A[i]\ntrace 1\nb0 = block(\"C\")\n"
+                 "l0 = loops(b0)\nbind(l0, \"blockIdx.x\")\n"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, SmallTarget()));
+  EXPECT_THAT(GetParam().backend->Generate(lowered, SmallTarget(), {}),
+              StatusIs(absl::StatusCode::kUnimplemented));
   target::Target gpu;
   gpu.kind = target::Kind::kCuda;
   EXPECT_FALSE(GetParam().backend->Serves(gpu));

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "tests/golden.h"
+#include "tests/status.h"
 #include "tests/worker/compile/clang_check.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
@@ -58,15 +59,15 @@ TEST_P(CGoldenTest, TraceGivesTheCode) {
   const size_t end = text.find("\ncode\n");
   const std::string trace = end == std::string::npos ? text : text.substr(0, end + 1);
   const bool is_cuda = absl::StartsWith(GetParam(), "cuda");
-  const absl::StatusOr<Code> code = Print(trace, is_cuda ? CudaTarget() : LargeOpenClTarget());
-  ASSERT_TRUE(code.ok()) << code.status();
-  ASSERT_TRUE(code->module.has_value());
+  HONE_ASSERT_OK_AND_ASSIGN(const Code code,
+                            Print(trace, is_cuda ? CudaTarget() : LargeOpenClTarget()));
+  ASSERT_TRUE(code.module.has_value());
   ExpectGolden(path,
-               absl::StrCat(trace, "code\n", code->module->LaunchesAsJson(), "\n", code->bytes));
-  EXPECT_EQ(code->format, std::string(is_cuda ? kCudaSource : kOpenClSource));
-  EXPECT_EQ(code->source, code->bytes);
+               absl::StrCat(trace, "code\n", code.module->LaunchesAsJson(), "\n", code.bytes));
+  EXPECT_EQ(code.format, std::string(is_cuda ? kCudaSource : kOpenClSource));
+  EXPECT_EQ(code.source, code.bytes);
   if (!is_cuda) {
-    EXPECT_EQ(ClangErrors(code->bytes), "");
+    EXPECT_EQ(ClangErrors(code.bytes), "");
   }
 }
 
@@ -86,7 +87,7 @@ absl::StatusOr<CModule> PrintFor(absl::string_view trace, absl::string_view targ
 
 std::string TextOf(absl::string_view trace) {
   const absl::StatusOr<Code> code = Print(trace);
-  EXPECT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code, IsOk());
   if (!code.ok()) return "";
   EXPECT_EQ(ClangErrors(code->bytes), "");
   return code->bytes;
@@ -163,28 +164,26 @@ TEST(CPrinterTest, RefusesWhatHasNoCode) {
   const std::string workload =
       "workload w\ninput A: f32[64, 64]\noutput C[i: 64, j: 64] = A[i, j]\n"
       "trace 1\nb0 = block(\"C\")\nl0, l1 = loops(b0)\n";
-  const auto parallel = PrintFor(absl::StrCat(workload, "parallel(l0)\n"), "x86-avx2");
-  EXPECT_EQ(parallel.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(parallel.status().message()),
-              HasSubstr("loop i is parallel on CPU threads; on a GPU, bind it"));
+  EXPECT_THAT(PrintFor(absl::StrCat(workload, "parallel(l0)\n"), "x86-avx2"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("loop i is parallel on CPU threads; on a GPU, bind it")));
   const auto unrolled = PrintFor(
       "workload w\ninput A: f32[512, 512]\noutput C[i: 512, j: 512] = A[i, j]\ntrace 1\n"
       "b0 = block(\"C\")\nl0, l1 = loops(b0)\nunroll(l0)\nunroll(l1)\n",
       "x86-avx2");
-  EXPECT_EQ(unrolled.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(unrolled.status().message()), HasSubstr("exceeds 16384 statements"));
+  EXPECT_THAT(unrolled,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("exceeds 16384 statements")));
 
-  const auto program = ReplayText(absl::StrCat(workload, "bind(l0, \"threadIdx.x\")\n"));
-  ASSERT_TRUE(program.ok()) << program.status();
-  auto lowered = lower::Lower(*program, OpenClTarget());
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            ReplayText(absl::StrCat(workload, "bind(l0, \"threadIdx.x\")\n")));
+  HONE_ASSERT_OK_AND_ASSIGN(auto lowered, lower::Lower(program, OpenClTarget()));
   target::Target small = OpenClTarget();
   small.gpu.max_threads = 32;
-  EXPECT_THAT(std::string(Generate(*lowered, small).status().message()),
+  EXPECT_THAT(std::string(Generate(lowered, small).status().message()),
               HasSubstr("kernel w_C uses 64 threads in a block, the device allows 32"));
   // The launch and the loops must agree.
-  lowered->kernels[0].block = {32, 1, 1};
-  EXPECT_EQ(Generate(*lowered, OpenClTarget()).status().code(), absl::StatusCode::kInternal);
+  lowered.kernels[0].block = {32, 1, 1};
+  EXPECT_THAT(Generate(lowered, OpenClTarget()), StatusIs(absl::StatusCode::kInternal));
 }
 
 TEST(CPrinterTest, F64NeedsADeviceThatHasIt) {
@@ -192,38 +191,34 @@ TEST(CPrinterTest, F64NeedsADeviceThatHasIt) {
       "workload w\ninput A: f32[64]\noutput B[i: 64] = f32(f64(A[i]) * 2.0)\ntrace 1\n"
       "b0 = block(\"B\")\nl0 = loops(b0)\nbind(l0, \"threadIdx.x\")\n";
   target::Target target = OpenClTarget();
-  const absl::Status refused = Print(kTrace, target).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("the code computes in f64"), HasSubstr(target.Key())));
+  EXPECT_THAT(Print(kTrace, target),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the code computes in f64"), HasSubstr(target.Key()))));
   target.features = {"fp64"};
-  const auto code = Print(kTrace, target);
-  ASSERT_TRUE(code.ok()) << code.status();
-  EXPECT_THAT(code->bytes, HasSubstr("cl_khr_fp64"));
-  EXPECT_TRUE(Print(kTrace, CudaTarget()).ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto code, Print(kTrace, target));
+  EXPECT_THAT(code.bytes, HasSubstr("cl_khr_fp64"));
+  EXPECT_THAT(Print(kTrace, CudaTarget()), IsOk());
 }
 
 TEST(CPrinterTest, RefusesAnInstructionOfACpu) {
-  const auto program = ReplayText(
-      "workload w\ninput A: u8[4, 8]\ninput B: i8[8, 16]\n"
-      "output C[i: 4, j: 16] = sum(k: 8) i32(A[i, k]) * i32(B[k, j])\ntrace 1\n");
-  ASSERT_TRUE(program.ok()) << program.status();
-  auto lowered = lower::Lower(*program, Preset("x86-avx2"));
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  for (lower::Stmt& stmt : lowered->stmts) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto program,
+      ReplayText("workload w\ninput A: u8[4, 8]\ninput B: i8[8, 16]\n"
+                 "output C[i: 4, j: 16] = sum(k: 8) i32(A[i, k]) * i32(B[k, j])\ntrace 1\n"));
+  HONE_ASSERT_OK_AND_ASSIGN(auto lowered, lower::Lower(program, Preset("x86-avx2")));
+  for (lower::Stmt& stmt : lowered.stmts) {
     if (stmt.kind == lower::Stmt::Kind::kStore) stmt.tensor_vars = stmt.reduce_vars;
   }
-  const auto printed = PrintC(*lowered, OpenClDialect());
-  EXPECT_EQ(printed.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(printed.status().message()),
-              HasSubstr("the statement is one instruction, for which"));
+  EXPECT_THAT(PrintC(lowered, OpenClDialect()),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("the statement is one instruction, for which")));
 }
 
 // Halves are computed as such only where the device rounds as the interpreter does.
 TEST(CPrinterTest, HalvesAreComputedInHalf) {
   const auto text = [](const target::Target& target) {
     const absl::StatusOr<Code> code = Print(PackedTrace(ir::DType::kF16, 512), target);
-    EXPECT_TRUE(code.ok()) << code.status();
+    EXPECT_THAT(code, IsOk());
     if (!code.ok()) return std::string();
     EXPECT_EQ(ClangErrors(code->bytes), "");
     return code->bytes;
@@ -240,7 +235,7 @@ TEST(CPrinterTest, AnInstructionNeedsItsArchitecture) {
   std::stringstream content;
   content << std::ifstream(absl::StrCat(kFolder, "/cuda_dp4a.txt")).rdbuf();
   const std::string text = content.str(), trace = text.substr(0, text.find("\ncode\n") + 1);
-  EXPECT_TRUE(Print(trace, CudaTarget("sm_61")).ok());
+  EXPECT_THAT(Print(trace, CudaTarget("sm_61")), IsOk());
   EXPECT_EQ(Print(trace, CudaTarget("sm_60")).status(),
             absl::UnimplementedError("dp4a_u8i8 needs nvptx64 with sm_61; the target is nvptx64 "
                                      "sm_60 without it"));
@@ -254,21 +249,19 @@ TEST(CPrinterTest, OverlappingBuffersShareAnArray) {
   std::stringstream content;
   content << std::ifstream(absl::StrCat(kFolder, "/opencl_matmul.txt")).rdbuf();
   const std::string text = content.str();
-  const auto program = ReplayText(text.substr(0, text.find("\ncode\n") + 1));
-  ASSERT_TRUE(program.ok()) << program.status();
-  auto lowered = lower::Lower(*program, OpenClTarget());
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  for (lower::Storage& storage : lowered->storage) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            ReplayText(text.substr(0, text.find("\ncode\n") + 1)));
+  HONE_ASSERT_OK_AND_ASSIGN(auto lowered, lower::Lower(program, OpenClTarget()));
+  for (lower::Storage& storage : lowered.storage) {
     if (storage.kind == lower::Storage::Kind::kShared) storage.offset_bytes = 64;
   }
-  const auto code = Generate(*lowered, OpenClTarget());
-  ASSERT_TRUE(code.ok()) << code.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto code, Generate(lowered, OpenClTarget()));
   EXPECT_THAT(
-      code->bytes,
+      code.bytes,
       AllOf(HasSubstr("__local uchar shared_memory[8192] __attribute__((aligned(64)));"),
             HasSubstr("__local float* const A_shared = (__local float*)(shared_memory + 64);"),
             HasSubstr("__local float* const B_shared = (__local float*)(shared_memory + 64);")));
-  EXPECT_EQ(ClangErrors(code->bytes), "");
+  EXPECT_EQ(ClangErrors(code.bytes), "");
 }
 
 // Random schedules for GPUs compile without warnings.
@@ -278,12 +271,11 @@ TEST(CPrinterTest, ClangAcceptsRandomSchedules) {
   target.features = {"fp64"};
   int printed = 0;
   for (int seed = 1; seed <= 40; ++seed) {
-    const auto random = lower::MakeRandomGpuSchedule(seed);
-    ASSERT_TRUE(random.ok()) << random.status();
-    const auto lowered = lower::Lower(random->program, target);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto random, lower::MakeRandomGpuSchedule(seed));
+    const auto lowered = lower::Lower(random.program, target);
     if (!lowered.ok()) continue;
     const auto code = Generate(*lowered, target);
-    ASSERT_TRUE(code.ok()) << code.status() << "\n" << lowered->ToText();
+    ASSERT_THAT(code, IsOk()) << lowered->ToText();
     EXPECT_EQ(ClangErrors(code->bytes), "") << "seed " << seed;
     ++printed;
   }

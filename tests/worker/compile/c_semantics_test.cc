@@ -16,6 +16,7 @@
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/api.h"
 #include "common/target/opencl/detect.h"
+#include "tests/status.h"
 #include "tests/worker/compile/c_backend.h"
 #include "tests/worker/compile/clang_check.h"
 #include "tests/worker/compile/compiled_program.h"
@@ -174,13 +175,11 @@ TEST_P(CSemanticsTest, EveryOperation) {
   const auto n = static_cast<int64_t>(inputs[0].size());
   const OperationWorkload operations = EveryOperation(GetParam(), n);
   EXPECT_GE(operations.outputs.size(), GetParam() == DType::kBool ? 20 : 40);
-  const auto program = ReplayText(absl::StrCat(operations.text, "trace 1\n"));
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto expected = ir::Interpret(program->workload(), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto actual = RunInC(*program, inputs);
-  ASSERT_TRUE(actual.ok()) << actual.status();
-  ExpectResults(operations, GetParam(), inputs, *expected, *actual);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            ReplayText(absl::StrCat(operations.text, "trace 1\n")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), inputs));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunInC(program, inputs));
+  ExpectResults(operations, GetParam(), inputs, expected, actual);
 }
 
 // As CUDA C++, one element at a time and as vectors, compiled for this CPU.
@@ -196,23 +195,18 @@ TEST_P(CSemanticsTest, EveryOperationInCuda) {
   std::vector<Code> codes;
   std::shared_ptr<const ir::Workload> workload;
   for (const int lanes : {1, 4}) {
-    const auto program = ReplayText(WithVectors(operations.text, blocks, lanes));
-    ASSERT_TRUE(program.ok()) << program.status();
-    workload = program->shared_workload();
-    const auto lowered = lower::Lower(*program, CudaTarget());
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto code = Generate(*lowered, CudaTarget());
-    ASSERT_TRUE(code.ok()) << code.status();
-    codes.push_back(*code);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                              ReplayText(WithVectors(operations.text, blocks, lanes)));
+    workload = program.shared_workload();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, CudaTarget()));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto code, Generate(lowered, CudaTarget()));
+    codes.push_back(code);
   }
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto programs = EmulatedPrograms::Build(std::move(codes));
-  ASSERT_TRUE(programs.ok()) << programs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(*workload, inputs));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto programs, EmulatedPrograms::Build(std::move(codes)));
   for (const size_t number : {0, 1}) {
-    const auto actual = (*programs)->Run(number, *workload, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    ExpectResults(operations, GetParam(), inputs, *expected, *actual);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, programs->Run(number, *workload, inputs));
+    ExpectResults(operations, GetParam(), inputs, expected, actual);
   }
 }
 
@@ -222,17 +216,16 @@ TEST(COverflowTest, SumsWrapBeforeAConversion) {
   for (const char* const value :
        {"abs(i32(A[i] + 200) - 200)", "max(i32(A[i] + 200), 200) - i32(A[i] * 3)",
         "i32(A[i] - 7) / 3"}) {
-    const auto program = ReplayText(absl::StrCat(
-        "workload wraps\ninput A: u8[256]\noutput B[i: 256] = ", value, "\ntrace 1\n"));
-    ASSERT_TRUE(program.ok()) << program.status();
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto program,
+        ReplayText(absl::StrCat("workload wraps\ninput A: u8[256]\noutput B[i: 256] = ", value,
+                                "\ntrace 1\n")));
     Scalars bytes;
     for (int64_t v = 0; v < 256; ++v) bytes.push_back(v);
-    const auto expected = ir::Interpret(program->workload(), {bytes});
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto actual = RunInC(*program, {bytes});
-    ASSERT_TRUE(actual.ok()) << actual.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), {bytes}));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunInC(program, {bytes}));
     for (int v = 0; v < 256; ++v) {
-      ASSERT_EQ((*actual)[0][v], (*expected)[0][v]) << value << " of " << v;
+      ASSERT_EQ(actual[0][v], expected[0][v]) << value << " of " << v;
     }
   }
 }
@@ -248,13 +241,11 @@ TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
     for (const OperationWorkload::Output& output : operations.outputs) {
       blocks.push_back(output.name);
     }
-    const auto program = ReplayText(WithVectors(operations.text, blocks, lanes));
-    ASSERT_TRUE(program.ok()) << program.status();
-    const auto lowered = lower::Lower(*program, target);
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto code = Generate(*lowered, target);
-    ASSERT_TRUE(code.ok()) << code.status();
-    EXPECT_EQ(ClangErrors(code->bytes), "");
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                              ReplayText(WithVectors(operations.text, blocks, lanes)));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, target));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto code, Generate(lowered, target));
+    EXPECT_EQ(ClangErrors(code.bytes), "");
   }
 }
 
@@ -262,15 +253,13 @@ TEST_P(CSemanticsTest, ClangAcceptsEveryOperation) {
 TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto facts = opencl::FindDevice(**opencl::LoadedApi(), "opencl");
-  ASSERT_TRUE(facts.ok()) << facts.status();
-  if (facts->platform_name == "Portable Computing Language" &&
-      absl::StartsWith(facts->driver_version, "6.0")) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto facts, opencl::FindDevice(**opencl::LoadedApi(), "opencl"));
+  if (facts.platform_name == "Portable Computing Language" &&
+      absl::StartsWith(facts.driver_version, "6.0")) {
     GTEST_SKIP() << "PoCL 6.0 ends the process: its LLVM checks that instructions are combined in "
                     "one iteration";
   }
-  const auto gpu = target::OpenGpuFor(*target);
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto gpu, target::OpenGpuFor(*target));
   for (const DType dtype : {DType::kF16, DType::kF32}) {
     Scalars values;
     for (const double v : {0.0, 0.25, 1.0, -1.5, 3.0, -7.0, 200.0, 65504.0, HUGE_VAL, -HUGE_VAL,
@@ -284,16 +273,13 @@ TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
     for (const OperationWorkload::Output& output : operations.outputs) {
       blocks.push_back(output.name);
     }
-    const auto program = ReplayText(WithVectors(operations.text, blocks, 4));
-    ASSERT_TRUE(program.ok()) << program.status();
-    const auto expected = ir::Interpret(program->workload(), inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto lowered = lower::Lower(*program, *target);
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto code = Generate(*lowered, *target);
-    ASSERT_TRUE(code.ok()) << code.status();
-    target::GpuModule module = *code->module;
-    module.code = code->bytes;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                              ReplayText(WithVectors(operations.text, blocks, 4)));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), inputs));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, *target));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto code, Generate(lowered, *target));
+    target::GpuModule module = *code.module;
+    module.code = code.bytes;
     std::vector<std::string> bytes(2);
     for (size_t i = 0; i < 2; ++i) {
       bytes[i].resize(n * ir::DTypeBytes(dtype));
@@ -302,21 +288,21 @@ TEST(OpenClSemanticsTest, EveryOperationOnVectors) {
       }
     }
     std::vector<int64_t> sizes;
-    for (const ir::BufferId id : program->workload().Outputs()) {
-      sizes.push_back(n * ir::DTypeBytes(program->workload().tensors[id].dtype));
+    for (const ir::BufferId id : program.workload().Outputs()) {
+      sizes.push_back(n * ir::DTypeBytes(program.workload().tensors[id].dtype));
     }
-    auto results = target::CallModule(**gpu, module, {bytes[0], bytes[1]}, sizes);
-    ASSERT_TRUE(results.ok()) << results.status();
+    HONE_ASSERT_OK_AND_ASSIGN(auto results,
+                              target::CallModule(*gpu, module, {bytes[0], bytes[1]}, sizes));
     std::vector<Scalars> actual;
     for (size_t o = 0; o < sizes.size(); ++o) {
-      const ir::BufferId id = program->workload().Outputs()[o];
+      const ir::BufferId id = program.workload().Outputs()[o];
       Scalars& output = actual.emplace_back();
       for (int64_t e = 0; e < n; ++e) {
         output.push_back(
-            ir::ReadElement(program->workload().tensors[id].dtype, (*results)[o].data(), e));
+            ir::ReadElement(program.workload().tensors[id].dtype, results[o].data(), e));
       }
     }
-    ExpectResults(operations, dtype, inputs, *expected, actual);
+    ExpectResults(operations, dtype, inputs, expected, actual);
   }
 }
 

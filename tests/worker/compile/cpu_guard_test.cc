@@ -16,6 +16,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -109,7 +110,7 @@ TEST(CpuGuardTest, EveryFeatureIsCheckedOrExempt) {
     if (!subtarget->checkFeatures("+sse2")) continue;  // a 32-bit CPU
     llvm::Module module("guard", context);
     const auto guard = EmitX86CpuGuard(module, *subtarget, target::Target{.cpu = cpu});
-    EXPECT_TRUE(guard.ok()) << cpu << ": " << guard.status();
+    EXPECT_THAT(guard, IsOk()) << cpu;
     ++emitted;
   }
   EXPECT_GT(emitted, 80);
@@ -119,8 +120,7 @@ TEST(CpuGuardTest, RejectsUncheckableFeatures) {
   target::Target target = TargetOf("x86-64-v3");
   target.features.insert(std::ranges::lower_bound(target.features, "egpr"), "egpr");
   const absl::Status status = Load(target).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("'egpr'"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'egpr'")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("name a CPU without it"));
 }
 
@@ -136,7 +136,7 @@ TEST(CpuGuardTest, KernelRunsOrReportsUnsupportedCpu) {
   for (const absl::string_view cpu : target::X86CpuNames()) {
     for (const target::Target& target : {TargetOf(cpu), TerseTargetOf(cpu)}) {
       const auto kernel = Load(target);
-      ASSERT_TRUE(kernel.ok()) << cpu << ": " << kernel.status();
+      ASSERT_THAT(kernel, IsOk()) << cpu;
       const int32_t expected = runs(cpu) ? target::kKernelOk : target::kKernelUnsupportedCpu;
       // The second call returns the cached answer.
       EXPECT_EQ(CodeOf(**kernel), expected) << target.ToText();
@@ -145,9 +145,8 @@ TEST(CpuGuardTest, KernelRunsOrReportsUnsupportedCpu) {
     }
   }
   EXPECT_GE(ran, 2);
-  const auto own = Load(host);
-  ASSERT_TRUE(own.ok()) << own.status();
-  EXPECT_EQ(CodeOf(**own), target::kKernelOk) << host.ToText();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto own, Load(host));
+  EXPECT_EQ(CodeOf(*own), target::kKernelOk) << host.ToText();
 }
 
 // The guard asks for AMX tiles only if the target names them.
@@ -156,7 +155,7 @@ TEST(CpuGuardTest, ChecksAmxTilesIfTheTargetHasThem) {
     target::Target target = TargetOf("x86-64-v3");
     if (!feature.empty()) target.features.insert(target.features.begin(), feature);
     const auto kernel = Load(target);
-    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_THAT(kernel, IsOk());
     return kernel.ok() ? CodeOf(**kernel) : -1;
   };
   const target::Target host = target::DetectHost();
@@ -191,7 +190,7 @@ TEST(AArch64CpuGuardTest, KnowsTheFeaturesOfCommonCpus) {
        {"a64fx", "ampere1", "apple-m1", "carmel", "cortex-a35", "cortex-a53", "cortex-a55",
         "cortex-a57", "cortex-a73", "cortex-a75", "cortex-a77", "cortex-a78", "cortex-x1",
         "neoverse-e1", "neoverse-n1", "neoverse-n2"}) {
-    EXPECT_TRUE(CapsOf(cpu).ok()) << CapsOf(cpu).status();
+    EXPECT_THAT(CapsOf(cpu), IsOk());
   }
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "tests/status.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "tests/worker/compile/run_trace.h"
@@ -145,9 +146,8 @@ TEST(CudaEmulationTest, NoticesEachPlantedFault) {
   std::vector<Code> codes;
   for (const Fault& fault : kFaults) {
     if (!examples.contains(fault.example)) {
-      auto example = MakeExample(fault.example);
-      ASSERT_TRUE(example.ok()) << example.status();
-      examples.emplace(fault.example, *std::move(example));
+      HONE_ASSERT_OK_AND_ASSIGN(auto example, MakeExample(fault.example));
+      examples.emplace(fault.example, std::move(example));
     }
     Code& code = codes.emplace_back(examples.at(fault.example).code);
     size_t at = code.bytes.find("extern \"C\" __global__");
@@ -159,15 +159,14 @@ TEST(CudaEmulationTest, NoticesEachPlantedFault) {
   }
   const size_t faults = codes.size();
   for (const auto& [name, example] : examples) codes.push_back(example.code);
-  const auto programs = EmulatedPrograms::Build(std::move(codes));
-  ASSERT_TRUE(programs.ok()) << programs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto programs, EmulatedPrograms::Build(std::move(codes)));
   size_t number = faults;
   for (const auto& [name, example] : examples) {
-    EXPECT_EQ(Problem(example, **programs, number), "") << name;
+    EXPECT_EQ(Problem(example, *programs, number), "") << name;
     ++number;
   }
   for (size_t f = 0; f < faults; ++f) {
-    const std::string problem = Problem(examples.at(kFaults[f].example), **programs, f);
+    const std::string problem = Problem(examples.at(kFaults[f].example), *programs, f);
     EXPECT_NE(problem, "") << kFaults[f].example << ": " << kFaults[f].from << " → "
                            << kFaults[f].to;
     EXPECT_THAT(problem, testing::HasSubstr(kFaults[f].message))
@@ -177,9 +176,8 @@ TEST(CudaEmulationTest, NoticesEachPlantedFault) {
 
 TEST(CudaEmulationTest, ReportsTextsThatDoNotCompile) {
   Code code{.bytes = "extern \"C\" __global__ void k() { undeclared(); }\n"};
-  const auto programs = EmulatedPrograms::Build({code});
-  EXPECT_EQ(programs.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(programs.status().message()), testing::HasSubstr("undeclared"));
+  EXPECT_THAT(EmulatedPrograms::Build({code}),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("undeclared")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "tests/status.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/every_operation.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
@@ -40,9 +41,9 @@ std::string TextFor(const ir::Program& program, absl::string_view architecture) 
   const target::Target target = CudaTarget(architecture);
   const auto lowered = lower::Lower(program, target);
   if (absl::IsInvalidArgument(lowered.status())) return "";
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   const auto code = Generate(*lowered, target);
-  EXPECT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code, IsOk());
   return code.ok() ? code->bytes : "";
 }
 
@@ -51,7 +52,7 @@ std::string GoldenText(absl::string_view name, absl::string_view architecture) {
   content << std::ifstream(absl::StrCat("tests/worker/compile/testdata/", name, ".txt")).rdbuf();
   const std::string text = content.str();
   const auto program = ReplayText(text.substr(0, text.find("\ncode\n") + 1));
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   return TextFor(*program, architecture);
 }
 
@@ -65,10 +66,10 @@ TEST_P(CudaNvrtcTest, CompilesEveryOperation) {
     for (const OperationWorkload::Output& output : operations.outputs) {
       blocks.push_back(output.name);
     }
-    const auto program =
-        ReplayText(WithVectors(operations.text, blocks, ir::IsFloat(dtype) ? 4 : 1));
-    ASSERT_TRUE(program.ok()) << program.status();
-    ASSERT_EQ(CompileWithNvrtc(TextFor(*program, GetParam()), GetParam()).errors, "")
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto program,
+        ReplayText(WithVectors(operations.text, blocks, ir::IsFloat(dtype) ? 4 : 1)));
+    ASSERT_EQ(CompileWithNvrtc(TextFor(program, GetParam()), GetParam()).errors, "")
         << ir::DTypeName(dtype);
   }
 }
@@ -77,9 +78,8 @@ TEST_P(CudaNvrtcTest, CompilesRandomSchedules) {
   int compiled = 0;
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     const target::Target target = CudaTarget(GetParam());
-    const auto random = lower::MakeRandomGpuSchedule(seed, &target);
-    ASSERT_TRUE(random.ok()) << random.status();
-    const std::string text = TextFor(random->program, GetParam());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto random, lower::MakeRandomGpuSchedule(seed, &target));
+    const std::string text = TextFor(random.program, GetParam());
     if (text.empty()) continue;
     ASSERT_EQ(CompileWithNvrtc(text, GetParam()).errors, "") << "seed " << seed;
     ++compiled;
@@ -101,18 +101,17 @@ TEST_P(CudaNvrtcTest, VectorsAreLoadedAndStoredAtOnce) {
 
 // Also where the lanes are terms of one sum.
 TEST_P(CudaNvrtcTest, TermsOfASumAreLoadedAtOnce) {
-  const auto program = ReplayText(
-      "workload sums\n"
-      "input X: f32[64, 128]\n"
-      "output S[i: 64] = sum(k: 128) X[i, k] * X[i, k]\n"
-      "trace 1\n"
-      "b0 = block(\"S\")\n"
-      "l0, l1 = loops(b0)\n"
-      "l2, l3 = split(l1, 0, 4)\n"
-      "bind(l0, \"threadIdx.x\")\n"
-      "vectorize(l3)\n");
-  ASSERT_TRUE(program.ok()) << program.status();
-  const NvrtcResult result = CompileWithNvrtc(TextFor(*program, GetParam()), GetParam());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                            ReplayText("workload sums\n"
+                                       "input X: f32[64, 128]\n"
+                                       "output S[i: 64] = sum(k: 128) X[i, k] * X[i, k]\n"
+                                       "trace 1\n"
+                                       "b0 = block(\"S\")\n"
+                                       "l0, l1 = loops(b0)\n"
+                                       "l2, l3 = split(l1, 0, 4)\n"
+                                       "bind(l0, \"threadIdx.x\")\n"
+                                       "vectorize(l3)\n"));
+  const NvrtcResult result = CompileWithNvrtc(TextFor(program, GetParam()), GetParam());
   ASSERT_EQ(result.errors, "");
   EXPECT_THAT(result.ptx, HasSubstr("ld.global.nc.v4."));
   EXPECT_THAT(result.ptx, Not(HasSubstr("ld.global.nc.f32")));
@@ -147,9 +146,8 @@ TEST_P(CudaNvrtcTest, LanesExchangeValues) {
 
 TEST_P(CudaNvrtcTest, HalvesAreComputedInPairs) {
   for (const ir::DType dtype : {ir::DType::kF16, ir::DType::kBF16}) {
-    const auto program = ReplayText(PackedTrace(dtype, 64));
-    ASSERT_TRUE(program.ok()) << program.status();
-    const NvrtcResult result = CompileWithNvrtc(TextFor(*program, GetParam()), GetParam());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(PackedTrace(dtype, 64)));
+    const NvrtcResult result = CompileWithNvrtc(TextFor(program, GetParam()), GetParam());
     ASSERT_EQ(result.errors, "");
     if (dtype == ir::DType::kF16) {
       EXPECT_THAT(result.ptx, HasSubstr("add.rn.f16x2"));

@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 #include "common/ir/dtype.h"
 #include "tests/common/schedule/seed_range.h"
+#include "tests/status.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "tests/worker/compile/packed_trace.h"
@@ -34,16 +35,13 @@ bool Same(double a, double b) {
 class CudaPackedTest : public testing::TestWithParam<ir::DType> {
  protected:
   void SetUp() override {
-    const auto program = ReplayText(PackedTrace(GetParam(), kElements));
-    ASSERT_TRUE(program.ok()) << program.status();
-    workload_ = program->shared_workload();
-    const auto lowered = lower::Lower(*program, CudaTarget());
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    const auto code = Generate(*lowered, CudaTarget());
-    ASSERT_TRUE(code.ok()) << code.status();
-    text_ = code->bytes;
-    auto programs = EmulatedPrograms::Build({*code});
-    ASSERT_TRUE(programs.ok()) << programs.status() << text_;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(PackedTrace(GetParam(), kElements)));
+    workload_ = program.shared_workload();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, CudaTarget()));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto code, Generate(lowered, CudaTarget()));
+    text_ = code.bytes;
+    auto programs = EmulatedPrograms::Build({code});
+    ASSERT_THAT(programs, IsOk()) << text_;
     programs_ = *std::move(programs);
   }
 
@@ -55,12 +53,8 @@ class CudaPackedTest : public testing::TestWithParam<ir::DType> {
       ir::Scalars& values = inputs_.emplace_back();
       for (int64_t e = 0; e < kElements; ++e) values.push_back(draw());
     }
-    const auto computed = programs_->Run(0, *workload_, inputs_);
-    ASSERT_TRUE(computed.ok()) << computed.status();
-    computed_ = *computed;
-    const auto wanted = ir::Interpret(*workload_, inputs_);
-    ASSERT_TRUE(wanted.ok()) << wanted.status();
-    wanted_ = *wanted;
+    HONE_ASSERT_OK_AND_ASSIGN(computed_, programs_->Run(0, *workload_, inputs_));
+    HONE_ASSERT_OK_AND_ASSIGN(wanted_, ir::Interpret(*workload_, inputs_));
   }
   void ExpectSame(size_t output) const {
     for (int64_t e = 0; e < kElements; ++e) {
@@ -179,18 +173,15 @@ TEST(CudaPackedRandomTest, ComputesTheWorkload) {
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
     const std::string trace = RandomStages(static_cast<uint64_t>(seed)).Trace();
     const auto program = ReplayText(trace);
-    ASSERT_TRUE(program.ok()) << program.status() << trace;
-    const auto lowered = lower::Lower(*program, CudaTarget());
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    absl::StatusOr<Code> code = Generate(*lowered, CudaTarget());
-    ASSERT_TRUE(code.ok()) << code.status();
-    packed += absl::StrContains(code->bytes, "hone_make_pairs") ? 1 : 0;
+    ASSERT_THAT(program, IsOk()) << trace;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(*program, CudaTarget()));
+    HONE_ASSERT_OK_AND_ASSIGN(Code code, Generate(lowered, CudaTarget()));
+    packed += absl::StrContains(code.bytes, "hone_make_pairs") ? 1 : 0;
     workloads.push_back(program->shared_workload());
-    codes.push_back(*std::move(code));
+    codes.push_back(std::move(code));
   }
   EXPECT_GE(packed, range.count / 2);
-  const auto programs = EmulatedPrograms::Build(std::move(codes));
-  ASSERT_TRUE(programs.ok()) << programs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto programs, EmulatedPrograms::Build(std::move(codes)));
   for (size_t p = 0; p < workloads.size(); ++p) {
     const ir::Workload& workload = *workloads[p];
     Rng rng(p, 3);
@@ -201,13 +192,11 @@ TEST(CudaPackedRandomTest, ComputesTheWorkload) {
         values.emplace_back(static_cast<double>(rng.Below(5)) - 2);
       }
     }
-    const auto wanted = ir::Interpret(workload, inputs);
-    ASSERT_TRUE(wanted.ok()) << wanted.status();
-    const auto computed = (*programs)->Run(p, workload, inputs);
-    ASSERT_TRUE(computed.ok()) << computed.status();
-    for (size_t e = 0; e < (*wanted)[0].size(); ++e) {
-      ASSERT_EQ((*wanted)[0][e], (*computed)[0][e])
-          << "element " << e << workload.ToText() << (*programs)->code(p).bytes
+    HONE_ASSERT_OK_AND_ASSIGN(const auto wanted, ir::Interpret(workload, inputs));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto computed, programs->Run(p, workload, inputs));
+    for (size_t e = 0; e < wanted[0].size(); ++e) {
+      ASSERT_EQ(wanted[0][e], computed[0][e])
+          << "element " << e << workload.ToText() << programs->code(p).bytes
           << schedule::RepeatHint(range.first + static_cast<int64_t>(p), "HONE_PACKED_TRACES");
     }
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "tests/worker/compile/run_trace.h"
@@ -80,9 +81,8 @@ TEST(CudaPipelineTest, ComputesProducts) {
                      {"$L", absl::StrCat(lanes)},
                      {"$S", step}});
         const std::string& name = names.emplace_back(absl::StrCat(dtype, " x ", lanes, " ", step));
-        const auto program = ReplayText(text);
-        ASSERT_TRUE(program.ok()) << program.status();
-        workloads.push_back(program->shared_workload());
+        HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(text));
+        workloads.push_back(program.shared_workload());
         std::vector<ir::Scalars>& input = inputs.emplace_back();
         int next = 1;
         for (const ir::BufferId id : workloads.back()->Inputs()) {
@@ -93,34 +93,32 @@ TEST(CudaPipelineTest, ComputesProducts) {
             next = next * 31 % 1009;
           }
         }
-        const auto expected = ir::Interpret(*workloads.back(), input);
-        ASSERT_TRUE(expected.ok()) << expected.status();
-        outputs.push_back(*expected);
-        const auto lowered = lower::Lower(*program, CudaTarget());
-        ASSERT_TRUE(lowered.ok()) << lowered.status() << name;
-        ASSERT_TRUE(lower::Verify(*lowered).ok()) << lower::Verify(*lowered) << name;
+        HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(*workloads.back(), input));
+        outputs.push_back(expected);
+        const auto lowered = lower::Lower(program, CudaTarget());
+        ASSERT_THAT(lowered, IsOk()) << name;
+        ASSERT_THAT(lower::Verify(*lowered), IsOk()) << name;
         // The interpreter is slow.
         if (dtype == "f32" && lanes == 1) {
           const auto interpreted = lower::Interpret(
               *lowered, *workloads.back(), input, int64_t{1} << 32, lower::ThreadOrder::kShuffled);
-          ASSERT_TRUE(interpreted.ok()) << interpreted.status() << lowered->ToText();
-          EXPECT_EQ(*interpreted, *expected) << name;
+          ASSERT_THAT(interpreted, IsOk()) << lowered->ToText();
+          EXPECT_EQ(*interpreted, expected) << name;
         }
         auto code = Generate(*lowered, CudaTarget());
-        ASSERT_TRUE(code.ok()) << code.status() << name;
+        ASSERT_THAT(code, IsOk()) << name;
         with_copies += absl::StrContains(code->bytes, "hone_copy_async") ? 1 : 0;
         codes.push_back(*std::move(code));
       }
     }
   }
-  const auto programs = EmulatedPrograms::Build(std::move(codes));
-  ASSERT_TRUE(programs.ok()) << programs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto programs, EmulatedPrograms::Build(std::move(codes)));
   for (size_t p = 0; p < workloads.size(); ++p) {
     for (const auto order : {cuda::EmulatedOrder::kForward, cuda::EmulatedOrder::kBackward,
                              cuda::EmulatedOrder::kRandom}) {
-      const auto actual = (*programs)->Run(p, *workloads[p], inputs[p], order);
-      ASSERT_TRUE(actual.ok()) << actual.status() << names[p] << (*programs)->code(p).bytes;
-      EXPECT_EQ(*actual, outputs[p]) << names[p] << (*programs)->code(p).bytes;
+      const auto actual = programs->Run(p, *workloads[p], inputs[p], order);
+      ASSERT_THAT(actual, IsOk()) << names[p] << programs->code(p).bytes;
+      EXPECT_EQ(*actual, outputs[p]) << names[p] << programs->code(p).bytes;
     }
   }
   std::cout << with_copies << " of " << workloads.size() << " programs copy asynchronously\n";

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/common/schedule/seed_range.h"
+#include "tests/status.h"
 #include "tests/worker/compile/cuda_target.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
@@ -55,26 +56,25 @@ TEST_P(CudaRandomTraces, ComputeTheWorkload) {
     std::vector<int64_t> seeds;
     std::vector<Code> codes;
     for (int64_t seed = first; seed < std::min(first + kBatch, range.end()); ++seed) {
-      auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &target);
-      ASSERT_TRUE(schedule.ok()) << schedule.status();
-      const auto lowered = lower::Lower(schedule->program, target);
+      HONE_ASSERT_OK_AND_ASSIGN(auto schedule,
+                                lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &target));
+      const auto lowered = lower::Lower(schedule.program, target);
       if (absl::IsInvalidArgument(lowered.status())) continue;
-      ASSERT_TRUE(lowered.ok()) << lowered.status();
+      ASSERT_THAT(lowered, IsOk());
       absl::StatusOr<Code> code = Generate(*lowered, target);
-      ASSERT_TRUE(code.ok()) << code.status() << lowered->ToText();
+      ASSERT_THAT(code, IsOk()) << lowered->ToText();
       with_barriers += absl::StrContains(code->bytes, "__syncthreads") ? 1 : 0;
       with_copies += absl::StrContains(code->bytes, "hone_copy_async") ? 1 : 0;
       with_dots += absl::StrContains(code->bytes, "hone_dp4a") ? 1 : 0;
       with_shuffles += absl::StrContains(code->bytes, "hone_shuffle_xor") ? 1 : 0;
       codes.push_back(*std::move(code));
-      schedules.push_back(*std::move(schedule));
+      schedules.push_back(std::move(schedule));
       seeds.push_back(seed);
     }
-    const auto programs = EmulatedPrograms::Build(std::move(codes));
-    ASSERT_TRUE(programs.ok()) << programs.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto programs, EmulatedPrograms::Build(std::move(codes)));
     for (size_t p = 0; p < schedules.size(); ++p) {
-      ASSERT_EQ(Problem(schedules[p], **programs, p, seeds[p]), "")
-          << schedules[p].program.ToText() << (*programs)->code(p).bytes
+      ASSERT_EQ(Problem(schedules[p], *programs, p, seeds[p]), "")
+          << schedules[p].program.ToText() << programs->code(p).bytes
           << schedule::RepeatHint(seeds[p], "HONE_CUDA_TRACES");
       ++ran;
     }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -139,18 +140,15 @@ bool Same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 // target.
 void ExpectAsInterpreted(const std::string& workload_text, const std::vector<std::string>& blocks,
                          const std::vector<Values>& inputs) {
-  const auto workload = ir::ParseWorkload(workload_text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(workload_text));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : Targets()) {
     for (const int lanes : {1, 8, 16}) {
       const auto actual = RunTrace(target, WithVectors(workload_text, blocks, lanes), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status() << "\n"
-                               << workload_text << lanes << " lanes on " << target.cpu;
-      for (size_t t = 0; t < expected->size(); ++t) {
-        for (size_t e = 0; e < (*expected)[t].size(); ++e) {
-          const double want = (*expected)[t][e], got = (*actual)[t][e];
+      ASSERT_THAT(actual, IsOk()) << workload_text << lanes << " lanes on " << target.cpu;
+      for (size_t t = 0; t < expected.size(); ++t) {
+        for (size_t e = 0; e < expected[t].size(); ++e) {
+          const double want = expected[t][e], got = (*actual)[t][e];
           ASSERT_TRUE(Same(want, got)) << blocks[t] << "[" << e << "] is " << got << ", expected "
                                        << want << "; the inputs are " << inputs[0][e] << " and "
                                        << (inputs.size() > 1 ? inputs[1][e] : 0) << "\n"
@@ -268,17 +266,15 @@ std::string RowsAsLanes(absl::string_view workload, absl::string_view block, int
 
 void ExpectReduction(const std::string& text, absl::string_view block,
                      const std::vector<Values>& inputs, double tolerance) {
-  const auto workload = ir::ParseWorkload(text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : Targets()) {
     for (const int lanes : {1, 4, 16}) {
       const auto actual = RunTrace(target, RowsAsLanes(text, block, lanes), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << text;
-      for (size_t t = 0; t < expected->size(); ++t) {
-        for (size_t e = 0; e < (*expected)[t].size(); ++e) {
-          const double want = (*expected)[t][e], got = (*actual)[t][e];
+      ASSERT_THAT(actual, IsOk()) << text;
+      for (size_t t = 0; t < expected.size(); ++t) {
+        for (size_t e = 0; e < expected[t].size(); ++e) {
+          const double want = expected[t][e], got = (*actual)[t][e];
           ASSERT_TRUE(Same(want, got) || std::abs(want - got) <= tolerance * std::abs(want))
               << "output " << t << "[" << e << "] is " << got << ", expected " << want << "\n"
               << text << lanes << " lanes on " << target.cpu;
@@ -345,18 +341,17 @@ TEST(DTypeTest, GuardedMaximumInRegisters) {
       "r - 1 < 21, 0 <= w + s - 1 < 37) X[h + r - 1, w + s - 1]\n";
   Values inputs = Pattern(DType::kF32, 21 * 37, 1);
   for (double& value : inputs) value -= 1000;
-  const auto expected = ir::Interpret(*ir::ParseWorkload(text), {inputs});
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(*ir::ParseWorkload(text), {inputs}));
   for (const target::Target& target : Targets()) {
     for (const absl::string_view order : {"l0, l4, l2, l3, l5", "l0, l2, l3, l4, l5"}) {
-      const auto actual = RunTrace(target,
-                                   absl::StrCat(text,
-                                                "trace 1\nb0 = block(\"Y\")\nl0, l1, l2, l3 = "
-                                                "loops(b0)\nl4, l5 = split(l1, 0, 16)\nreorder(",
-                                                order, ")\nvectorize(l5)\n"),
-                                   {inputs});
-      ASSERT_TRUE(actual.ok()) << actual.status();
-      EXPECT_EQ((*actual)[0], (*expected)[0]) << order;
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const auto actual, RunTrace(target,
+                                      absl::StrCat(text,
+                                                   "trace 1\nb0 = block(\"Y\")\nl0, l1, l2, l3 = "
+                                                   "loops(b0)\nl4, l5 = split(l1, 0, 16)\nreorder(",
+                                                   order, ")\nvectorize(l5)\n"),
+                                      {inputs}));
+      EXPECT_EQ(actual[0], expected[0]) << order;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -41,23 +42,18 @@ Scalars LargeIntegers(uint64_t seed) {
 // `scheduled` returns the text with a trace for the given number of lanes.
 void ExpectAsInterpreted(const std::string& text,
                          const std::function<std::string(int lanes)>& scheduled) {
-  const auto workload = ir::ParseWorkload(text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
   std::vector<Scalars> inputs;
-  for (size_t i = 0; i < workload->Inputs().size(); ++i) inputs.push_back(LargeIntegers(i));
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t i = 0; i < workload.Inputs().size(); ++i) inputs.push_back(LargeIntegers(i));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : RunnableTargets()) {
     for (const int lanes : {1, 4, 16}) {
-      const auto program = ReplayText(scheduled(lanes));
-      ASSERT_TRUE(program.ok()) << program.status();
-      const auto compiled = CompiledProgram::Load(*program, target);
-      ASSERT_TRUE(compiled.ok()) << compiled.status();
-      const auto actual = (*compiled)->Run(inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
-      for (size_t t = 0; t < expected->size(); ++t) {
-        for (size_t e = 0; e < (*expected)[t].size(); ++e) {
-          ASSERT_EQ((*actual)[t][e], (*expected)[t][e])
+      HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(scheduled(lanes)));
+      HONE_ASSERT_OK_AND_ASSIGN(const auto compiled, CompiledProgram::Load(program, target));
+      HONE_ASSERT_OK_AND_ASSIGN(const auto actual, compiled->Run(inputs));
+      for (size_t t = 0; t < expected.size(); ++t) {
+        for (size_t e = 0; e < expected[t].size(); ++e) {
+          ASSERT_EQ(actual[t][e], expected[t][e])
               << "output " << t << "[" << e << "], " << lanes << " lanes on " << target.cpu;
         }
       }

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -51,7 +52,7 @@ std::string Code(const target::Target& target, const std::string& value, int lan
       "workload w\ninput A: f16[64]\ninput B: f16[64]\ninput W: f32[64]\noutput Y[i: 64] = ", value,
       "\n");
   const auto assembly = AssemblyOf(target, WithVectors(text, {"Y"}, lanes));
-  EXPECT_TRUE(assembly.ok()) << assembly.status() << "\n" << text;
+  EXPECT_THAT(assembly, IsOk()) << text;
   return assembly.ok() ? assembly->substr(0, assembly->find(".Lfunc_end0:")) : "";
 }
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -61,7 +62,7 @@ class Kernel {
   Kernel(const target::Target& target, const std::string& workload, int lanes) {
     auto loaded =
         CompiledProgram::Load(ReplayText(WithVectors(workload, {"Y"}, lanes)).value(), target);
-    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_THAT(loaded, IsOk());
     program_ = *std::move(loaded);
   }
   template <typename To, typename From>

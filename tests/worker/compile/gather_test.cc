@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -34,15 +35,15 @@ class EndOfPage {
 // The element of the last row, 128 columns of which are read under a condition. The condition mixes
 // the loops inside and outside of the loop over c, so the load must not move before that loop.
 TEST(GatherTest, IsNotReadBeforeItsGuardIsChecked) {
-  const auto program = ReplayText(
-      "workload guarded\ninput T: f32[100, 8]\ninput I: i32[4] < 100\ninput X: f32[64]\n"
-      "output Y[i: 4, c: 64, j: 128] = (T[at(I[i]), j / 8] * X[c] where j / 8 < 8 else 0.0)\n"
-      "trace 1\nb = block(\"Y\")\ni, c, j = loops(b)\nj0, j1 = split(j, 0, 5)\n"
-      "reorder(i, j0, c, j1)\nunroll(j1)\n");
-  ASSERT_TRUE(program.ok()) << program.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto program,
+      ReplayText(
+          "workload guarded\ninput T: f32[100, 8]\ninput I: i32[4] < 100\ninput X: f32[64]\n"
+          "output Y[i: 4, c: 64, j: 128] = (T[at(I[i]), j / 8] * X[c] where j / 8 < 8 else 0.0)\n"
+          "trace 1\nb = block(\"Y\")\ni, c, j = loops(b)\nj0, j1 = split(j, 0, 5)\n"
+          "reorder(i, j0, c, j1)\nunroll(j1)\n"));
   for (const target::Target& target : RunnableTargets()) {
-    const auto kernel = CompiledProgram::Load(*program, target);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto kernel, CompiledProgram::Load(program, target));
     EndOfPage table(100 * 8 * sizeof(float));
     std::fill_n(table.data(), 800, 3.0F);
     alignas(64) static int32_t rows[16] = {99, 99, 0, 99};
@@ -50,7 +51,7 @@ TEST(GatherTest, IsNotReadBeforeItsGuardIsChecked) {
     std::fill_n(x, 64, 2.0F);
     alignas(64) static float y[4 * 64 * 128];
     void* const buffers[] = {table.data(), rows, x, y};
-    const auto run = reinterpret_cast<target::RunFunction>((*kernel)->Symbol(target::kRunSymbol));
+    const auto run = reinterpret_cast<target::RunFunction>(kernel->Symbol(target::kRunSymbol));
     ASSERT_EQ(run(buffers, nullptr, nullptr, nullptr), target::kKernelOk);
     for (int at = 0; at < 4 * 64 * 128; ++at) {
       ASSERT_EQ(y[at], at % 128 < 64 ? 6.0F : 0.0F) << at;

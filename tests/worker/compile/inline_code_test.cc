@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/vocabulary.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -49,7 +50,7 @@ TEST(InlineCodeTest, NoOperationCallsAFunction) {
     for (const target::Target& target : Targets()) {
       for (const int lanes : {1, 16}) {
         const auto assembly = AssemblyOf(target, WithVectors(text, outputs, lanes));
-        ASSERT_TRUE(assembly.ok()) << assembly.status() << "\n" << text << target.cpu;
+        ASSERT_THAT(assembly, IsOk()) << text << target.cpu;
         const size_t begin = assembly->find("hone_main:");
         ASSERT_NE(begin, std::string::npos) << *assembly;
         const std::string body =

@@ -16,6 +16,7 @@
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -59,17 +60,17 @@ std::string InnermostLoop(const std::string& assembly) {
 }
 
 TEST(InvariantTest, ARowsRootIsComputedBeforeTheRow) {
-  const auto assembly = AssemblyOf(Preset("x86-avx512"), absl::StrCat(kScaled, kVectors));
-  ASSERT_TRUE(assembly.ok()) << assembly.status();
-  EXPECT_THAT(*assembly, HasSubstr("vsqrtss"));
-  EXPECT_THAT(InnermostLoop(*assembly), Not(HasSubstr("vsqrt")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto assembly,
+                            AssemblyOf(Preset("x86-avx512"), absl::StrCat(kScaled, kVectors)));
+  EXPECT_THAT(assembly, HasSubstr("vsqrtss"));
+  EXPECT_THAT(InnermostLoop(assembly), Not(HasSubstr("vsqrt")));
 }
 
 TEST(InvariantTest, ADivisorOfTheRowIsOneReciprocal) {
-  const auto assembly = AssemblyOf(Preset("x86-avx512"), absl::StrCat(kDivided, kVectors));
-  ASSERT_TRUE(assembly.ok()) << assembly.status();
-  EXPECT_THAT(*assembly, HasSubstr("vdivss"));
-  EXPECT_THAT(InnermostLoop(*assembly), Not(HasSubstr("vdiv")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto assembly,
+                            AssemblyOf(Preset("x86-avx512"), absl::StrCat(kDivided, kVectors)));
+  EXPECT_THAT(assembly, HasSubstr("vdivss"));
+  EXPECT_THAT(InnermostLoop(assembly), Not(HasSubstr("vdiv")));
 }
 
 constexpr absl::string_view kQuantized = R"(workload quantized
@@ -81,9 +82,9 @@ output Y[i: 4, j: 4096] = u8(min(max(round(X[i, j]) + f32(Z[0]), 0.0), 255.0))
 // A zero point is converted and broadcast once. The instruction that truncates gives 0 for numbers
 // that do not fit, so nothing is compared.
 TEST(InvariantTest, BytesAreQuantizedWithoutComparisons) {
-  const auto assembly = AssemblyOf(Preset("x86-avx512"), absl::StrCat(kQuantized, kVectors));
-  ASSERT_TRUE(assembly.ok()) << assembly.status();
-  const std::string loop = InnermostLoop(*assembly);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto assembly,
+                            AssemblyOf(Preset("x86-avx512"), absl::StrCat(kQuantized, kVectors)));
+  const std::string loop = InnermostLoop(assembly);
   for (const char* instruction : {"movzbl", "vcvtsi2ss", "vbroadcastss", "vcmp"}) {
     EXPECT_THAT(loop, Not(HasSubstr(instruction)));
   }
@@ -93,7 +94,8 @@ TEST(InvariantTest, BytesAreQuantizedWithoutComparisons) {
 // While the sums of a tile are computed, they need all registers, so what only their reader needs
 // is computed after them.
 TEST(InvariantTest, AFusedReadersInvariantsFollowTheSums) {
-  const auto assembly = AssemblyOf(Preset("x86-avx512"), R"(workload scaled_product
+  HONE_ASSERT_OK_AND_ASSIGN(const auto assembly,
+                            AssemblyOf(Preset("x86-avx512"), R"(workload scaled_product
 input A: f32[56, 64]
 input B: f32[64, 64]
 input T: f32[1]
@@ -108,10 +110,9 @@ reverse_compute_at(b1, l4)
 l6, l7, l8, l9 = loops(b1)
 l10, l11 = split(l9, 0, 16)
 vectorize(l11)
-)");
-  ASSERT_TRUE(assembly.ok()) << assembly.status();
-  EXPECT_THAT(*assembly, HasSubstr("vdivss"));
-  EXPECT_GT(assembly->find("vdivss"), assembly->find("vfmadd"));
+)"));
+  EXPECT_THAT(assembly, HasSubstr("vdivss"));
+  EXPECT_GT(assembly.find("vdivss"), assembly.find("vfmadd"));
 }
 
 TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
@@ -141,12 +142,12 @@ TEST(InvariantTest, QuotientsAreThoseOfTheDivider) {
       }
     }
     for (const target::Target& target : RunnableTargets()) {
-      const auto actual = RunTrace(target, absl::StrCat(kDivided, kVectors), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto actual,
+                                RunTrace(target, absl::StrCat(kDivided, kVectors), inputs));
       for (int e = 0; e < 4 * 4096; ++e) {
         const auto x = static_cast<float>(inputs[0][e]),
                    v = static_cast<float>(inputs[1][e / 4096]);
-        const float want = x / v, got = static_cast<float>((*actual)[0][e]);
+        const float want = x / v, got = static_cast<float>(actual[0][e]);
         if (std::isnan(want)) {
           ASSERT_TRUE(std::isnan(got)) << x << " / " << v << " gives " << got;
         } else if (std::isfinite(want) && (std::fabs(want) < 1.2e-38F || std::fabs(x) < 1e-30F)) {
@@ -176,9 +177,8 @@ vectorize(l1)
   for (int i = 0; i < 4; ++i) inputs[1].push_back(3 + 4 * i);
   for (int e = 0; e < 64; ++e) inputs[0].push_back((e - 20) * inputs[1][e / 16]);
   for (const target::Target& target : RunnableTargets()) {
-    const auto actual = RunTrace(target, kRow, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    for (int e = 0; e < 64; ++e) EXPECT_EQ((*actual)[0][e], e - 20);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunTrace(target, kRow, inputs));
+    for (int e = 0; e < 64; ++e) EXPECT_EQ(actual[0][e], e - 20);
   }
 }
 
@@ -197,17 +197,14 @@ compute_at(b0, l2)
 vectorize(l3)
 )";
   const std::string text(kPrefix.substr(0, kPrefix.find("trace")));
-  const auto workload = ir::ParseWorkload(text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
   std::vector<Values> inputs(1);
   for (int i = 0; i < 6 * 32; ++i) inputs[0].push_back(i % 7 - 2);
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : RunnableTargets()) {
-    const auto actual = RunTrace(target, kPrefix, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    for (size_t e = 0; e < (*expected)[0].size(); ++e) {
-      ASSERT_NEAR((*actual)[0][e], (*expected)[0][e], 1e-5);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunTrace(target, kPrefix, inputs));
+    for (size_t e = 0; e < expected[0].size(); ++e) {
+      ASSERT_NEAR(actual[0][e], expected[0][e], 1e-5);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -47,24 +48,24 @@ TEST(LaneReductionTest, AgreesWithTheInterpreter) {
       const std::string text =
           absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns,
                        "]\noutput Y[i: ", kRows, "] = ", reducer, "(k: ", kColumns, ") X[i, k]\n");
-      const auto workload = ir::ParseWorkload(text);
-      ASSERT_TRUE(workload.ok()) << workload.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
       const std::vector<Values> inputs = {Numbers(reducer, dtype != "u8")};
-      const auto expected = ir::Interpret(*workload, inputs);
-      ASSERT_TRUE(expected.ok()) << expected.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
       for (const target::Target& target : RunnableTargets()) {
         for (const int lanes : {3, 7, 8, 11, 16, 24, 64}) {
           for (const absl::string_view rest : kVectorized) {
-            const auto actual = RunTrace(
-                target,
-                absl::StrCat(
-                    text, "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ",
-                    lanes, ")\n", rest),
-                inputs);
-            ASSERT_TRUE(actual.ok()) << actual.status();
-            EXPECT_EQ((*actual)[0], (*expected)[0]) << reducer << " of " << dtype << " over "
-                                                    << lanes << " lanes on " << target.cpu << "\n"
-                                                    << rest;
+            HONE_ASSERT_OK_AND_ASSIGN(
+                const auto actual,
+                RunTrace(
+                    target,
+                    absl::StrCat(
+                        text,
+                        "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ",
+                        lanes, ")\n", rest),
+                    inputs));
+            EXPECT_EQ(actual[0], expected[0]) << reducer << " of " << dtype << " over " << lanes
+                                              << " lanes on " << target.cpu << "\n"
+                                              << rest;
           }
         }
       }
@@ -81,23 +82,21 @@ TEST(LaneReductionTest, TuplesAgreeWithTheInterpreter) {
             absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns,
                          "]\noutput (Y, I)[i: ", kRows, "] = ", reducer, "(k: ", kColumns,
                          ") (X[i, k], ", index, ")\n");
-        const auto workload = ir::ParseWorkload(text);
-        ASSERT_TRUE(workload.ok()) << workload.status();
+        HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
         const std::vector<Values> inputs = {Numbers(reducer, true)};
-        const auto expected = ir::Interpret(*workload, inputs);
-        ASSERT_TRUE(expected.ok()) << expected.status();
+        HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
         for (const target::Target& target : RunnableTargets()) {
           for (const int lanes : {7, 16, 64}) {
             for (const absl::string_view rest : kVectorized) {
-              const auto actual =
+              HONE_ASSERT_OK_AND_ASSIGN(
+                  const auto actual,
                   RunTrace(target,
                            absl::StrCat(text, "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\n",
                                         "l2, l3 = split(l1, 0, ", lanes, ")\n", rest),
-                           inputs);
-              ASSERT_TRUE(actual.ok()) << actual.status();
-              EXPECT_EQ(*actual, *expected) << reducer << " of " << dtype << " over " << lanes
-                                            << " lanes on " << target.cpu << "\n"
-                                            << rest;
+                           inputs));
+              EXPECT_EQ(actual, expected) << reducer << " of " << dtype << " over " << lanes
+                                          << " lanes on " << target.cpu << "\n"
+                                          << rest;
             }
           }
         }
@@ -112,22 +111,20 @@ TEST(LaneReductionTest, AnOnlineSoftmaxAgreesWithTheInterpreter) {
                                         "] = online_softmax(k: ", kColumns, ") (X[i, k], 1.0)\n");
   std::vector<Values> inputs = {Numbers("online_softmax", true)};
   inputs[0][3] = inputs[0][kColumns] = -std::numeric_limits<double>::infinity();
-  const auto workload = ir::ParseWorkload(text);
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : RunnableTargets()) {
     for (const int lanes : {2, 7, 16}) {
       for (const absl::string_view rest : kVectorized) {
-        const auto actual =
+        HONE_ASSERT_OK_AND_ASSIGN(
+            const auto actual,
             RunTrace(target,
                      absl::StrCat(text, "trace 1\nb0 = block(\"M\")\nl0, l1 = loops(b0)\n",
                                   "l2, l3 = split(l1, 0, ", lanes, ")\n", rest),
-                     inputs);
-        ASSERT_TRUE(actual.ok()) << actual.status();
-        EXPECT_EQ((*actual)[0], (*expected)[0]);
+                     inputs));
+        EXPECT_EQ(actual[0], expected[0]);
         for (int64_t i = 0; i < kRows; ++i)
-          EXPECT_NEAR((*actual)[1][i], (*expected)[1][i], 1e-5 * (*expected)[1][i]) << rest;
+          EXPECT_NEAR(actual[1][i], expected[1][i], 1e-5 * expected[1][i]) << rest;
       }
     }
   }
@@ -143,24 +140,22 @@ TEST(LaneReductionTest, NanIsIgnoredInEveryLane) {
           absl::StrCat("workload w\ninput X: ", dtype, "[", kRows, ", ", kColumns, "]\noutput ",
                        tuple ? "(Y, I)" : "Y", "[i: ", kRows, "] = ", reducer, "(k: ", kColumns,
                        ") ", tuple ? "(X[i, k], index(k))" : "X[i, k]", "\n");
-      const auto workload = ir::ParseWorkload(text);
-      ASSERT_TRUE(workload.ok()) << workload.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
       std::vector<Values> inputs = {Values(kRows * kColumns, kNan)};
       for (int64_t row = 0; row + 1 < kRows; ++row) {  // the last row has only NaN
         inputs[0][row * kColumns + 11 * row + 8] = static_cast<double>(row) - 2;
         inputs[0][row * kColumns + 70] = 3 - static_cast<double>(row);
       }
-      const auto expected = ir::Interpret(*workload, inputs);
-      ASSERT_TRUE(expected.ok()) << expected.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
       for (const target::Target& target : RunnableTargets()) {
         for (const int lanes : {2, 7, 16, 64}) {
-          const auto actual =
+          HONE_ASSERT_OK_AND_ASSIGN(
+              const auto actual,
               RunTrace(target,
                        absl::StrCat(text, "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\n",
                                     "l2, l3 = split(l1, 0, ", lanes, ")\nvectorize(l3)\n"),
-                       inputs);
-          ASSERT_TRUE(actual.ok()) << actual.status();
-          EXPECT_EQ(*actual, *expected)
+                       inputs));
+          EXPECT_EQ(actual, expected)
               << reducer << " of " << dtype << " over " << lanes << " lanes on " << target.cpu;
         }
       }

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
 
@@ -57,16 +58,16 @@ LoopCode HottestLoop(const std::string& assembly) {
 // Compiles for the same CPU on every machine.
 LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(trace);
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                         file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   const auto target = target::TargetByName(preset);
-  EXPECT_TRUE(target.ok()) << target.status();
+  EXPECT_THAT(target, IsOk());
   const auto lowered = lower::Lower(*program, *target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   const auto object = Compile(*lowered, *target, {.keep_assembly = true});
-  EXPECT_TRUE(object.ok()) << object.status();
+  EXPECT_THAT(object, IsOk());
   return HottestLoop(object->assembly);
 }
 

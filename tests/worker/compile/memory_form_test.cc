@@ -14,6 +14,7 @@
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/x86_features.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -97,16 +98,14 @@ TEST(MemoryFormTest, EveryFormAgreesWithTheInterpreter) {
   for (const Form& form : kForms) {
     for (const absl::string_view dtype : {"f32", "f64", "f16", "bf16", "i8", "i64"}) {
       const std::string text = Text(form, dtype);
-      const auto workload = ir::ParseWorkload(text);
-      ASSERT_TRUE(workload.ok()) << workload.status();
-      const std::vector<Values> inputs = {Numbered(ir::ElementsOf(workload->tensors[0].shape))};
-      const auto expected = ir::Interpret(*workload, inputs);
-      ASSERT_TRUE(expected.ok()) << expected.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(text));
+      const std::vector<Values> inputs = {Numbered(ir::ElementsOf(workload.tensors[0].shape))};
+      HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
       for (const target::Target& target : Targets()) {
         for (const int lanes : {1, 3, 8, 16, 32}) {
           const auto actual = RunTrace(target, Vectorized(text, AxesOf(form), lanes), inputs);
-          ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << text;
-          EXPECT_EQ((*actual)[0], (*expected)[0])
+          ASSERT_THAT(actual, IsOk()) << text;
+          EXPECT_EQ((*actual)[0], expected[0])
               << form.name << " of " << dtype << " with " << lanes << " lanes on " << target.cpu;
         }
       }
@@ -119,18 +118,18 @@ TEST(MemoryFormTest, StridedStoresAgreeWithTheInterpreter) {
   const std::string text =
       "workload columns\ninput X: f32[37, 21]\noutput Y[i: 37, j: 21] = X[i, j] * 2.0\n";
   const std::vector<Values> inputs = {Numbered(37 * 21)};
-  const auto expected = ir::Interpret(*ir::ParseWorkload(text), inputs);
-  ASSERT_TRUE(expected.ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(*ir::ParseWorkload(text), inputs));
   for (const target::Target& target : RunnableTargets()) {
     for (const int lanes : {3, 8, 16}) {
-      const auto actual = RunTrace(
-          target,
-          absl::StrCat(text,
-                       "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l0, 0, ",
-                       lanes, ")\nreorder(l2, l1, l3)\nvectorize(l3)\n"),
-          inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
-      EXPECT_EQ((*actual)[0], (*expected)[0]);
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const auto actual,
+          RunTrace(
+              target,
+              absl::StrCat(text,
+                           "trace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l0, 0, ",
+                           lanes, ")\nreorder(l2, l1, l3)\nvectorize(l3)\n"),
+              inputs));
+      EXPECT_EQ(actual[0], expected[0]);
     }
   }
 }
@@ -150,7 +149,7 @@ std::string Avx512(absl::string_view form, absl::string_view dtype, int lanes) {
     if (f.name != form) continue;
     const auto assembly =
         AssemblyOf(Preset("x86-avx512"), Vectorized(Text(f, dtype), AxesOf(f), lanes));
-    EXPECT_TRUE(assembly.ok()) << assembly.status();
+    EXPECT_THAT(assembly, IsOk());
     return assembly.ok() ? *assembly : "";
   }
   ADD_FAILURE() << "no form " << form;
@@ -195,10 +194,9 @@ TEST(MemoryFormTest, SlowGathersBecomeElementLoads) {
     for (const int64_t stride : {5, 9}) {
       const std::string text = absl::StrCat("workload strided\ninput X: f32[", stride * 64,
                                             "]\noutput Y[i: 64] = X[", stride, "*i + 1]\n");
-      const auto code = AssemblyOf(Zen(cpu), Vectorized(text, 1, 16));
-      ASSERT_TRUE(code.ok()) << code.status();
-      EXPECT_EQ(Count(*code, "vgather"), 0) << cpu << *code;
-      EXPECT_EQ(Count(*code, "vmovss") + Count(*code, "vinsertps"), 16) << cpu << *code;
+      HONE_ASSERT_OK_AND_ASSIGN(const auto code, AssemblyOf(Zen(cpu), Vectorized(text, 1, 16)));
+      EXPECT_EQ(Count(code, "vgather"), 0) << cpu << code;
+      EXPECT_EQ(Count(code, "vmovss") + Count(code, "vinsertps"), 16) << cpu << code;
     }
   }
 }
@@ -212,12 +210,11 @@ TEST(MemoryFormTest, BroadcastIsOneInstruction) {
 TEST(MemoryFormTest, HalvesConvertInVectors) {
   const std::string text = "workload half\ninput X: f16[64]\noutput Y[i: 64] = X[i] * 2\n";
   for (const absl::string_view preset : {"x86-avx2", "x86-avx512"}) {
-    const auto code = AssemblyOf(Preset(preset), Vectorized(text, 1, 16));
-    ASSERT_TRUE(code.ok()) << code.status();
-    EXPECT_GE(Count(*code, "vcvtph2ps"), 1) << *code;
-    EXPECT_GE(Count(*code, "vcvtps2ph"), 1) << *code;
-    EXPECT_LE(Count(*code, "vcvtph2ps"), 4) << *code;
-    EXPECT_EQ(Count(*code, "call"), 0) << *code;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto code, AssemblyOf(Preset(preset), Vectorized(text, 1, 16)));
+    EXPECT_GE(Count(code, "vcvtph2ps"), 1) << code;
+    EXPECT_GE(Count(code, "vcvtps2ph"), 1) << code;
+    EXPECT_LE(Count(code, "vcvtph2ps"), 4) << code;
+    EXPECT_EQ(Count(code, "call"), 0) << code;
   }
 }
 

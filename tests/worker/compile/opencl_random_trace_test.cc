@@ -17,6 +17,7 @@
 #include "common/target/open_gpu.h"
 #include "common/target/opencl/targets.h"
 #include "tests/common/schedule/seed_range.h"
+#include "tests/status.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/lower.h"
@@ -127,7 +128,7 @@ void ExpectRight(const std::vector<Example>& examples, target::GpuContext& gpu) 
   }
   if (UsesDots(all.code)) all.code = kDotProducts + all.code;
   const auto program = gpu.Load(all, "the kernels' code");
-  ASSERT_TRUE(program.ok()) << program.status() << all.code;
+  ASSERT_THAT(program, IsOk()) << all.code;
   size_t first_launch = 0;
   for (const Example& example : examples) {
     ASSERT_EQ(Problem(example, gpu, **program, first_launch), "")
@@ -149,8 +150,7 @@ class OpenClRandomTraces : public testing::TestWithParam<int> {
 TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto gpu = target::OpenGpuFor(*target);
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto gpu, target::OpenGpuFor(*target));
   const schedule::SeedRange range =
       schedule::SeedRange::FromEnvironment("HONE_OPENCL_TRACES", kSchedules)
           .Shard(GetParam(), kShards);
@@ -160,24 +160,24 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
     target::Target with_extension = *target;
     with_extension.features.emplace_back(seed % 2 == 0 ? "dot" : "arm_dot");
     std::ranges::sort(with_extension.features);
-    auto schedule = lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &with_extension);
-    ASSERT_TRUE(schedule.ok()) << schedule.status();
-    const auto lowered = lower::Lower(schedule->program, with_extension);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        auto schedule, lower::MakeRandomGpuSchedule(static_cast<uint64_t>(seed), &with_extension));
+    const auto lowered = lower::Lower(schedule.program, with_extension);
     if (absl::IsInvalidArgument(lowered.status())) continue;
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    ASSERT_THAT(lowered, IsOk());
     absl::StatusOr<Code> code = Generate(*lowered, with_extension);
-    ASSERT_TRUE(code.ok()) << code.status() << lowered->ToText();
+    ASSERT_THAT(code, IsOk()) << lowered->ToText();
     with_dots += UsesDots(code->bytes) ? 1 : 0;
     ++ran;
     std::vector<Example>& batch = waiting[code->module->arguments];
-    batch.push_back({seed, *std::move(schedule), *std::move(code)});
+    batch.push_back({seed, std::move(schedule), *std::move(code)});
     if (batch.size() < kBatch) continue;
-    ExpectRight(batch, **gpu);
+    ExpectRight(batch, *gpu);
     if (HasFatalFailure()) return;
     batch.clear();
   }
   for (const auto& [arguments, batch] : waiting) {
-    ExpectRight(batch, **gpu);
+    ExpectRight(batch, *gpu);
     if (HasFatalFailure()) return;
   }
   std::cout << ran << " of " << range.count << " schedules from seed " << range.first << " on ran, "
@@ -193,16 +193,15 @@ TEST_P(OpenClRandomTraces, ComputeTheWorkload) {
 TEST(OpenClVersionTest, CodeWithDotProductsOrShufflesIsOpenClC3) {
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto gpu = target::OpenGpuFor(*target);
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto gpu, target::OpenGpuFor(*target));
   for (const char* functions : {"", kDotProducts, "#define shuffle sub_group_shuffle_xor\n"}) {
     target::GpuModule module{.kind = target::Kind::kOpenCl, .launches = {{.kernel = "k"}}};
     module.code = absl::StrCat("#if (__OPENCL_C_VERSION__ >= 300) != ", *functions == 0 ? 0 : 1,
                                "\n#error wrong version\n#endif\n", functions,
                                "__kernel void k(__global uchar* packed, __global uchar* workspace) "
                                "{}\n");
-    const auto program = (*gpu)->Load(module, "the code");
-    EXPECT_TRUE(program.ok()) << program.status();
+    const auto program = gpu->Load(module, "the code");
+    EXPECT_THAT(program, IsOk());
   }
 }
 

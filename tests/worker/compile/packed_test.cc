@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -29,19 +30,17 @@ TEST(PackedTest, BytesHoldTwoElements) {
   for (const bool is_signed : {true, false}) {
     for (const int lanes : {1, 2, 4, 7}) {
       for (const target::Target& target : RunnableTargets()) {
-        const auto program =
+        HONE_ASSERT_OK_AND_ASSIGN(
+            const auto program,
             ReplayText(InVectors(absl::StrCat("workload unpack\ninput X: ", is_signed ? "i4" : "u4",
                                               "[3, 7]\noutput Y[i: 3, j: 7] = i32(X[i, j])\n"),
-                                 lanes));
-        ASSERT_TRUE(program.ok()) << program.status();
-        const auto kernel = CompiledProgram::Load(*program, target);
-        ASSERT_TRUE(kernel.ok()) << kernel.status();
+                                 lanes)));
+        HONE_ASSERT_OK_AND_ASSIGN(const auto kernel, CompiledProgram::Load(program, target));
         alignas(64) uint8_t x[64] = {};
         std::copy(std::begin(kBytes), std::end(kBytes), x);
         alignas(64) int32_t y[64] = {};
         void* const buffers[] = {x, y};
-        const auto run =
-            reinterpret_cast<target::RunFunction>((*kernel)->Symbol(target::kRunSymbol));
+        const auto run = reinterpret_cast<target::RunFunction>(kernel->Symbol(target::kRunSymbol));
         ASSERT_EQ(run(buffers, nullptr, nullptr, nullptr), target::kKernelOk);
         for (int e = 0; e < 21; ++e) {
           const int value = e % 16;
@@ -67,8 +66,9 @@ TEST(PackedTest, WeightsOfAMatmul) {
       "output C[i: 5, j: 13] = sum(k: 24) A[i, k] * (f32(W[k, j]) * S[k / 8, j])\n";
   const std::vector<ir::Values> inputs = {Elements(5 * 24, -5), Elements(24 * 13, -8),
                                           Elements(3 * 13, 1)};
-  const auto expected = RunTrace(Preset("x86-avx2"), absl::StrCat(workload, "trace 1\n"), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto expected,
+      RunTrace(Preset("x86-avx2"), absl::StrCat(workload, "trace 1\n"), inputs));
   ir::Values by_hand(5 * 13);
   for (int i = 0; i < 5; ++i) {
     for (int j = 0; j < 13; ++j) {
@@ -78,7 +78,7 @@ TEST(PackedTest, WeightsOfAMatmul) {
       }
     }
   }
-  EXPECT_EQ((*expected)[0], by_hand);
+  EXPECT_EQ(expected[0], by_hand);
   for (const char* const trace :
        {"b = block(\"C\")\ni, j, k = loops(b)\nreorder(i, k, j)\n",
         "b = block(\"C\")\ni, j, k = loops(b)\nj0, j1 = split(j, 0, 8)\nreorder(j0, i, k, j1)\n"
@@ -88,7 +88,7 @@ TEST(PackedTest, WeightsOfAMatmul) {
         "reorder(k, i, j)\ncompute_at(c, k)\n"}) {
     for (const target::Target& target : RunnableTargets()) {
       const auto actual = RunTrace(target, absl::StrCat(workload, "trace 1\n", trace), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status() << trace;
+      ASSERT_THAT(actual, IsOk()) << trace;
       EXPECT_EQ((*actual)[0], by_hand) << trace << target.cpu;
     }
   }
@@ -101,11 +101,11 @@ TEST(PackedTest, RowsAtComputedIndices) {
   const std::vector<ir::Values> inputs = {Elements(54, 0), {8, 0, 3, 3}};
   for (const target::Target& target : RunnableTargets()) {
     for (const int lanes : {1, 4}) {
-      const auto actual = RunTrace(target, InVectors(workload, lanes), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto actual,
+                                RunTrace(target, InVectors(workload, lanes), inputs));
       for (int i = 0; i < 4; ++i) {
         for (int j = 0; j < 6; ++j) {
-          EXPECT_EQ((*actual)[0][i * 6 + j], inputs[0][inputs[1][i] * 6 + j] * 0.5) << i << j;
+          EXPECT_EQ(actual[0][i * 6 + j], inputs[0][inputs[1][i] * 6 + j] * 0.5) << i << j;
         }
       }
     }

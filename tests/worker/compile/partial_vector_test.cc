@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -31,14 +32,11 @@ std::string Product(int columns, const std::string& dtype) {
 }
 
 void ExpectRight(const std::string& text, const std::vector<Values>& inputs) {
-  const auto program = ReplayText(text);
-  ASSERT_TRUE(program.ok()) << program.status();
-  const auto expected = ir::Interpret(program->workload(), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(text));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), inputs));
   for (const target::Target& target : RunnableTargets()) {
-    const auto actual = RunTrace(target, text, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    EXPECT_EQ(*actual, *expected) << target.cpu << "\n" << text;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, RunTrace(target, text, inputs));
+    EXPECT_EQ(actual, expected) << target.cpu << "\n" << text;
   }
 }
 

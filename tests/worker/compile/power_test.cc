@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 #include "tests/worker/compile/ulp_error.h"
@@ -130,9 +131,9 @@ std::unique_ptr<CompiledProgram> Kernel(const target::Target& target, DType dtyp
       absl::StrCat("workload f\ninput X: ", name, "[", elements, "]\ninput Y: ", name, "[",
                    elements, "]\noutput Z[i: ", elements, "] = pow(X[i], Y[i])\n");
   const auto program = ReplayText(WithVectors(workload, {"Z"}, lanes));
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   auto compiled = CompiledProgram::Load(*program, target);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   return compiled.ok() ? *std::move(compiled) : nullptr;
 }
 
@@ -140,7 +141,7 @@ Values Powers(const target::Target& target, DType dtype, const Pairs& pairs, int
   const auto kernel = Kernel(target, dtype, static_cast<int64_t>(pairs.x.size()), lanes);
   if (kernel == nullptr) return {};
   const auto outputs = kernel->Run({pairs.x, pairs.y});
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   return outputs.ok() ? (*outputs)[0] : Values();
 }
 

@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
@@ -26,10 +27,10 @@ using ::testing::Not;
 
 ir::Program ProgramOf(const std::string& text) {
   const auto file = schedule::ParseTraceFile(text);
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                   file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   return *std::move(program);
 }
 
@@ -59,33 +60,29 @@ std::vector<ir::Values> Inputs(const ir::Workload& workload) {
 void ExpectRight(const std::string& text, const target::Target& target) {
   const ir::Program program = ProgramOf(text);
   const std::vector<ir::Values> inputs = Inputs(program.workload());
-  const auto expected = ir::Interpret(program.workload(), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto interpreted = ir::Interpret(program, inputs);
-  ASSERT_TRUE(interpreted.ok()) << interpreted.status();
-  EXPECT_EQ(*interpreted, *expected) << program.ToText();
-  const auto compiled = CompiledProgram::Load(program, target);
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), inputs));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto interpreted, ir::Interpret(program, inputs));
+  EXPECT_EQ(interpreted, expected) << program.ToText();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto compiled, CompiledProgram::Load(program, target));
   for (int run = 0; run < 3; ++run) {
-    const auto actual = (*compiled)->Run(inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    EXPECT_EQ(*actual, *expected) << program.ToText();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto actual, compiled->Run(inputs));
+    EXPECT_EQ(actual, expected) << program.ToText();
   }
 }
 
 std::string IrOf(const std::string& text, const target::Target& target) {
   const auto lowered = lower::Lower(ProgramOf(text), target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   const auto object = Compile(*lowered, target, {.keep_ir = true});
-  EXPECT_TRUE(object.ok()) << object.status();
+  EXPECT_THAT(object, IsOk());
   return object.ok() ? object->ir : "";
 }
 
 std::string AssemblyOf(const std::string& text, const target::Target& target) {
   const auto lowered = lower::Lower(ProgramOf(text), target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   const auto object = Compile(*lowered, target, {.keep_assembly = true});
-  EXPECT_TRUE(object.ok()) << object.status();
+  EXPECT_THAT(object, IsOk());
   return object.ok() ? object->assembly : "";
 }
 
@@ -258,12 +255,11 @@ TEST(TensorizeTest, VnniComputesQuantizedConvolution) {
 
 TEST(TensorizeTest, ATargetWithoutTheInstructionRefuses) {
   const auto target = target::TargetByName("x86-avx2");
-  const auto lowered = lower::Lower(ProgramOf(Quantized("vnni_16x4", 16)), *target);
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  const auto object = Compile(*lowered, *target, {});
-  EXPECT_EQ(object.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(object.status().message()),
-              HasSubstr("vnni_16x4 needs x86_64 with avx512vnni"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered,
+                            lower::Lower(ProgramOf(Quantized("vnni_16x4", 16)), *target));
+  EXPECT_THAT(Compile(lowered, *target, {}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("vnni_16x4 needs x86_64 with avx512vnni")));
 }
 
 // This machine may lack these instructions, so the test reads the assembly for a target that has
@@ -395,9 +391,8 @@ TEST(GpuTest, BoundLoopsHaveNoCpuCode) {
   const std::string text =
       "workload w\ninput A: f32[8]\noutput B[i: 8] = A[i] + 1.0\ntrace 1\nb0 = block(\"B\")\nl0 = "
       "loops(b0)\nbind(l0, \"threadIdx.x\")\n";
-  const auto lowered = lower::Lower(ProgramOf(text), Host());
-  ASSERT_TRUE(lowered.ok());
-  EXPECT_EQ(Compile(*lowered, Host(), {}).status().code(), absl::StatusCode::kUnimplemented);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(ProgramOf(text), Host()));
+  EXPECT_THAT(Compile(lowered, Host(), {}), StatusIs(absl::StatusCode::kUnimplemented));
 }
 
 }  // namespace

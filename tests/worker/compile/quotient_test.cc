@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -49,15 +50,15 @@ TEST(QuotientTest, AZeroHasItsSign) {
         ", j: ", columns, "] = (X[i, j] * 0.0) / V[i]\n");
     for (const target::Target& target : RunnableTargets()) {
       for (const int lanes : {2, 4, 8}) {
-        const auto actual = RunTrace(target, absl::StrCat(workload, Vectors(lanes)), inputs);
-        ASSERT_TRUE(actual.ok()) << actual.status();
+        HONE_ASSERT_OK_AND_ASSIGN(const auto actual,
+                                  RunTrace(target, absl::StrCat(workload, Vectors(lanes)), inputs));
         for (size_t e = 0; e < rows * columns; ++e) {
           const double x = inputs[0][e], v = inputs[1][e / columns];
-          EXPECT_EQ(std::signbit((*actual)[0][e]), std::signbit(x / v))
-              << dtype << ": " << x << " / " << v << " gives " << (*actual)[0][e];
-          EXPECT_EQ((*actual)[1][e], 0);
-          EXPECT_EQ(std::signbit((*actual)[1][e]), std::signbit(x * 0.0 / v))
-              << dtype << ": " << x * 0.0 << " / " << v << " gives " << (*actual)[1][e];
+          EXPECT_EQ(std::signbit(actual[0][e]), std::signbit(x / v))
+              << dtype << ": " << x << " / " << v << " gives " << actual[0][e];
+          EXPECT_EQ(actual[1][e], 0);
+          EXPECT_EQ(std::signbit(actual[1][e]), std::signbit(x * 0.0 / v))
+              << dtype << ": " << x * 0.0 << " / " << v << " gives " << actual[1][e];
         }
       }
     }

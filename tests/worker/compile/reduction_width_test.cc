@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -165,8 +166,8 @@ TEST_P(ReductionWidthTest, CostsAboutAsMuchAsWholeRegisters) {
             whole ? lanes / 2 : static_cast<int>(std::bit_ceil(static_cast<unsigned>(lanes)));
         const auto cost = CostOf(targets[t], kind, lanes);
         const auto bound = CostOf(targets[t], kind, other);
-        ASSERT_TRUE(cost.ok()) << cost.status() << "\n" << kind.name << ", " << lanes << " lanes";
-        ASSERT_TRUE(bound.ok()) << bound.status() << "\n" << kind.name << ", " << other << " lanes";
+        ASSERT_THAT(cost, IsOk()) << kind.name << ", " << lanes << " lanes";
+        ASSERT_THAT(bound, IsOk()) << kind.name << ", " << other << " lanes";
         const std::string at =
             absl::StrCat(kind.name, ", ", lanes, " and ", other, " lanes on ", targets[t].cpu, ": ",
                          cost->instructions, " and ", bound->instructions, " instructions");
@@ -194,7 +195,7 @@ TEST(ReductionCrashTest, EveryTargetCompiles) {
     for (const target::Target& target : WidthTargets()) {
       for (const int lanes : widths) {
         const auto cost = CostOf(target, kind, lanes);
-        ASSERT_TRUE(cost.ok()) << cost.status() << "\n" << kind.name << target.cpu << lanes;
+        ASSERT_THAT(cost, IsOk()) << kind.name << target.cpu << lanes;
         EXPECT_EQ(cost->calls, 0);
       }
     }

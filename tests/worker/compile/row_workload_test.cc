@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
@@ -162,27 +163,26 @@ class RowWorkloadTest : public testing::TestWithParam<Row> {};
 
 TEST_P(RowWorkloadTest, AgreesWithTheInterpreter) {
   const Row& row = GetParam();
-  const auto workload = ir::ParseWorkload(row.workload);
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(row.workload));
   std::vector<Values> inputs;
   Rng rng(5, 0);
-  for (const ir::BufferId id : workload->Inputs()) {
+  for (const ir::BufferId id : workload.Inputs()) {
     Values& values = inputs.emplace_back();
-    for (int64_t i = 0; i < ir::ElementsOf(workload->tensors[id].shape); ++i) {
+    for (int64_t i = 0; i < ir::ElementsOf(workload.tensors[id].shape); ++i) {
       values.push_back(static_cast<float>(rng.Uniform() * 8 - 4));
     }
   }
-  const auto expected = ir::Interpret(*workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(workload, inputs));
   for (const target::Target& target : RunnableTargets()) {
     for (const bool scheduled : {false, true}) {
-      const auto actual =
-          RunTrace(target, absl::StrCat(row.workload, scheduled ? row.trace : "trace 1\n"), inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
-      for (size_t t = 0; t < expected->size(); ++t) {
-        for (size_t e = 0; e < (*expected)[t].size(); ++e) {
-          const double want = (*expected)[t][e];
-          ASSERT_NEAR((*actual)[t][e], want, 1e-6 * std::max(1.0, std::abs(want)))
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const auto actual,
+          RunTrace(target, absl::StrCat(row.workload, scheduled ? row.trace : "trace 1\n"),
+                   inputs));
+      for (size_t t = 0; t < expected.size(); ++t) {
+        for (size_t e = 0; e < expected[t].size(); ++e) {
+          const double want = expected[t][e];
+          ASSERT_NEAR(actual[t][e], want, 1e-6 * std::max(1.0, std::abs(want)))
               << "output " << t << "[" << e << "] on " << target.cpu;
         }
       }
@@ -203,14 +203,13 @@ double CpuMilliseconds() {
 // Detects slow code generation with a generous limit; prints the times.
 TEST(RowWorkloadTest, CompilesQuickly) {
   for (const Row& row : kRows) {
-    const auto program = ReplayText(absl::StrCat(row.workload, row.trace));
-    ASSERT_TRUE(program.ok()) << program.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                              ReplayText(absl::StrCat(row.workload, row.trace)));
     std::vector<double> times;
     for (int i = 0; i < 15; ++i) {
       const double begin = CpuMilliseconds();
-      const auto lowered = lower::Lower(*program, Preset("x86-avx512"));
-      ASSERT_TRUE(lowered.ok());
-      ASSERT_TRUE(Compile(*lowered, Preset("x86-avx512")).ok());
+      HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, Preset("x86-avx512")));
+      ASSERT_THAT(Compile(lowered, Preset("x86-avx512")), IsOk());
       times.push_back(CpuMilliseconds() - begin);
     }
     std::sort(times.begin(), times.end());

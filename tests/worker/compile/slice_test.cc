@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 #include "worker/compile/llvm/compile.h"
@@ -52,24 +53,22 @@ target::Target Host() {
 
 std::unique_ptr<CompiledProgram> Compiled(const char* text, const lower::ArgumentStrides& strides) {
   const auto program = ReplayText(text);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   auto compiled = CompiledProgram::Load(*program, Host(), strides);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   return *std::move(compiled);
 }
 
 TEST(SliceTest, KernelsReadAndWriteSlices) {
   for (const char* const text : {kMap, kDense}) {
-    const auto program = ReplayText(text);
-    ASSERT_TRUE(program.ok()) << program.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(text));
     std::vector<ir::Values> inputs;
-    for (const ir::BufferId id : program->workload().Inputs()) {
+    for (const ir::BufferId id : program.workload().Inputs()) {
       ir::Values& values =
-          inputs.emplace_back(ir::ElementsOf(program->workload().tensors[id].shape));
+          inputs.emplace_back(ir::ElementsOf(program.workload().tensors[id].shape));
       for (size_t e = 0; e < values.size(); ++e) values[e] = static_cast<double>(e * 7 % 11) - 5;
     }
-    const auto expected = ir::Interpret(program->workload(), inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(program.workload(), inputs));
     const size_t arguments = inputs.size() + 1;
     // One slice at a time, then all arguments.
     for (size_t sliced = 0; sliced <= arguments; ++sliced) {
@@ -77,9 +76,8 @@ TEST(SliceTest, KernelsReadAndWriteSlices) {
       for (size_t a = 0; a < arguments; ++a) {
         if (a == sliced || sliced == arguments) strides[a] = {67, 1};
       }
-      const auto actual = Compiled(text, strides)->Run(inputs);
-      ASSERT_TRUE(actual.ok()) << actual.status();
-      EXPECT_EQ(*actual, *expected) << "argument " << sliced;
+      HONE_ASSERT_OK_AND_ASSIGN(const auto actual, Compiled(text, strides)->Run(inputs));
+      EXPECT_EQ(actual, expected) << "argument " << sliced;
     }
   }
 }
@@ -164,7 +162,7 @@ TEST(SliceTest, OnlySlicesMayBeginAtAnyElement) {
 
 // Non-temporal stores need whole aligned vectors.
 TEST(SliceTest, StoresToSlicesStayInTheCaches) {
-  const auto program = ReplayText(R"(workload stream
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(R"(workload stream
 input X: f32[8, 256]
 output Y[i: 8, j: 256] = X[i, j] * 2.0
 trace 1
@@ -173,14 +171,13 @@ l0, l1 = loops(b0)
 l2, l3 = split(l1, 0, 16)
 vectorize(l3)
 annotate(b0, "nontemporal", 1)
-)");
-  ASSERT_TRUE(program.ok()) << program.status();
+)"));
   const target::Target target = Preset("x86-avx512");
   const auto assembly = [&](const lower::ArgumentStrides& strides) {
-    const auto lowered = lower::Lower(*program, target, strides);
-    EXPECT_TRUE(lowered.ok()) << lowered.status();
+    const auto lowered = lower::Lower(program, target, strides);
+    EXPECT_THAT(lowered, IsOk());
     const auto object = Compile(*lowered, target, {.keep_assembly = true});
-    EXPECT_TRUE(object.ok()) << object.status();
+    EXPECT_THAT(object, IsOk());
     return object->assembly;
   };
   EXPECT_THAT(assembly({{512, 1}, {}}), HasSubstr("vmovntps"));
@@ -188,20 +185,19 @@ annotate(b0, "nontemporal", 1)
 }
 
 TEST(SliceTest, WrongStridesAreRefused) {
-  const auto program = ReplayText(kMap);
-  ASSERT_TRUE(program.ok()) << program.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, ReplayText(kMap));
   const auto refusal = [&](const lower::ArgumentStrides& strides) {
-    return std::string(lower::Lower(*program, Host(), strides).status().message());
+    return std::string(lower::Lower(program, Host(), strides).status().message());
   };
   EXPECT_THAT(refusal({{}, {20, 1}}), HasSubstr("strides [20, 1] of Y[6, 24]"));
   EXPECT_THAT(refusal({{67, 1}}), HasSubstr("the kernel has 2"));
-  const auto tuple = ReplayText(
-      "workload w\ninput X: f32[5, 19]\noutput (C, I)[i: 5] = argmax(k: 19) (X[i, k], "
-      "i32(index(k)))\ntrace 1\n");
-  ASSERT_TRUE(tuple.ok()) << tuple.status();
-  EXPECT_THAT(lower::Lower(*tuple, Host(), {{}, {2}, {}}).status().message(),
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto tuple,
+      ReplayText("workload w\ninput X: f32[5, 19]\noutput (C, I)[i: 5] = argmax(k: 19) (X[i, k], "
+                 "i32(index(k)))\ntrace 1\n"));
+  EXPECT_THAT(lower::Lower(tuple, Host(), {{}, {2}, {}}).status().message(),
               HasSubstr("C and I are outputs of one stage and must have the same strides"));
-  EXPECT_TRUE(lower::Lower(*tuple, Host(), {{}, {1}, {1}}).ok());
+  EXPECT_THAT(lower::Lower(tuple, Host(), {{}, {1}, {1}}), IsOk());
 }
 
 }  // namespace

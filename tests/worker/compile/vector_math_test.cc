@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "common/base/rng.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 #include "tests/worker/compile/ulp_error.h"
@@ -54,9 +55,9 @@ std::unique_ptr<CompiledProgram> Kernel(const target::Target& target, absl::stri
       absl::StrCat("workload f\ninput X: ", ir::DTypeName(dtype), "[", elements,
                    "]\noutput Y[i: ", elements, "] = ", function, "(X[i])\n");
   const auto program = ReplayText(WithVectors(workload, {"Y"}, lanes));
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   auto compiled = CompiledProgram::Load(*program, target);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   return compiled.ok() ? *std::move(compiled) : nullptr;
 }
 
@@ -158,9 +159,8 @@ TEST_P(VectorMathTest, F32WithinItsUlpOnEvery997thBitPattern) {
   while (bits < (uint64_t{1} << 32)) {
     for (; static_cast<int64_t>(inputs.size()) < kChunk; bits += 997)
       inputs.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-    const auto outputs = kernel->Run({inputs});
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    Merge(worst, DType::kF32, function, inputs, (*outputs)[0]);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run({inputs}));
+    Merge(worst, DType::kF32, function, inputs, outputs[0]);
     inputs.clear();
   }
   std::cout << "f32 " << function.name << ": " << Text(worst) << "\n";
@@ -186,9 +186,8 @@ TEST_P(VectorMathTest, F64WithinItsUlp) {
                            : std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
                                         static_cast<int>(random >> 32) % 16 - 68));
     }
-    const auto outputs = kernel->Run({inputs});
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    Merge(worst, DType::kF64, function, inputs, (*outputs)[0]);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run({inputs}));
+    Merge(worst, DType::kF64, function, inputs, outputs[0]);
     inputs.clear();
   }
   std::cout << "f64 " << function.name << ": " << Text(worst) << "\n";
@@ -208,10 +207,9 @@ TEST_P(VectorMathTest, HalfTypesAreRightForEveryBitPattern) {
       }
       const auto kernel = Kernel(target, function.name, dtype, 65536, 16);
       ASSERT_NE(kernel, nullptr);
-      const auto outputs = kernel->Run({inputs});
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run({inputs}));
       Worst worst;
-      Merge(worst, dtype, function, inputs, (*outputs)[0]);
+      Merge(worst, dtype, function, inputs, outputs[0]);
       EXPECT_LE(worst.ulp, 0.502) << ir::DTypeName(dtype) << ": " << Text(worst);
     }
   }
@@ -233,10 +231,9 @@ TEST_P(VectorMathTest, ScalarsAndVectorsOfAnyWidthAndTargetGiveTheSameBits) {
         const auto kernel =
             Kernel(target, function.name, dtype, static_cast<int64_t>(inputs.size()), lanes);
         ASSERT_NE(kernel, nullptr);
-        const auto outputs = kernel->Run({inputs});
-        ASSERT_TRUE(outputs.ok()) << outputs.status();
+        HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run({inputs}));
         std::vector<uint64_t> bits;
-        for (const double value : (*outputs)[0])
+        for (const double value : outputs[0])
           bits.push_back(std::isnan(value) ? 0x7ff8000000000000 : std::bit_cast<uint64_t>(value));
         if (first.empty()) first = bits;
         EXPECT_EQ(first, bits) << ir::DTypeName(dtype) << " with " << lanes << " lanes";
@@ -319,9 +316,8 @@ TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
           // A scalar is converted to f16 with three others, which are arbitrary.
           if (dtype == DType::kF16 && lanes == 1) continue;
           const auto program = ReplayText(WithVectors(workload, {"Y"}, lanes));
-          ASSERT_TRUE(program.ok()) << program.status() << "\n" << workload;
-          const auto kernel = CompiledProgram::Load(*program, target);
-          ASSERT_TRUE(kernel.ok()) << kernel.status();
+          ASSERT_THAT(program, IsOk()) << workload;
+          HONE_ASSERT_OK_AND_ASSIGN(const auto kernel, CompiledProgram::Load(*program, target));
           const int last = dtype == DType::kF16 ? 15 : f64 ? 1023 : 127;
           const int first = dtype == DType::kF16 ? -24 : f64 ? -1021 : -125;
           std::vector<std::string> slow;
@@ -342,10 +338,9 @@ TEST(VectorMathTest, NothingUnderflowsUnlessTheInputOrTheResultIsDenormal) {
                                                 ir::RoundTo(wide, static_cast<double>(exact)) != 0;
                 inputs.push_back(denormal || std::fabs(input) < least_input ? 1 : input);
               }
-              const auto outputs = (*kernel)->Run({inputs, {3.0}});
-              ASSERT_TRUE(outputs.ok()) << outputs.status();
-              if ((*kernel)->underflowed())
-                slow.push_back(absl::StrCat(inputs[0], "...", inputs[1]));
+              const auto outputs = kernel->Run({inputs, {3.0}});
+              ASSERT_THAT(outputs, IsOk());
+              if (kernel->underflowed()) slow.push_back(absl::StrCat(inputs[0], "...", inputs[1]));
             }
           }
           EXPECT_TRUE(slow.empty())
@@ -387,7 +382,7 @@ std::string BodyOf(const target::Target& target, absl::string_view function,
   const std::string workload = absl::StrCat("workload f\ninput X: ", dtype,
                                             "[4096]\noutput Y[i: 4096] = ", function, "(X[i])\n");
   const auto assembly = AssemblyOf(target, WithVectors(workload, {"Y"}, lanes));
-  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_THAT(assembly, IsOk());
   if (!assembly.ok()) return "";
   const size_t begin = assembly->find("hone_main:");
   return assembly->substr(begin, assembly->find(".Lfunc_end", begin) - begin);

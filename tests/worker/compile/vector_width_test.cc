@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -47,7 +48,7 @@ class VectorWidthTest : public testing::TestWithParam<target::Target> {
         "workload w\ninput X: ", type, "[", 5 * elements + 8, "]\noutput Y[i: ", elements,
         "] = ", absl::StrReplaceAll(expression, {{"N", absl::StrCat(elements)}}), "\n");
     const auto assembly = AssemblyOf(GetParam(), WithVectors(text, {"Y"}, lanes));
-    EXPECT_TRUE(assembly.ok()) << assembly.status() << "\n" << text;
+    EXPECT_THAT(assembly, IsOk()) << text;
     if (!assembly.ok()) return {};
     const size_t begin = assembly->find("\n.LBB", assembly->find("hone_main:"));
     return CountsOf(assembly->substr(begin, assembly->find(".Lfunc_end", begin) - begin));
@@ -82,7 +83,7 @@ TEST_P(VectorWidthTest, Reductions) {
             "\ntrace 1\nb0 = block(\"Y\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 0, ", lanes,
             ")\nb1 = rfactor(b0, l3)\nvectorize(l3)\nl4, l5 = loops(b0)\nvectorize(l5)\n");
         const auto assembly = AssemblyOf(GetParam(), text);
-        ASSERT_TRUE(assembly.ok()) << assembly.status() << text;
+        ASSERT_THAT(assembly, IsOk()) << text;
         EXPECT_LE(CountsOf(*assembly).lane_moves, 9)  // with a call of the function
             << reducer << " of " << dtype << ", " << lanes << " lanes, " << GetParam().cpu;
       }

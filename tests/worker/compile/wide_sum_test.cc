@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -26,10 +27,10 @@ class WideSumTest : public ::testing::TestWithParam<const char*> {
   }
   static void ExpectExact(absl::string_view trace) {
     for (const target::Target& target : RunnableTargets()) {
-      const auto outputs = RunTrace(target, Matmul(trace),
-                                    {{ir::Values(4 * kTerms, 1), ir::Values(32 * kTerms, 1)}});
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
-      for (const double value : (*outputs)[0]) ASSERT_EQ(value, kTerms) << target.cpu;
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const auto outputs, RunTrace(target, Matmul(trace),
+                                       {{ir::Values(4 * kTerms, 1), ir::Values(32 * kTerms, 1)}}));
+      for (const double value : outputs[0]) ASSERT_EQ(value, kTerms) << target.cpu;
     }
   }
   static std::string WhyRefused(absl::string_view trace) {
@@ -88,11 +89,12 @@ TEST_P(WideSumTest, InlinedValuesAreRounded) {
   ir::Values input;
   for (int i = 0; i < 64; ++i) input.push_back(1 + i * 0x1p-7);
   for (const target::Target& target : RunnableTargets()) {
-    const auto stored = RunTrace(target, workload, {input});
-    const auto inlined = RunTrace(
-        target, absl::StrCat(workload, "b0 = block(\"T\")\ncompute_inline(b0)\n"), {input});
-    ASSERT_TRUE(stored.ok() && inlined.ok()) << stored.status() << inlined.status();
-    EXPECT_EQ((*stored)[0], (*inlined)[0]);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto stored, RunTrace(target, workload, {input}));
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto inlined,
+        RunTrace(target, absl::StrCat(workload, "b0 = block(\"T\")\ncompute_inline(b0)\n"),
+                 {input}));
+    EXPECT_EQ(stored[0], inlined[0]);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
+#include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
 
 namespace hone::codegen {
@@ -65,7 +66,7 @@ LoopCode HottestLoop(const std::string& assembly, const std::string& multiply_ad
 LoopCode Compiled(const std::string& preset, const std::string& trace,
                   const std::string& multiply_add = "fmla") {
   const auto assembly = AssemblyOf(Preset(preset), trace);
-  EXPECT_TRUE(assembly.ok()) << assembly.status();
+  EXPECT_THAT(assembly, IsOk());
   return assembly.ok() ? HottestLoop(*assembly, multiply_add) : LoopCode();
 }
 
@@ -139,15 +140,15 @@ TEST(ArmCodeTest, InOrderCoresLoadWhereItDelaysLeast) {
 // 20 elements are two vectors of 256 bits and a part of one.
 TEST(ArmCodeTest, SveHasWideVectorsAndPredicatedTails) {
   const std::string workload = "workload w\ninput X: f32[20]\noutput Y[i: 20] = X[i] * 2.0\n";
-  const auto code = AssemblyOf(Preset("arm/neoverse-v1"), WithVectors(workload, {"Y"}, 8));
-  ASSERT_TRUE(code.ok()) << code.status();
-  EXPECT_THAT(*code, HasSubstr("z0.s"));
-  EXPECT_THAT(*code, HasSubstr("/z, [x"));
-  EXPECT_THAT(*code, HasSubstr("prctl"));
-  const auto neon = AssemblyOf(Preset("arm/cortex-a76"), WithVectors(workload, {"Y"}, 4));
-  ASSERT_TRUE(neon.ok()) << neon.status();
-  EXPECT_THAT(*neon, Not(HasSubstr("z0.s")));
-  EXPECT_THAT(*neon, Not(HasSubstr("prctl")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto code,
+                            AssemblyOf(Preset("arm/neoverse-v1"), WithVectors(workload, {"Y"}, 8)));
+  EXPECT_THAT(code, HasSubstr("z0.s"));
+  EXPECT_THAT(code, HasSubstr("/z, [x"));
+  EXPECT_THAT(code, HasSubstr("prctl"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto neon,
+                            AssemblyOf(Preset("arm/cortex-a76"), WithVectors(workload, {"Y"}, 4)));
+  EXPECT_THAT(neon, Not(HasSubstr("z0.s")));
+  EXPECT_THAT(neon, Not(HasSubstr("prctl")));
 }
 
 // Indices with quotients, and what ARMv7 has no instructions for.
@@ -166,7 +167,7 @@ TEST(ArmCodeTest, Armv7CallsNoLibrary) {
       target.cpu = cpu;
       for (const int lanes : {1, 4}) {
         const auto code = AssemblyOf(target, WithVectors(text, {"Y"}, lanes));
-        ASSERT_TRUE(code.ok()) << code.status() << "\n" << text;
+        ASSERT_THAT(code, IsOk()) << text;
         const size_t begin = code->find("hone_main:");
         const std::string body = code->substr(begin, code->find(".Lfunc_end", begin) - begin);
         EXPECT_THAT(body, Not(HasSubstr("\tbl\t"))) << text << cpu;

@@ -11,6 +11,7 @@
 #include "common/base/rng.h"
 #include "common/ir/error_bound.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 #include "tests/worker/compile/ulp_error.h"
@@ -62,7 +63,7 @@ TEST(EmulatedKernelTest, ElementaryFunctionsHaveTheSameBoundsAsOnX86) {
             absl::StrCat("workload f\ninput X: ", ir::DTypeName(dtype), "[", kElements,
                          "]\noutput Y[i: ", kElements, "] = ", function.name, "(X[i])\n");
         const auto outputs = RunTrace(target, WithVectors(workload, {"Y"}, 4), {{inputs}});
-        ASSERT_TRUE(outputs.ok()) << preset << " " << function.name << ": " << outputs.status();
+        ASSERT_THAT(outputs, IsOk()) << preset << " " << function.name;
         double worst = 0, at = 0;
         for (size_t i = 0; i < inputs.size(); ++i) {
           const long double exact = function.exact(inputs[i]);
@@ -130,7 +131,7 @@ void ExpectExact(const Product& p, const std::string& trace, int rows, int colum
       expected[i] += a[i / columns * 32 + k] * b[k * columns + i % columns];
   }
   const auto outputs = RunTrace(Preset("arm/neoverse-v2"), trace, {{a, b}});
-  ASSERT_TRUE(outputs.ok()) << p.name << ": " << outputs.status();
+  ASSERT_THAT(outputs, IsOk()) << p.name;
   EXPECT_EQ((*outputs)[0], expected) << p.name;
 }
 
@@ -170,8 +171,8 @@ TEST(EmulatedKernelTest, ProductsOfBf16StayWithinTheBound) {
       return values;
     };
     const Values a = draw(c.rows * 32), b = draw(32 * c.columns);
-    const auto outputs = RunTrace(Preset("arm/neoverse-v2"), c.trace, {{a, b}});
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs,
+                              RunTrace(Preset("arm/neoverse-v2"), c.trace, {{a, b}}));
     for (int i = 0; i < c.rows * c.columns; ++i) {
       double exact = 0, magnitude = 0;
       for (int k = 0; k < 32; ++k) {
@@ -179,7 +180,7 @@ TEST(EmulatedKernelTest, ProductsOfBf16StayWithinTheBound) {
         exact += product;
         magnitude += std::abs(product);
       }
-      EXPECT_NEAR((*outputs)[0][i], exact, unit * magnitude) << i;
+      EXPECT_NEAR(outputs[0][i], exact, unit * magnitude) << i;
     }
   }
 }
@@ -192,7 +193,7 @@ TEST(EmulatedKernelTest, IntegersOf64BitsAreRoundedOnce) {
     for (const int lanes : {1, 2, 4, 8}) {
       const auto outputs =
           RunTrace(Preset(preset), WithVectors(workload, {"Y"}, lanes), {{inputs}});
-      ASSERT_TRUE(outputs.ok()) << preset << ": " << outputs.status();
+      ASSERT_THAT(outputs, IsOk()) << preset;
       EXPECT_EQ((*outputs)[0], expected) << preset << " " << lanes << " lanes";
     }
   }
@@ -210,7 +211,7 @@ TEST(EmulatedKernelTest, IntegersOf64BitsAreNarrowedInVectorsOfAnyLength) {
     for (const int lanes : {2, 3, 5, 6, 7, 15}) {
       const auto outputs =
           RunTrace(Preset(preset), WithVectors(workload, {"Y"}, lanes), {{inputs}});
-      ASSERT_TRUE(outputs.ok()) << preset << ": " << outputs.status();
+      ASSERT_THAT(outputs, IsOk()) << preset;
       EXPECT_EQ((*outputs)[0], expected) << preset << " " << lanes << " lanes";
     }
   }
@@ -225,7 +226,7 @@ TEST(EmulatedKernelTest, ACpuThatLacksAFeatureIsRefused) {
   const auto refused = RunTrace(newer, kCopy, {{Values(8, 1)}});
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("return codes 1 and 1"));
   const auto runs = RunTrace(Preset("arm/cortex-a76"), kCopy, {{Values(8, 1)}});
-  EXPECT_TRUE(runs.ok()) << runs.status();
+  EXPECT_THAT(runs, IsOk());
 }
 
 // Tiles whose loads are joined or moved: the largest tiles of the registers, with tails.
@@ -254,7 +255,7 @@ reorder(i0, j0, k0)
   for (const char* const preset : {"arm/cortex-a53", "arm/cortex-a55", "arm/cortex-a72",
                                    "arm/cortex-a76", "arm/neoverse-v1", "arm/cortex-a7"}) {
     const auto outputs = RunTrace(Preset(preset), kTrace, {{a, b}});
-    ASSERT_TRUE(outputs.ok()) << preset << ": " << outputs.status();
+    ASSERT_THAT(outputs, IsOk()) << preset;
     EXPECT_EQ((*outputs)[0], expected) << preset;
   }
 }

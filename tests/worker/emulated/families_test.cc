@@ -11,6 +11,7 @@
 #include "common/ir/interpreter.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/run_trace.h"
 
@@ -76,14 +77,14 @@ TEST_P(ArmFamilies, CandidatesComputeTheWorkload) {
     ASSERT_NE(workload, nullptr) << text;
     const std::vector<ir::Values> inputs = space::SmallIntegers(*workload, 5);
     const auto expected = ir::Interpret(*workload, inputs);
-    ASSERT_TRUE(expected.ok()) << text << ": " << expected.status();
+    ASSERT_THAT(expected, IsOk()) << text;
     const auto spaces = space::GenerateDesignSpaces(workload, target, 0);
-    ASSERT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+    ASSERT_THAT(spaces, IsOk()) << text;
     for (const auto& space : *spaces) {
       for (int candidate = 0; candidate < GetParam().candidates; ++candidate) {
         Rng rng(23, candidate);
         const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << text << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << text;
         const auto program = space->Replay(*drawn);
         if (!program.ok()) {
           ++refused;
@@ -95,9 +96,9 @@ TEST_P(ArmFamilies, CandidatesComputeTheWorkload) {
           ++refused;
           continue;
         }
-        ASSERT_TRUE(compiled.ok()) << text << ": " << compiled.status();
+        ASSERT_THAT(compiled, IsOk()) << text;
         const auto actual = (*compiled)->Run(inputs);
-        ASSERT_TRUE(actual.ok()) << text << ": " << actual.status();
+        ASSERT_THAT(actual, IsOk()) << text;
         for (size_t t = 0; t < expected->size(); ++t) {
           for (size_t e = 0; e < (*expected)[t].size(); ++e) {
             const double want = (*expected)[t][e];

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/schedule/replay.h"
 #include "common/target/target.h"
+#include "tests/status.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
 
@@ -14,15 +15,15 @@ namespace {
 // Returns the optimized LLVM IR.
 std::string Code(absl::string_view workload, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(absl::StrCat(workload, "trace 1\n", trace));
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                         file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   const target::Target target = target::TargetByName("x86-avx512").value();
   const auto lowered = lower::Lower(*program, target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   const auto compiled = codegen::Compile(*lowered, target, {.keep_ir = true});
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   return compiled->ir;
 }
 

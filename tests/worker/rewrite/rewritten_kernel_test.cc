@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/rewrite/rewrite.h"
+#include "tests/status.h"
 #include "tests/worker/builder/measured_trace.h"
 
 namespace hone {
@@ -95,12 +96,11 @@ class RewrittenKernelTest : public ::testing::Test {
 
 // A job accepts the kernel at the tolerance that the rewrite states.
 TEST_F(RewrittenKernelTest, WinogradPassesAtItsTolerance) {
-  const auto workload = ir::ParseWorkload(kConv);
-  ASSERT_TRUE(workload.ok()) << workload.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(kConv));
   for (const int m : {2, 4, 6}) {
-    const auto tolerance = schedule::RewriteTolerance(*workload, "winograd", "Y", {m});
-    ASSERT_TRUE(tolerance.ok()) << tolerance.status();
-    for (const double allowed : {*tolerance, 1e-3}) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto tolerance,
+                              schedule::RewriteTolerance(workload, "winograd", "Y", {m}));
+    for (const double allowed : {tolerance, 1e-3}) {
       const MeasureResult result = Measure(kConv, WinogradTrace(m), allowed);
       EXPECT_EQ(result.outcome, Outcome::kOk) << m << ": " << result.detail;
       EXPECT_GT(result.latency_ns, 0);

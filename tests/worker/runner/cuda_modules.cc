@@ -8,13 +8,14 @@
 #include "common/base/status_macros.h"
 #include "common/target/cuda/context.h"
 #include "tests/fakes/cuda/emulated_module.h"
+#include "tests/status.h"
 
 namespace hone::runner {
 namespace {
 
 std::string Compile(const std::string& source) {
   const absl::StatusOr<std::string> built = cuda::BuildEmulatedModule(source);
-  EXPECT_TRUE(built.ok()) << built.status();
+  EXPECT_THAT(built, IsOk());
   return built.value_or("");
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/host_lock.h"
 #include "common/target/device_list.h"
+#include "tests/status.h"
 #include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/gpu_process.h"
 
@@ -39,7 +40,7 @@ class CudaProcessTest : public GpuProcessTest {
                       int64_t limit_ms = 20000) {
     Start(faults);
     const auto result = Run(CudaMatmulModule(extra), limit_ms);
-    EXPECT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    EXPECT_THAT(result, IsOk()) << runner_->TakeErrorOutput();
     if (!result.ok()) return "";
     EXPECT_EQ(record::OutcomeName(result->outcome), record::OutcomeName(outcome)) << result->detail;
     return result->detail;
@@ -54,7 +55,7 @@ class CudaProcessTest : public GpuProcessTest {
       text.append(buffer, static_cast<size_t>(n));
     }
     const auto list = target::DeviceList::FromJson(text);
-    EXPECT_TRUE(list.ok()) << list.status() << text << runner_->TakeErrorOutput();
+    EXPECT_THAT(list, IsOk()) << text << runner_->TakeErrorOutput();
     return list.value_or(target::DeviceList());
   }
 };
@@ -69,18 +70,16 @@ TEST_P(CudaTimingTest, KernelsRunInTheSandbox) {
   HostLock of_another_gpu;  // taken after the reference has been made
   for (const char* const extra : {"", "sum *= 1;"}) {
     const absl::StatusOr<MeasureResult> result = Run(CudaMatmulModule(extra));
-    ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    ASSERT_THAT(result, IsOk()) << runner_->TakeErrorOutput();
     EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
     EXPECT_GT(result->latency_ns, 100);
     EXPECT_EQ(result->machine.frequency_mhz, 1410) << "of the GPU, from NVML";
     EXPECT_EQ(result->machine.temperature_c, 55);
-    auto taken = HostLock::Acquire(HostLock::Mode::kDevice, Limit(), folder_ / "lock");
-    ASSERT_TRUE(taken.ok()) << taken.status();
-    of_another_gpu = *std::move(taken);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        of_another_gpu, HostLock::Acquire(HostLock::Mode::kDevice, Limit(), folder_ / "lock"));
   }
-  const auto wrong = Run(CudaMatmulModule("sum += 1;"));
-  ASSERT_TRUE(wrong.ok()) << wrong.status();
-  EXPECT_EQ(wrong->outcome, Outcome::kWrongOutput) << wrong->detail;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto wrong, Run(CudaMatmulModule("sum += 1;")));
+  EXPECT_EQ(wrong.outcome, Outcome::kWrongOutput) << wrong.detail;
   runner_->CloseInput();
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 0");
 }
@@ -110,9 +109,8 @@ TEST_F(CudaProcessTest, AHangEndsTheProcessWithItsOutcome) {
 TEST_F(CudaProcessTest, TooLittleMemoryIsAnOutcome) {
   EXPECT_THAT(Failure("memory=20000", Outcome::kOutOfMemory), HasSubstr("bytes"));
   // The device goes on.
-  const auto again = Run(CudaMatmulModule());
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->outcome, Outcome::kOutOfMemory);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, Run(CudaMatmulModule()));
+  EXPECT_EQ(again.outcome, Outcome::kOutOfMemory);
 }
 
 TEST_F(CudaProcessTest, ImpossibleLaunchesAreRefused) {
@@ -120,7 +118,7 @@ TEST_F(CudaProcessTest, ImpossibleLaunchesAreRefused) {
   target::GpuModule module = CudaMatmulModule();
   const auto refusal = [&] {
     const auto result = Run(module);
-    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result, IsOk());
     EXPECT_EQ(result->outcome, Outcome::kInvalid) << result->detail;
     return result->detail;
   };
@@ -141,14 +139,13 @@ TEST_F(CudaProcessTest, ImpossibleLaunchesAreRefused) {
 
 TEST_F(CudaProcessTest, DevicesAreListedWithWhatIsWrong) {
   target::DeviceList list = List("devices=2,throttled,ecc=3");
-  const auto first = list.Find("cuda");
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->name, "Emulated GPU");
-  EXPECT_THAT(first->driver, HasSubstr("CUDA 12.8"));
-  EXPECT_EQ(first->target.cpu, "sm_80");
-  EXPECT_THAT(first->warning, AllOf(HasSubstr("temperature"), HasSubstr("3 errors")));
-  EXPECT_TRUE(list.Find("cuda:1").ok());
-  EXPECT_EQ(list.Find("cuda:2").status().code(), absl::StatusCode::kInvalidArgument);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto first, list.Find("cuda"));
+  EXPECT_EQ(first.name, "Emulated GPU");
+  EXPECT_THAT(first.driver, HasSubstr("CUDA 12.8"));
+  EXPECT_EQ(first.target.cpu, "sm_80");
+  EXPECT_THAT(first.warning, AllOf(HasSubstr("temperature"), HasSubstr("3 errors")));
+  EXPECT_THAT(list.Find("cuda:1"), IsOk());
+  EXPECT_THAT(list.Find("cuda:2"), StatusIs(absl::StatusCode::kInvalidArgument));
 
   EXPECT_THAT(List("mig,name=NVIDIA A100 MIG 1g.5gb").Find("cuda")->warning, HasSubstr("MIG"));
   EXPECT_THAT(List("sm=37").Find("cuda").status().message(), HasSubstr("older than 7.5"));

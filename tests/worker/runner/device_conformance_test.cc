@@ -17,6 +17,7 @@
 #include "common/schedule/trace.h"
 #include "common/target/cuda/detect.h"
 #include "common/target/target.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/runner/cuda_modules.h"
 #include "tests/worker/runner/opencl_modules.h"
@@ -44,7 +45,7 @@ parallel(l0)
 
 std::string BuildForCpu(const std::string& folder) {
   const auto file = schedule::ParseTraceFile(kTrace);
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const record::BuildResponse built =
       builder::Build({.workload = file->workload.ToText(),
                       .space = schedule::TraceFileText(file->workload, file->parsed.trace),
@@ -81,7 +82,7 @@ std::string CompiledForCuda(const std::string& folder) {
   target::GpuModule module = CudaDenseSource();
   const auto compiled =
       (*builder::Nvrtc::Loaded())->Compile(module.code, cuda::TargetOf("cuda")->cpu);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   module.code = compiled->cubin;
   return WriteModule(folder, module);
 }
@@ -108,26 +109,24 @@ class DeviceConformanceTest : public testing::TestWithParam<Candidate> {
  protected:
   void SetUp() override {
     if (const std::string why = GetParam().why_not(); !why.empty()) GTEST_SKIP() << why;
-    auto made = GetParam().make();
-    ASSERT_TRUE(made.ok()) << made.status();
-    device_ = *std::move(made);
+    HONE_ASSERT_OK_AND_ASSIGN(device_, GetParam().make());
   }
   std::unique_ptr<DeviceBuffer> Floats(const std::vector<float>& values) {
     const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
     auto buffer = device_->Allocate(bytes, 1234);
-    EXPECT_TRUE(buffer.ok()) << buffer.status();
-    EXPECT_TRUE((*buffer)->Write([&](void* to) { std::memcpy(to, values.data(), bytes); }).ok());
+    EXPECT_THAT(buffer, IsOk());
+    EXPECT_THAT((*buffer)->Write([&](void* to) { std::memcpy(to, values.data(), bytes); }), IsOk());
     return *std::move(buffer);
   }
   static std::vector<float> ValuesOf(DeviceBuffer& buffer) {
     const auto data = buffer.Read();
-    EXPECT_TRUE(data.ok()) << data.status();
+    EXPECT_THAT(data, IsOk());
     const auto* const floats = static_cast<const float*>(*data);
     return {floats, floats + buffer.bytes() / sizeof(float)};
   }
   absl::Status LoadError(const std::string& name, const std::string& bytes) {
     const std::string path = folder_ / name;
-    EXPECT_TRUE(WriteFileAtomically(path, bytes, Durability::kProcess).ok());
+    EXPECT_THAT(WriteFileAtomically(path, bytes, Durability::kProcess), IsOk());
     return device_->Load(path, 1).status();
   }
 
@@ -148,13 +147,13 @@ TEST_P(DeviceConformanceTest, BuffersKeepWhatIsWritten) {
 
 TEST_P(DeviceConformanceTest, PoisonIsNaN) {
   const std::unique_ptr<DeviceBuffer> buffer = Floats({1, 2, 3});
-  ASSERT_TRUE(buffer->Poison().ok());
+  ASSERT_THAT(buffer->Poison(), IsOk());
   for (const float value : ValuesOf(*buffer)) EXPECT_NE(value, value);
 }
 
 TEST_P(DeviceConformanceTest, TooMuchMemoryIsRefused) {
-  EXPECT_EQ(device_->Allocate(int64_t{1} << 55, 0).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(device_->Allocate(int64_t{1} << 55, 0),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
@@ -166,8 +165,7 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
       for (int k = 0; k < 16; ++k) expected[i * 32 + j] += (a[i * 16 + k] + 1) * w[k * 32 + j];
     }
   }
-  const auto kernel = device_->Load(GetParam().build(folder_.path()), 5);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto kernel, device_->Load(GetParam().build(folder_.path()), 5));
   const std::unique_ptr<DeviceBuffer> in = Floats(a), weights = Floats(w),
                                       out = Floats(std::vector<float>(8 * 32));
   DeviceBuffer* const buffers[] = {in.get(), weights.get(), out.get()};
@@ -176,23 +174,22 @@ TEST_P(DeviceConformanceTest, RunsAKernelWithConstantsAndWorkspace) {
     bool flushed;
   };
   for (const auto [count, flushed] : {Runs{3, false}, Runs{70, false}, Runs{3, true}}) {
-    ASSERT_TRUE(device_->PrepareTiming(0, flushed).ok());
-    ASSERT_TRUE(out->Poison().ok());
-    ASSERT_TRUE((*kernel)->PoisonWorkspace().ok());
-    ASSERT_TRUE((*kernel)->Prepack(buffers).ok());
-    const absl::StatusOr<double> ns = (*kernel)->Run(buffers, count, flushed);
-    ASSERT_TRUE(ns.ok()) << ns.status();
-    EXPECT_GT(*ns, 0);
+    ASSERT_THAT(device_->PrepareTiming(0, flushed), IsOk());
+    ASSERT_THAT(out->Poison(), IsOk());
+    ASSERT_THAT(kernel->PoisonWorkspace(), IsOk());
+    ASSERT_THAT(kernel->Prepack(buffers), IsOk());
+    HONE_ASSERT_OK_AND_ASSIGN(const double ns, kernel->Run(buffers, count, flushed));
+    EXPECT_GT(ns, 0);
     EXPECT_EQ(ValuesOf(*out), expected);
     EXPECT_EQ(*out->WrittenOutside(), std::nullopt);
   }
   EXPECT_GE(device_->concurrency(), 1);
-  ASSERT_EQ((*kernel)->parts(), GetParam().parts);
+  ASSERT_EQ(kernel->parts(), GetParam().parts);
   if (GetParam().parts == 0) return;
   // Nothing follows the loop, so the workspace still has the first stage.
-  ASSERT_TRUE(out->Poison().ok());
-  const absl::StatusOr<double> ns = (*kernel)->RunPart(buffers, 2, 3);
-  ASSERT_TRUE(ns.ok()) << ns.status();
+  ASSERT_THAT(out->Poison(), IsOk());
+  const absl::StatusOr<double> ns = kernel->RunPart(buffers, 2, 3);
+  ASSERT_THAT(ns, IsOk());
   const std::vector<float> got = ValuesOf(*out);
   for (int j = 0; j < 32; ++j) {
     EXPECT_EQ(got[2 * 32 + j], expected[2 * 32 + j]);
@@ -209,29 +206,27 @@ TEST_P(DeviceConformanceTest, RefusesArtifactsOfOtherDevices) {
   // A module for the CPU, and an ELF file for all others.
   const bool is_cpu = std::string_view(GetParam().name) == "cpu";
   const std::string path = is_cpu ? ModuleForOpenCl(folder_.path()) : BuildForCpu(folder_.path());
-  const absl::Status refused = device_->Load(path, 1).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
-  EXPECT_THAT(refused.message(), testing::HasSubstr("the artifact is for a"));
+  EXPECT_THAT(device_->Load(path, 1), StatusIs(absl::StatusCode::kInvalidArgument,
+                                               testing::HasSubstr("the artifact is for a")));
 }
 
 TEST_P(DeviceConformanceTest, AProbeComparesWithTheBestTime) {
-  ASSERT_TRUE(device_->PrepareTiming(0, false).ok());
-  const absl::StatusOr<std::unique_ptr<Probe>> probe = device_->MakeProbe(0);
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  EXPECT_GE((*probe)->Sample(), 1);
-  EXPECT_GE((*probe)->Drift(), 1);
+  ASSERT_THAT(device_->PrepareTiming(0, false), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Probe> probe, device_->MakeProbe(0));
+  EXPECT_GE(probe->Sample(), 1);
+  EXPECT_GE(probe->Drift(), 1);
   // A machine that was ten million times faster when it was registered.
-  const absl::StatusOr<std::unique_ptr<Probe>> slow = device_->MakeProbe(1e12);
-  ASSERT_TRUE(slow.ok()) << slow.status();
-  EXPECT_GT((*slow)->Drift(), 1000);
+  HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Probe> slow, device_->MakeProbe(1e12));
+  EXPECT_GT(slow->Drift(), 1000);
   EXPECT_FALSE(device_->lost());
 }
 
 TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {
-  EXPECT_EQ(device_->Load(folder_ / "missing", 1).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(LoadError(std::string(32, '0'), "damaged").code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(device_->Load(folder_ / "missing", 1), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(LoadError(std::string(32, '0'), "damaged"), StatusIs(absl::StatusCode::kDataLoss));
   const std::string text = "not an artifact";
-  EXPECT_EQ(LoadError(DigestOf(text).ToHex(), text).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(LoadError(DigestOf(text).ToHex(), text),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceConformanceTest, testing::ValuesIn(kCandidates),

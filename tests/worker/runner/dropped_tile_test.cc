@@ -11,6 +11,7 @@
 #include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/runner/check.h"
 #include "worker/runner/reference.h"
@@ -105,7 +106,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
   static ir::Workload Parse(absl::string_view form, int64_t terms, absl::string_view guard) {
     auto workload = ir::ParseWorkload(absl::StrReplaceAll(
         form, {{"$T", ir::DTypeName(GetParam())}, {"$K", absl::StrCat(terms)}, {"$G", guard}}));
-    EXPECT_TRUE(workload.ok()) << workload.status();
+    EXPECT_THAT(workload, IsOk());
     return *std::move(workload);
   }
 
@@ -128,7 +129,7 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
         }
       }
       const auto outputs = ir::Interpret(kernel, inputs);
-      EXPECT_TRUE(outputs.ok()) << outputs.status();
+      EXPECT_THAT(outputs, IsOk());
       std::vector<char> data(spec.bytes());
       for (int64_t e = 0; e < spec.elements; ++e) {
         ir::WriteElement(spec.dtype, data.data(), e, (*outputs)[0][e]);
@@ -145,18 +146,17 @@ class DroppedTileTest : public ::testing::TestWithParam<DType> {
     const ir::Workload workload = Parse(form, terms, "");
     const std::string digest = workload.StructuralDigest().ToHex();
     const std::string path = folder_ / "reference";
-    const absl::Status made = MakeReference(workload, Inputs::Seeded(digest), nullptr, path);
-    ASSERT_TRUE(made.ok()) << made;
-    const auto reference = Reference::Open(path, digest, SignatureOf(workload));
-    ASSERT_TRUE(reference.ok()) << reference.status();
-    EXPECT_TRUE(IsAccepted(workload, **reference, digest, workload)) << workload.ToText();
+    ASSERT_THAT(MakeReference(workload, Inputs::Seeded(digest), nullptr, path), IsOk());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto reference,
+                              Reference::Open(path, digest, SignatureOf(workload)));
+    EXPECT_TRUE(IsAccepted(workload, *reference, digest, workload)) << workload.ToText();
     for (const int64_t tile : {int64_t{4}, int64_t{16}, terms / 8}) {
       // Omits either the first tiles or the last.
       const bool first = rng.Below(2) == 0;
       const int64_t kept = terms - tile;
       const std::string guard = absl::StrCat(" where 0 <= k - ", first ? tile : 0, " < ", kept);
       const ir::Workload wrong = Parse(form, terms, guard);
-      EXPECT_FALSE(IsAccepted(workload, **reference, digest, wrong)) << wrong.ToText();
+      EXPECT_FALSE(IsAccepted(workload, *reference, digest, wrong)) << wrong.ToText();
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "worker/runner/check.h"
 #include "worker/runner/signature.h"
 
@@ -31,7 +32,7 @@ constexpr Documented kDocumented[] = {
 bool Accepts(const char* call, target::Kind kind, double ulps) {
   const auto workload = ir::ParseWorkload(
       absl::StrCat("workload w\ninput A: f32[1]\ninput B: f32[1]\noutput C[i: 1] = ", call, "\n"));
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   const Signature signature = SignatureOf(*workload, ErrorsOf(kind));
   const float result = 1;
   const double value = 1 - ulps * 0x1p-23, magnitude = value;

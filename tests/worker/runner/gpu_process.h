@@ -16,6 +16,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/agent/child_process.h"
@@ -31,9 +32,7 @@ class GpuProcessTest : public testing::Test {
   }
   void StartWith(std::vector<std::string> words) {
     words.insert(words.begin(), absl::StrCat(std::getenv("HONE_BIN_DIR"), "/hone-runner"));
-    auto runner = agent::ChildProcess::Start(words);
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    runner_ = *std::move(runner);
+    HONE_ASSERT_OK_AND_ASSIGN(runner_, agent::ChildProcess::Start(words));
   }
   void StartOn(const std::string& device) {
     StartWith({"--device", device, "--lock", folder_ / "lock", "--write", folder_ / "files"});

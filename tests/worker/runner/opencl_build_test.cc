@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/schedule/trace.h"
 #include "common/target/opencl/targets.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/builder/build.h"
@@ -58,14 +59,12 @@ bind(w4, "threadIdx.x")
 TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
   const TemporaryFolder folder;
-  const auto file = schedule::ParseTraceFile(kTrace);
-  ASSERT_TRUE(file.ok()) << file.status();
-  record::BuildRequest build = {
-      .workload = file->workload.ToText(),
-      .space = schedule::TraceFileText(file->workload, file->parsed.trace),
-      .decisions = file->parsed.decisions,
-      .target = opencl::TargetOf("opencl")->ToText(),
-      .artifact_dir = folder.path()};
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, schedule::ParseTraceFile(kTrace));
+  record::BuildRequest build = {.workload = file.workload.ToText(),
+                                .space = schedule::TraceFileText(file.workload, file.parsed.trace),
+                                .decisions = file.parsed.decisions,
+                                .target = opencl::TargetOf("opencl")->ToText(),
+                                .artifact_dir = folder.path()};
   const record::BuildResponse built = builder::Build(build);
   ASSERT_EQ(built.outcome, Outcome::kOk) << built.detail;
   EXPECT_GT(built.facts.code_bytes, 100);
@@ -73,16 +72,15 @@ TEST(OpenClBuildTest, AScheduleIsBuiltCheckedAndTimed) {
   const record::BuildResponse reference = builder::Build(build);
   ASSERT_EQ(reference.outcome, Outcome::kOk) << reference.detail;
 
-  auto device = MakeGpuDevice("opencl");
-  ASSERT_TRUE(device.ok()) << device.status();
+  HONE_ASSERT_OK_AND_ASSIGN(auto device, MakeGpuDevice("opencl"));
   RunnerOptions options;
-  options.device = *std::move(device);
+  options.device = std::move(device);
   options.lock_path = folder / "lock";
   options.deadline = [](absl::Duration) { return nullptr; };
   Runner runner(std::move(options));
   record::RunRequest request;
   request.workload = build.workload;
-  request.workload_digest = file->workload.StructuralDigest().ToHex();
+  request.workload_digest = file.workload.StructuralDigest().ToHex();
   request.artifact_path = folder / built.artifact_digest;
   request.reference_path = folder / reference.artifact_digest;
   request.reference_data = folder / "reference";

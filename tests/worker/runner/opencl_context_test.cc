@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "common/target/opencl/context.h"
 #include "common/target/opencl/detect.h"
+#include "tests/status.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/runner/gpu_device.h"
 #include "worker/runner/gpu_probe.h"
@@ -24,11 +25,8 @@ class OpenClContextTest : public testing::Test {
   void SetUp() override {
     if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
     api_ = **opencl::LoadedApi();
-    const auto facts = opencl::FindDevice(api_, "opencl");
-    ASSERT_TRUE(facts.ok()) << facts.status();
-    auto context = opencl::OpenClContext::Create(api_, *facts);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto facts, opencl::FindDevice(api_, "opencl"));
+    HONE_ASSERT_OK_AND_ASSIGN(context_, opencl::OpenClContext::Create(api_, facts));
   }
 
   absl::StatusOr<std::unique_ptr<GpuKernel>> Load(const target::GpuModule& module) {
@@ -36,7 +34,7 @@ class OpenClContextTest : public testing::Test {
   }
   std::unique_ptr<GpuBuffer> Ones(int64_t count) {
     auto buffer = GpuBuffer::Create(*context_, count * 4, 777);
-    EXPECT_TRUE(buffer.ok()) << buffer.status();
+    EXPECT_THAT(buffer, IsOk());
     EXPECT_TRUE((*buffer)
                     ->Write([&](void* to) { std::fill_n(static_cast<float*>(to), count, 1.0f); })
                     .ok());
@@ -45,7 +43,7 @@ class OpenClContextTest : public testing::Test {
   // Runs the matmul on ones.
   absl::StatusOr<double> Run(int64_t count, bool flushed = false) {
     auto kernel = Load(MatmulModule());
-    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_THAT(kernel, IsOk());
     const auto a = Ones(64 * 32), b = Ones(32 * 48), c = Ones(64 * 48);
     DeviceBuffer* const buffers[] = {a.get(), b.get(), c.get()};
     return (*kernel)->Run(buffers, count, flushed);
@@ -56,7 +54,7 @@ class OpenClContextTest : public testing::Test {
 };
 
 TEST_F(OpenClContextTest, ADeviceThatFailsIsLost) {
-  ASSERT_TRUE(Run(2).ok());
+  ASSERT_THAT(Run(2), IsOk());
   EXPECT_FALSE(context_->lost());
   // The first wait after a launch fails, as after a fault of a GPU.
   static decltype(api_.EnqueueNDRangeKernel) launch;
@@ -73,18 +71,16 @@ TEST_F(OpenClContextTest, ADeviceThatFailsIsLost) {
     const cl_int code = finish(queue);
     return launched ? CL_OUT_OF_RESOURCES : code;
   };
-  const absl::Status failed = Run(2).status();
-  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(failed.message(),
-              HasSubstr("failed while it ran kernel 'matmul': CL_OUT_OF_RESOURCES"));
+  EXPECT_THAT(Run(2),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("failed while it ran kernel 'matmul': CL_OUT_OF_RESOURCES")));
   EXPECT_TRUE(context_->lost());
 }
 
 TEST_F(OpenClContextTest, ARefusedLaunchIsInvalid) {
   api_.EnqueueNDRangeKernel = [](auto...) -> cl_int { return CL_INVALID_WORK_GROUP_SIZE; };
-  const absl::Status refused = Run(1).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), HasSubstr("CL_INVALID_WORK_GROUP_SIZE"));
+  EXPECT_THAT(Run(1), StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("CL_INVALID_WORK_GROUP_SIZE")));
   EXPECT_FALSE(context_->lost());
 }
 
@@ -98,9 +94,8 @@ TEST_F(OpenClContextTest, ABlockWithTooManyRegistersIsInvalid) {
     if (property == CL_KERNEL_WORK_GROUP_SIZE) *static_cast<size_t*>(value) = 255;
     return code;
   };
-  const absl::Status refused = Load(MatmulModule()).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), HasSubstr("registers for only 255"));
+  EXPECT_THAT(Load(MatmulModule()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("registers for only 255")));
 }
 
 TEST_F(OpenClContextTest, OutOfMemoryIsReportedAsSuch) {
@@ -111,12 +106,11 @@ TEST_F(OpenClContextTest, OutOfMemoryIsReportedAsSuch) {
       *error = code;
       return nullptr;
     };
-    const absl::Status refused = GpuBuffer::Create(*context_, 64, 0).status();
-    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+    EXPECT_THAT(GpuBuffer::Create(*context_, 64, 0),
+                StatusIs(absl::StatusCode::kResourceExhausted));
   }
   EXPECT_FALSE(context_->lost());
-  EXPECT_EQ(GpuBuffer::Create(*context_, -1, 0).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(GpuBuffer::Create(*context_, -1, 0), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 // The clock of the device is believed only if it agrees with that of the host.
@@ -134,10 +128,9 @@ TEST_F(OpenClContextTest, ClocksThatLieAreIgnored) {
   EXPECT_EQ(*Run(3, /*flushed=*/true), 3 * 7);
   for (const cl_ulong impossible : {cl_ulong{1000}, cl_ulong{5}, ~cl_ulong{0}}) {
     lie = impossible;
-    const absl::StatusOr<double> ns = Run(3);
-    ASSERT_TRUE(ns.ok()) << ns.status();
-    EXPECT_GT(*ns, 1000);
-    EXPECT_LT(*ns, 60e9);
+    HONE_ASSERT_OK_AND_ASSIGN(const double ns, Run(3));
+    EXPECT_GT(ns, 1000);
+    EXPECT_LT(ns, 60e9);
   }
   lie = 1007;
   answer = CL_PROFILING_INFO_NOT_AVAILABLE;
@@ -159,18 +152,17 @@ TEST_F(OpenClContextTest, AProbeShowsDrift) {
     *static_cast<cl_ulong*>(value) = property == CL_PROFILING_COMMAND_START ? 0 : ns;
     return CL_SUCCESS;
   };
-  const absl::StatusOr<std::unique_ptr<Probe>> probe = MakeGpuProbe(*context_, 0);
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  EXPECT_EQ((*probe)->Sample(), 1);
-  EXPECT_EQ((*probe)->Drift(), 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Probe> probe, MakeGpuProbe(*context_, 0));
+  EXPECT_EQ(probe->Sample(), 1);
+  EXPECT_EQ(probe->Drift(), 1);
   ns = 300000;
-  EXPECT_EQ((*probe)->Sample(), 1.5);
-  EXPECT_EQ((*probe)->Drift(), 1) << "one slow sample is a disturbance";
-  for (int i = 0; i < 32; ++i) (*probe)->Sample();
-  EXPECT_EQ((*probe)->Drift(), 1.5);
+  EXPECT_EQ(probe->Sample(), 1.5);
+  EXPECT_EQ(probe->Drift(), 1) << "one slow sample is a disturbance";
+  for (int i = 0; i < 32; ++i) (probe)->Sample();
+  EXPECT_EQ(probe->Drift(), 1.5);
   ns = 200000;
-  EXPECT_EQ((*probe)->Sample(), 1);
-  EXPECT_EQ((*probe)->Drift(), 1);
+  EXPECT_EQ(probe->Sample(), 1);
+  EXPECT_EQ(probe->Drift(), 1);
 }
 
 }  // namespace

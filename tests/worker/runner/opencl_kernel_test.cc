@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/runner/opencl_modules.h"
 #include "worker/runner/gpu_device.h"
@@ -27,10 +28,9 @@ class OpenClKernelTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = WhyNoOpenCl(); !why.empty()) GTEST_SKIP() << why;
-    auto device = MakeGpuDevice("opencl:0");
-    ASSERT_TRUE(device.ok()) << device.status();
+    HONE_ASSERT_OK_AND_ASSIGN(auto device, MakeGpuDevice("opencl:0"));
     RunnerOptions options;
-    options.device = *std::move(device);
+    options.device = std::move(device);
     options.lock_path = folder_ / "lock";
     options.deadline = [](absl::Duration) { return nullptr; };
     runner_ = std::make_unique<Runner>(std::move(options));
@@ -172,18 +172,17 @@ TEST_F(OpenClKernelTest, ModulesThatContradictTheirCodeAreRefused) {
 }
 
 TEST(OpenClDeviceTest, AnUnknownDeviceIsRefused) {
-  EXPECT_EQ(MakeGpuDevice("opencl:1000").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(MakeGpuDevice("opencl:1000"), StatusIs(absl::StatusCode::kNotFound));
   if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
-  EXPECT_EQ(MakeGpuDevice("metal").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MakeGpuDevice("metal"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(OpenClDeviceTest, MeasuresItsPeak) {
   if (!WhyNoOpenCl().empty()) GTEST_SKIP() << WhyNoOpenCl();
-  const absl::StatusOr<Peak> peak = MeasureGpuPeak("opencl");
-  ASSERT_TRUE(peak.ok()) << peak.status();
-  EXPECT_GT(peak->gflops_all_cores(), 0.1);
-  EXPECT_GT(peak->read_gbps_all_cores, 0.01);
-  EXPECT_GE(peak->cores, 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const Peak peak, MeasureGpuPeak("opencl"));
+  EXPECT_GT(peak.gflops_all_cores(), 0.1);
+  EXPECT_GT(peak.read_gbps_all_cores, 0.01);
+  EXPECT_GE(peak.cores, 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "common/base/file.h"
 #include "common/record/artifact.h"
 #include "common/target/opencl/targets.h"
+#include "tests/status.h"
 
 namespace hone::runner {
 
@@ -78,7 +79,7 @@ kernel void product(global const float* A, global const float* W, global float* 
 std::string WriteModule(const std::string& folder, const target::GpuModule& module) {
   const std::string bytes = record::EncodeArtifact({.shared_object = module.Encode()});
   std::string path = absl::StrCat(folder, "/", DigestOf(bytes).ToHex());
-  EXPECT_TRUE(WriteFileAtomically(path, bytes, Durability::kProcess).ok());
+  EXPECT_THAT(WriteFileAtomically(path, bytes, Durability::kProcess), IsOk());
   return path;
 }
 

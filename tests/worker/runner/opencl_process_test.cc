@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/host_lock.h"
+#include "tests/status.h"
 #include "tests/worker/runner/gpu_process.h"
 
 namespace hone::runner {
@@ -55,7 +56,7 @@ class OpenClProcessTest : public GpuProcessTest {
 TEST_F(OpenClProcessTest, KernelsRunInTheSandbox) {
   for (const char* const extra : {"", "sum += 0;", "sum *= 1;"}) {
     const absl::StatusOr<MeasureResult> result = Run(MatmulModule(extra));
-    ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    ASSERT_THAT(result, IsOk()) << runner_->TakeErrorOutput();
     EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
     EXPECT_GT(result->latency_ns, 100);
   }
@@ -66,29 +67,26 @@ TEST_F(OpenClProcessTest, KernelsRunInTheSandbox) {
 }
 
 TEST_F(OpenClProcessTest, OneProcessSurvivesFaultsThatItFinds) {
-  const auto wrong = Run(MatmulModule("sum += 1;"));
-  ASSERT_TRUE(wrong.ok()) << wrong.status();
-  EXPECT_EQ(wrong->outcome, Outcome::kWrongOutput) << wrong->detail;
-  const auto refused = Run(MatmulModule("sum = missing;"));
-  ASSERT_TRUE(refused.ok()) << refused.status();
-  EXPECT_EQ(refused->outcome, Outcome::kCompileError) << refused->detail;
-  EXPECT_THAT(refused->detail, HasSubstr("missing"));
-  const auto right = Run(MatmulModule());
-  ASSERT_TRUE(right.ok()) << right.status();
-  EXPECT_EQ(right->outcome, Outcome::kOk) << right->detail;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto wrong, Run(MatmulModule("sum += 1;")));
+  EXPECT_EQ(wrong.outcome, Outcome::kWrongOutput) << wrong.detail;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto refused, Run(MatmulModule("sum = missing;")));
+  EXPECT_EQ(refused.outcome, Outcome::kCompileError) << refused.detail;
+  EXPECT_THAT(refused.detail, HasSubstr("missing"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto right, Run(MatmulModule()));
+  EXPECT_EQ(right.outcome, Outcome::kOk) << right.detail;
 }
 
 TEST_F(OpenClProcessTest, AHangEndsTheProcessWithItsOutcome) {
-  ASSERT_TRUE(Run(MatmulModule()).ok());
-  const auto result =
-      Run(MatmulModule("for (volatile int go = 1; go != 0;) sum += 1;"), /*limit_ms=*/2000);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->outcome, Outcome::kRunTimeout);
-  EXPECT_THAT(result->detail, HasSubstr("within 2 s"));
+  ASSERT_THAT(Run(MatmulModule()), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      Run(MatmulModule("for (volatile int go = 1; go != 0;) sum += 1;"), /*limit_ms=*/2000));
+  EXPECT_EQ(result.outcome, Outcome::kRunTimeout);
+  EXPECT_THAT(result.detail, HasSubstr("within 2 s"));
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
   EXPECT_TRUE(ScratchIsRemoved());
   // The lock is free again.
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), folder_ / "lock").ok());
+  EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), folder_ / "lock"), IsOk());
 }
 
 TEST_F(OpenClProcessTest, AnUnknownDeviceEndsTheProcessWithAMessage) {
@@ -130,7 +128,7 @@ constant char path[] = ")",
   if (!result.ok() && runner_->Wait(Limit()).signal == SIGSEGV) {
     GTEST_SKIP() << "PoCL crashes: " << runner_->TakeErrorOutput();
   }
-  ASSERT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+  ASSERT_THAT(result, IsOk()) << runner_->TakeErrorOutput();
   if (result->outcome == Outcome::kCompileError) GTEST_SKIP() << "not PoCL: " << result->detail;
   EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "written"));

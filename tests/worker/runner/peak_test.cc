@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/target/thread_pool.h"
+#include "tests/status.h"
 #include "worker/runner/limits.h"
 #include "worker/runner/timing.h"
 
@@ -32,20 +33,18 @@ TEST(ReferenceLoopsTest, TheStreamReadsEveryWord) {
 
 TEST(ProbeTest, SamplesAreRatiosToTheBest) {
   const HoneRuntime runtime = hone_threads(KernelThreads());
-  const auto probe = CreateProbe(0, runtime);
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  for (int i = 0; i < 5; ++i) EXPECT_GE((*probe)->Sample(), 1.0);
-  EXPECT_GE((*probe)->Drift(), 1.0);  // it is relative to the probe's own samples
+  HONE_ASSERT_OK_AND_ASSIGN(const auto probe, CreateProbe(0, runtime));
+  for (int i = 0; i < 5; ++i) EXPECT_GE(probe->Sample(), 1.0);
+  EXPECT_GE(probe->Drift(), 1.0);  // it is relative to the probe's own samples
 }
 
 TEST(ProbeTest, DriftIsAgainstThePeakAtRegistration) {
   const double slow_gflops = 1e-3 * MeasurePeak(KernelThreads()).gflops_all_cores();
   const HoneRuntime runtime = hone_threads(KernelThreads());
-  const auto probe = CreateProbe(slow_gflops, runtime);
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  (*probe)->Sample();
-  EXPECT_GT((*probe)->Drift(), 0);
-  EXPECT_LT((*probe)->Drift(), 0.1);  // about a thousand times faster than the stated peak
+  HONE_ASSERT_OK_AND_ASSIGN(const auto probe, CreateProbe(slow_gflops, runtime));
+  probe->Sample();
+  EXPECT_GT(probe->Drift(), 0);
+  EXPECT_LT(probe->Drift(), 0.1);  // about a thousand times faster than the stated peak
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::runner {
@@ -26,9 +27,7 @@ constexpr absl::string_view kReferenceMatmul =
 class ReferenceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto workload = ir::ParseWorkload(kReferenceMatmul);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    workload_ = *std::move(workload);
+    HONE_ASSERT_OK_AND_ASSIGN(workload_, ir::ParseWorkload(kReferenceMatmul));
     digest_ = workload_.StructuralDigest().ToHex();
     signature_ = SignatureOf(workload_);
   }
@@ -52,24 +51,22 @@ TEST_F(ReferenceTest, SignatureDescribesBuffersAndTerms) {
 
 // The value of an f32 kernel before the cast may round to a neighbouring f16.
 TEST_F(ReferenceTest, ACastInsideAnExpressionIsARoundingOfTheSignature) {
-  const auto cast = ir::ParseWorkload(
-      "workload rounded\n"
-      "input A: f32[6]\n"
-      "output C[i: 6] = f32(f16(A[i] * A[i]))\n");
-  ASSERT_TRUE(cast.ok()) << cast.status();
-  EXPECT_EQ(SignatureOf(*cast).rounding, 0x1p-11);
-  EXPECT_EQ(SignatureOf(*cast).roundoff, 0x1p-24);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto cast,
+                            ir::ParseWorkload("workload rounded\n"
+                                              "input A: f32[6]\n"
+                                              "output C[i: 6] = f32(f16(A[i] * A[i]))\n"));
+  EXPECT_EQ(SignatureOf(cast).rounding, 0x1p-11);
+  EXPECT_EQ(SignatureOf(cast).roundoff, 0x1p-24);
 }
 
 TEST_F(ReferenceTest, SmallWorkloadsUseTheInterpreter) {
-  ASSERT_TRUE(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_).ok());
-  const auto reference = Reference::Open(path_, digest_, signature_);
-  ASSERT_TRUE(reference.ok()) << reference.status();
+  ASSERT_THAT(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto reference, Reference::Open(path_, digest_, signature_));
   for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
     float a[30], b[20];
     FillTensor(signature_.inputs[0], filling, InputSeed(digest_), 0, a);
     FillTensor(signature_.inputs[1], filling, InputSeed(digest_), 1, b);
-    const Expected expected = (*reference)->Of(filling, 0);
+    const Expected expected = reference->Of(filling, 0);
     for (int i = 0; i < 6; ++i) {
       for (int j = 0; j < 4; ++j) {
         double sum = 0, magnitude = 0;
@@ -84,30 +81,28 @@ TEST_F(ReferenceTest, SmallWorkloadsUseTheInterpreter) {
       }
     }
   }
-  EXPECT_TRUE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kInteger, 0), signature_));
-  EXPECT_FALSE(IsExact(signature_.outputs[0], (*reference)->Of(Filling::kReal, 0), signature_));
+  EXPECT_TRUE(IsExact(signature_.outputs[0], reference->Of(Filling::kInteger, 0), signature_));
+  EXPECT_FALSE(IsExact(signature_.outputs[0], reference->Of(Filling::kReal, 0), signature_));
 }
 
 // Values of type i64 are stored exactly, and roundings follow the magnitudes.
 TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
-  const auto workload = ir::ParseWorkload(
-      "workload two\n"
-      "input A: i64[6]\n"
-      "input B: i8[6]\n"
-      "T[i: 6] = i32(f32(B[i]) * 0.5)\n"
-      "output C[i: 6] = A[i] + 9007199254740993\n"
-      "output D[i: 6] = T[i] + T[i]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const std::string digest = workload->StructuralDigest().ToHex();
-  const Signature signature = SignatureOf(*workload);
-  ASSERT_TRUE(MakeReference(*workload, Inputs::Seeded(digest), nullptr, path_).ok());
-  const auto reference = Reference::Open(path_, digest, signature);
-  ASSERT_TRUE(reference.ok()) << reference.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload,
+                            ir::ParseWorkload("workload two\n"
+                                              "input A: i64[6]\n"
+                                              "input B: i8[6]\n"
+                                              "T[i: 6] = i32(f32(B[i]) * 0.5)\n"
+                                              "output C[i: 6] = A[i] + 9007199254740993\n"
+                                              "output D[i: 6] = T[i] + T[i]\n"));
+  const std::string digest = workload.StructuralDigest().ToHex();
+  const Signature signature = SignatureOf(workload);
+  ASSERT_THAT(MakeReference(workload, Inputs::Seeded(digest), nullptr, path_), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto reference, Reference::Open(path_, digest, signature));
   int64_t a[6];
   int8_t b[6];
   FillTensor(signature.inputs[0], Filling::kReal, InputSeed(digest), 0, a);
   FillTensor(signature.inputs[1], Filling::kReal, InputSeed(digest), 1, b);
-  const Expected c = (*reference)->Of(Filling::kReal, 0), d = (*reference)->Of(Filling::kReal, 1);
+  const Expected c = reference->Of(Filling::kReal, 0), d = reference->Of(Filling::kReal, 1);
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(c.Value(i), a[i] + 9007199254740993);
     EXPECT_EQ(c.Rounding(i), 0);
@@ -118,27 +113,26 @@ TEST_F(ReferenceTest, HoldsLargeIntegersAndRoundings) {
 }
 
 TEST_F(ReferenceTest, ATruncatedFileOrOneOfAnotherWorkloadIsRefused) {
-  ASSERT_TRUE(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_).ok());
-  EXPECT_EQ(Reference::Open(path_, std::string(32, '0'), signature_).status().code(),
-            absl::StatusCode::kDataLoss);
+  ASSERT_THAT(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_), IsOk());
+  EXPECT_THAT(Reference::Open(path_, std::string(32, '0'), signature_),
+              StatusIs(absl::StatusCode::kDataLoss));
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
-  EXPECT_EQ(Reference::Open(path_, digest_, signature_).status().code(),
-            absl::StatusCode::kDataLoss);
-  EXPECT_EQ(Reference::Open(folder_ / "none", digest_, signature_).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_THAT(Reference::Open(path_, digest_, signature_), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(Reference::Open(folder_ / "none", digest_, signature_),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 // The check would accept any value: the divisor is 0 but for rounding errors.
 TEST_F(ReferenceTest, AnOutputWithoutBoundsIsRefused) {
-  const auto workload = ir::ParseWorkload(
-      "workload unbounded\n"
-      "input A: f32[6]\n"
-      "output B[i: 6] = A[i] + 1.0\n"
-      "output C[i: 6] = 1.0 / (exp(A[i]) * 3.0 - exp(A[i]) * 3.0 + 1e-30)\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const absl::Status refused = MakeReference(*workload, Inputs::Seeded(digest_), nullptr, path_);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.message(), ::testing::HasSubstr("output C cannot be checked"));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ir::ParseWorkload("workload unbounded\n"
+                        "input A: f32[6]\n"
+                        "output B[i: 6] = A[i] + 1.0\n"
+                        "output C[i: 6] = 1.0 / (exp(A[i]) * 3.0 - exp(A[i]) * 3.0 + 1e-30)\n"));
+  const absl::Status refused = MakeReference(workload, Inputs::Seeded(digest_), nullptr, path_);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                ::testing::HasSubstr("output C cannot be checked")));
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("of its 6 elements"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
@@ -151,8 +145,8 @@ TEST_F(ReferenceTest, AFailedWriteLeavesNoFile) {
 
 TEST_F(ReferenceTest, TheRestOfAnAbortedRunIsReplaced) {
   std::ofstream(path_ + ".new") << std::string(100'000, 'x');
-  ASSERT_TRUE(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_).ok());
-  EXPECT_TRUE(Reference::Open(path_, digest_, signature_).ok());
+  ASSERT_THAT(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_), IsOk());
+  EXPECT_THAT(Reference::Open(path_, digest_, signature_), IsOk());
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
@@ -165,15 +159,13 @@ TEST_F(ReferenceTest, NumbersAreKeptInTheOutputsType) {
       "workload d\ninput A: f32[4000]\noutput B[i: 4000] = A[i] * 1e38 + 1e38\n"};
   const int64_t bytes[] = {16, 16, 32, 24};  // the sums on small integers exceed f32
   for (int w = 0; w < 4; ++w) {
-    const auto workload = ir::ParseWorkload(texts[w]);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    const std::string digest = workload->StructuralDigest().ToHex();
-    const Signature signature = SignatureOf(*workload);
-    ASSERT_TRUE(MakeReference(*workload, Inputs::Seeded(digest), nullptr, path_).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const auto workload, ir::ParseWorkload(texts[w]));
+    const std::string digest = workload.StructuralDigest().ToHex();
+    const Signature signature = SignatureOf(workload);
+    ASSERT_THAT(MakeReference(workload, Inputs::Seeded(digest), nullptr, path_), IsOk());
     EXPECT_EQ(std::filesystem::file_size(path_), 4096 + 4000 * bytes[w]) << texts[w];
-    const auto reference = Reference::Open(path_, digest, signature);
-    ASSERT_TRUE(reference.ok()) << reference.status();
-    const Expected expected = (*reference)->Of(Filling::kInteger, 0);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto reference, Reference::Open(path_, digest, signature));
+    const Expected expected = reference->Of(Filling::kInteger, 0);
     EXPECT_EQ(expected.positions, nullptr);
     int finite = 0, large = 0;
     for (int i = 0; i < 4000; ++i) {
@@ -187,29 +179,26 @@ TEST_F(ReferenceTest, NumbersAreKeptInTheOutputsType) {
 }
 
 TEST_F(ReferenceTest, ALargeReferenceIsSampled) {
-  const auto workload = ir::ParseWorkload(
-      "workload large\n"
-      "input A: f32[300, 40]\n"
-      "input B: f32[40, 200]\n"
-      "output C[i: 300, j: 200] = sum(k: 40) A[i, k] * B[k, j]\n"
-      "output D[i: 300] = sum(k: 40) A[i, k]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const std::string digest = workload->StructuralDigest().ToHex();
-  const Signature signature = SignatureOf(*workload);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto workload,
+      ir::ParseWorkload("workload large\n"
+                        "input A: f32[300, 40]\n"
+                        "input B: f32[40, 200]\n"
+                        "output C[i: 300, j: 200] = sum(k: 40) A[i, k] * B[k, j]\n"
+                        "output D[i: 300] = sum(k: 40) A[i, k]\n"));
+  const std::string digest = workload.StructuralDigest().ToHex();
+  const Signature signature = SignatureOf(workload);
   const Inputs inputs = Inputs::Seeded(digest);
   const std::string whole_path = path_ + ".whole";
-  ASSERT_TRUE(MakeReference(*workload, inputs, nullptr, whole_path).ok());
-  const absl::Status made =
-      MakeReference(*workload, inputs, nullptr, path_, /*whole_bytes=*/100000);
-  ASSERT_TRUE(made.ok()) << made;
+  ASSERT_THAT(MakeReference(workload, inputs, nullptr, whole_path), IsOk());
+  ASSERT_THAT(MakeReference(workload, inputs, nullptr, path_, /*whole_bytes=*/100000), IsOk());
   EXPECT_LT(std::filesystem::file_size(path_), std::filesystem::file_size(whole_path));
-  const auto whole = Reference::Open(whole_path, digest, signature);
-  const auto sampled = Reference::Open(path_, digest, signature);
-  ASSERT_TRUE(whole.ok() && sampled.ok()) << sampled.status();
-  EXPECT_EQ((*whole)->sampled(), "");
-  EXPECT_THAT((*sampled)->sampled(), ::testing::HasSubstr(" of 60000 elements of C"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto whole, Reference::Open(whole_path, digest, signature));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sampled, Reference::Open(path_, digest, signature));
+  EXPECT_EQ(whole->sampled(), "");
+  EXPECT_THAT(sampled->sampled(), ::testing::HasSubstr(" of 60000 elements of C"));
   for (const Filling filling : {Filling::kReal, Filling::kInteger}) {
-    const Expected all = (*whole)->Of(filling, 0), some = (*sampled)->Of(filling, 0);
+    const Expected all = whole->Of(filling, 0), some = sampled->Of(filling, 0);
     ASSERT_GT(some.sampled, 16000);
     std::vector<float> output(60000);
     for (int i = 0; i < 60000; ++i) output[i] = static_cast<float>(all.Value(i).real());
@@ -253,26 +242,24 @@ TEST_F(ReferenceTest, ALargeReferenceIsSampled) {
 
 // Each element would take half an hour.
 TEST_F(ReferenceTest, AnOutputWhoseElementsTakeTooLongIsNotSampled) {
-  const auto workload = ir::ParseWorkload(
-      "workload deep\n"
-      "input A: f32[1]\n"
-      "output C[i: 3000] = sum(k: 1000000000) A[0]\n");
-  ASSERT_TRUE(workload.ok()) << workload.status();
-  const absl::Status made =
-      MakeReference(*workload, Inputs::Seeded(digest_), nullptr, path_, /*whole_bytes=*/100);
-  EXPECT_EQ(made.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(made.message(), ::testing::HasSubstr("output C is too large"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload,
+                            ir::ParseWorkload("workload deep\n"
+                                              "input A: f32[1]\n"
+                                              "output C[i: 3000] = sum(k: 1000000000) A[0]\n"));
+  EXPECT_THAT(
+      MakeReference(workload, Inputs::Seeded(digest_), nullptr, path_, /*whole_bytes=*/100),
+      StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("output C is too large")));
 }
 
 TEST_F(ReferenceTest, ALargeWorkloadNeedsAKernel) {
-  const auto large = ir::ParseWorkload(
-      "workload matmul\n"
-      "input A: f32[512, 512]\n"
-      "input B: f32[512, 512]\n"
-      "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n");
-  ASSERT_TRUE(large.ok());
-  EXPECT_EQ(MakeReference(*large, Inputs::Seeded(digest_), nullptr, path_).code(),
-            absl::StatusCode::kInvalidArgument);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto large,
+      ir::ParseWorkload("workload matmul\n"
+                        "input A: f32[512, 512]\n"
+                        "input B: f32[512, 512]\n"
+                        "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n"));
+  EXPECT_THAT(MakeReference(large, Inputs::Seeded(digest_), nullptr, path_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "common/record/framing.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/agent/child_process.h"
 
@@ -54,9 +55,7 @@ class RunnerProcessTest : public ::testing::Test {
                                         "8000000000"};
     command.insert(command.end(), more.begin(), more.end());
     runner_.reset();
-    auto runner = ChildProcess::Start(command);
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    runner_ = *std::move(runner);
+    HONE_ASSERT_OK_AND_ASSIGN(runner_, ChildProcess::Start(command));
   }
   void TearDown() override { runner_.reset(); }
 
@@ -67,7 +66,7 @@ class RunnerProcessTest : public ::testing::Test {
         ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", behaviour, ".so")).value();
     const std::string bytes = record::EncodeArtifact(artifact);
     const std::string path = absl::StrCat(folder_.path(), "/", DigestOf(bytes).ToHex());
-    EXPECT_TRUE(WriteFileAtomically(path, bytes).ok());
+    EXPECT_THAT(WriteFileAtomically(path, bytes), IsOk());
     return path;
   }
 
@@ -84,9 +83,9 @@ class RunnerProcessTest : public ::testing::Test {
   }
 
   void Send(const RunRequest& request) {
-    const absl::Status sent =
-        record::WriteFrame(runner_->input(), record::ToProto(request).SerializeAsString(), Limit());
-    EXPECT_TRUE(sent.ok()) << sent;
+    EXPECT_THAT(
+        record::WriteFrame(runner_->input(), record::ToProto(request).SerializeAsString(), Limit()),
+        IsOk());
   }
   absl::StatusOr<MeasureResult> Receive() {
     const auto message = record::ReadFrame(runner_->output(), Limit());
@@ -98,7 +97,7 @@ class RunnerProcessTest : public ::testing::Test {
   MeasureResult Run(const RunRequest& request) {
     Send(request);
     const absl::StatusOr<MeasureResult> result = Receive();
-    EXPECT_TRUE(result.ok()) << result.status() << runner_->TakeErrorOutput();
+    EXPECT_THAT(result, IsOk()) << runner_->TakeErrorOutput();
     return result.ok() ? *result : MeasureResult{};
   }
   static absl::Time Limit() { return absl::Now() + absl::Seconds(60); }
@@ -146,13 +145,13 @@ TEST_F(RunnerProcessTest, ResultsNameTheirInputs) {
   request.inputs_digest = DigestOf(bytes).ToHex();
   request.inputs_path = folder_ / request.inputs_digest;
   request.reference_data = folder_ / "reference-of-given";
-  ASSERT_TRUE(WriteFileAtomically(request.inputs_path, bytes).ok());
+  ASSERT_THAT(WriteFileAtomically(request.inputs_path, bytes), IsOk());
   const MeasureResult given = Run(request);
   EXPECT_EQ(given.outcome, Outcome::kOk) << given.detail;
   EXPECT_EQ(given.inputs, request.inputs_digest);
   EXPECT_EQ(Run(Request("good")).inputs, record::kSeededInputs);
   const std::string other = record::EncodeGivenInputs({{0, a.substr(4)}});
-  ASSERT_TRUE(WriteFileAtomically(request.inputs_path, other).ok());
+  ASSERT_THAT(WriteFileAtomically(request.inputs_path, other), IsOk());
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
   request.inputs_digest = DigestOf(other).ToHex();
   const MeasureResult wrong = Run(request);
@@ -214,7 +213,7 @@ TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
   EXPECT_EQ(result.outcome, Outcome::kCrash);
   EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
   EXPECT_FALSE(Receive().ok());  // the process ended and released its lock
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+  EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_), IsOk());
 }
 
 TEST_F(RunnerProcessTest, AKernelThatForksIsEnded) {
@@ -252,17 +251,17 @@ TEST_F(RunnerProcessTest, AHangEndsTheProcessWithItsOutcome) {
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kRunTimeout);
   EXPECT_THAT(result.detail, HasSubstr("within 0.1 s"));
-  EXPECT_EQ(Receive().status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(Receive(), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_EQ(runner_->Wait(Limit()).signal, 0);
   // The lock is free again.
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+  EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_), IsOk());
 }
 
 TEST_F(RunnerProcessTest, ACrashEndsTheProcess) {
   Send(Request("crash"));
   EXPECT_FALSE(Receive().ok());
   EXPECT_EQ(runner_->Wait(Limit()).signal, SIGSEGV);
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+  EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_), IsOk());
 }
 
 TEST_F(RunnerProcessTest, ASlowKernelStopsEarly) {
@@ -319,7 +318,7 @@ TEST_F(RunnerProcessTest, AWrongReferenceKernelIsFoundByTheInterpreter) {
 
 TEST_F(RunnerProcessTest, DamagedArtifactsAndTextsAreReported) {
   RunRequest request = Request("good");
-  ASSERT_TRUE(WriteFileAtomically(request.artifact_path, "garbage").ok());
+  ASSERT_THAT(WriteFileAtomically(request.artifact_path, "garbage"), IsOk());
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
   request.artifact_path = folder_ / "none";
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
@@ -332,7 +331,7 @@ TEST_F(RunnerProcessTest, DamagedArtifactsAndTextsAreReported) {
 TEST_F(RunnerProcessTest, TheLockIsKeptForABatchAndFreeAfterIt) {
   for (int i = 0; i < 3; ++i) Send(Request("good"));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Receive()->outcome, Outcome::kOk);
-  EXPECT_TRUE(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_).ok());
+  EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_), IsOk());
 }
 
 TEST_F(RunnerProcessTest, ExitsAtEndOfInput) {
@@ -341,7 +340,7 @@ TEST_F(RunnerProcessTest, ExitsAtEndOfInput) {
 }
 
 TEST_F(RunnerProcessTest, ExitsOnAGarbledRequest) {
-  ASSERT_TRUE(record::WriteFrame(runner_->input(), "\xff\xff\xff", Limit()).ok());
+  ASSERT_THAT(record::WriteFrame(runner_->input(), "\xff\xff\xff", Limit()), IsOk());
   EXPECT_EQ(runner_->Wait(Limit()).ToString(), "exit status 1");
   EXPECT_THAT(runner_->TakeErrorOutput(), HasSubstr("garbled"));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "worker/runner/reference.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 ir::Workload ParsedForRanges(const std::string& text) {
   auto workload = ir::ParseWorkload(text);
-  EXPECT_TRUE(workload.ok()) << workload.status();
+  EXPECT_THAT(workload, IsOk());
   return *std::move(workload);
 }
 
@@ -122,10 +123,9 @@ TEST(InputRangesTest, TheReferenceHasTheseMagnitudes) {
   const Signature signature = SignatureOf(workload);
   const TemporaryFolder folder;
   const std::string path = folder / "reference";
-  ASSERT_TRUE(MakeReference(workload, Inputs::Seeded(digest), nullptr, path).ok());
-  const auto reference = Reference::Open(path, digest, signature);
-  ASSERT_TRUE(reference.ok()) << reference.status();
-  const Expected expected = (*reference)->Of(Filling::kReal, 0);
+  ASSERT_THAT(MakeReference(workload, Inputs::Seeded(digest), nullptr, path), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto reference, Reference::Open(path, digest, signature));
+  const Expected expected = reference->Of(Filling::kReal, 0);
   double squares = 0;
   int negative = 0;
   for (int i = 0; i < 48; ++i) {
@@ -171,22 +171,20 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
     return Inputs::Given(digest, DigestOf(bytes).ToHex(), path, signature);
   };
   const std::string bytes(reinterpret_cast<const char*>(x), sizeof x);
-  const auto inputs = open({{0, bytes}});
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  EXPECT_TRUE(record::AreGiven(inputs->name()));
-  EXPECT_NE(inputs->key(), digest);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto inputs, open({{0, bytes}}));
+  EXPECT_TRUE(record::AreGiven(inputs.name()));
+  EXPECT_NE(inputs.key(), digest);
   float real[4], small[4];
-  inputs->Fill(signature, Filling::kReal, 0, real);
+  inputs.Fill(signature, Filling::kReal, 0, real);
   EXPECT_EQ(std::vector<float>(real, real + 4), std::vector<float>(x, x + 4));
-  inputs->Fill(signature, Filling::kInteger, 0, small);
+  inputs.Fill(signature, Filling::kInteger, 0, small);
   for (const float value : small) EXPECT_LE(std::fabs(value), 3);
   // Their reference has the outputs of these inputs.
   const std::string path = folder / "reference";
-  ASSERT_TRUE(MakeReference(workload, *inputs, nullptr, path).ok());
+  ASSERT_THAT(MakeReference(workload, inputs, nullptr, path), IsOk());
   EXPECT_FALSE(Reference::Open(path, digest, signature).ok());
-  const auto reference = Reference::Open(path, inputs->key(), signature);
-  ASSERT_TRUE(reference.ok()) << reference.status();
-  EXPECT_GE((*reference)->Of(Filling::kReal, 0).Value(3).real(), 4000);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto reference, Reference::Open(path, inputs.key(), signature));
+  EXPECT_GE(reference->Of(Filling::kReal, 0).Value(3).real(), 4000);
 
   EXPECT_FALSE(open({{0, bytes.substr(1)}}).ok());
   EXPECT_FALSE(open({{2, bytes}}).ok());
@@ -198,9 +196,8 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
 
 TEST(InputsTest, MalformedDataAreRefused) {
   const std::string bytes = record::EncodeGivenInputs({{0, "abcd"}, {3, "efgh"}});
-  const auto decoded = record::DecodeGivenInputs(bytes);
-  ASSERT_TRUE(decoded.ok());
-  EXPECT_EQ(decoded->at(3), "efgh");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto decoded, record::DecodeGivenInputs(bytes));
+  EXPECT_EQ(decoded.at(3), "efgh");
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(record::DecodeGivenInputs(bytes.substr(0, size)).ok()) << size;
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/target/kernel_abi.h"
+#include "tests/status.h"
 
 namespace hone::runner {
 namespace {
@@ -13,12 +14,11 @@ namespace {
 TEST(TensorMemoryTest, TheDataIsAtTheRequestedOffset) {
   for (const int64_t bytes : {0, 1, 1000, 5 << 20}) {
     for (const uint64_t offset : {0u, 63u, 64u, 4095u, 123456u}) {
-      const auto memory = TensorMemory::Create(bytes, offset);
-      ASSERT_TRUE(memory.ok()) << memory.status();
-      const auto address = reinterpret_cast<uintptr_t>((*memory)->data());
+      HONE_ASSERT_OK_AND_ASSIGN(const auto memory, TensorMemory::Create(bytes, offset));
+      const auto address = reinterpret_cast<uintptr_t>(memory->data());
       EXPECT_EQ(address % target::kBufferAlignment, 0u);
       EXPECT_EQ(address % 4096, offset % 4096 / 64 * 64);
-      EXPECT_EQ((*memory)->bytes(), static_cast<size_t>(bytes));
+      EXPECT_EQ(memory->bytes(), static_cast<size_t>(bytes));
     }
   }
 }
@@ -60,9 +60,9 @@ TEST(TensorMemoryTest, TheCanaryFollowsTheSize) {
 }
 
 TEST(TensorMemoryTest, RejectsInvalidSizes) {
-  EXPECT_EQ(TensorMemory::Create(int64_t{1} << 60, 0).status().code(),
-            absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(TensorMemory::Create(-1, 0).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(TensorMemory::Create(int64_t{1} << 60, 0),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(TensorMemory::Create(-1, 0), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::runner {
@@ -65,20 +66,18 @@ TEST_F(TimingLockTest, TheHostAndAGpuTakeTurns) {
 
 TEST_F(TimingLockTest, AFailedWaitLeavesTheGpuFree) {
   const auto build = HostLock::Acquire(HostLock::Mode::kShared, SteadyNow(), path_);
-  ASSERT_TRUE(build.ok()) << build.status();
+  ASSERT_THAT(build, IsOk());
   EXPECT_FALSE(Take(mine_, "0000:01:00.0"));
-  auto gpu = FileLock::Open(path_ + ".0000:01:00.0");
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
-  EXPECT_TRUE(gpu->TryLock(FileLock::Mode::kExclusive));
+  HONE_ASSERT_OK_AND_ASSIGN(auto gpu, FileLock::Open(path_ + ".0000:01:00.0"));
+  EXPECT_TRUE(gpu.TryLock(FileLock::Mode::kExclusive));
 }
 
 TEST_F(TimingLockTest, TheFilesExistBeforeTheSandbox) {
-  const auto files = TimingLock::MakeFiles(path_);
-  ASSERT_TRUE(files.ok()) << files.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto files, TimingLock::MakeFiles(path_));
   for (const char* const end : {"", ".gate", ".devices", ".gpu"}) {
-    EXPECT_THAT(*files, testing::Contains(path_ + end));
+    EXPECT_THAT(files, testing::Contains(path_ + end));
   }
-  for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  for (const std::string& file : files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
   EXPECT_FALSE(TimingLock::MakeFiles("/no/such/folder/lock").ok());
 }
 

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::cli {
@@ -19,7 +20,7 @@ using ::testing::Not;
 TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
   NetworkArgument network{.path = "net.onnx"};
   network.tasks.resize(3);
-  EXPECT_TRUE(CheckNetworkKnown(network, 0, "t", 0).ok());
+  EXPECT_THAT(CheckNetworkKnown(network, 0, "t", 0), IsOk());
   const absl::Status unknown = CheckNetworkKnown(network, 2, "t", 0);
   EXPECT_EQ(ExitCodeFor(unknown), kExitNothingKnown);
   EXPECT_EQ(unknown.message(),
@@ -91,19 +92,19 @@ TEST_F(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
   // A decoder without a past.
   WriteModel(onnx::Input("past", 1, "length, 3") + onnx::Input("x", 1, "2, 3") +
              onnx::NodeText("Concat", "past x", "y", onnx::Int("axis", 0)) + onnx::Output("y"));
-  EXPECT_TRUE(ReadGraph({path_, {"length=0"}}).ok());
+  EXPECT_THAT(ReadGraph({path_, {"length=0"}}), IsOk());
 }
 
 TEST(ReadOperatorAsNetworkTest, HasOneStep) {
-  const auto network = ReadOperatorAsNetwork(Globals(), {"dense", "m=4", "n=8", "k=16"});
-  ASSERT_TRUE(network.ok()) << network.status();
-  EXPECT_TRUE(network->is_operator);
-  ASSERT_EQ(network->partition.steps.size(), 1u);
-  ASSERT_EQ(network->tasks.size(), 1u);
-  const ir::Workload& workload = network->tasks[0].workload;
-  EXPECT_EQ(network->partition.steps[0].inputs.size(), workload.Inputs().size());
-  EXPECT_EQ(network->partition.steps[0].outputs.size(), workload.Outputs().size());
-  EXPECT_EQ(DescribeValues(network->graph, network->graph.inputs), "X: f32[4, 16]");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto network,
+                            ReadOperatorAsNetwork(Globals(), {"dense", "m=4", "n=8", "k=16"}));
+  EXPECT_TRUE(network.is_operator);
+  ASSERT_EQ(network.partition.steps.size(), 1u);
+  ASSERT_EQ(network.tasks.size(), 1u);
+  const ir::Workload& workload = network.tasks[0].workload;
+  EXPECT_EQ(network.partition.steps[0].inputs.size(), workload.Inputs().size());
+  EXPECT_EQ(network.partition.steps[0].outputs.size(), workload.Outputs().size());
+  EXPECT_EQ(DescribeValues(network.graph, network.graph.inputs), "X: f32[4, 16]");
   EXPECT_EQ(ExitCodeFor(ReadOperatorAsNetwork(Globals(), {"nothing"}).status()), kExitUsage);
 }
 

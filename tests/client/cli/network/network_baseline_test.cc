@@ -1,6 +1,7 @@
 #include "client/cli/network/network_timing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -22,18 +23,17 @@ TEST(NetworkBaselineTest, TextHasEverything) {
   NetworkSpeed other = Speed();
   other.threads = 4;
   const std::string text = BaselinesToText({Speed(), other});
-  const auto parsed = ParseBaselines(text);
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  ASSERT_EQ(parsed->size(), 2u);
-  const NetworkSpeed& first = parsed->front();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto parsed, ParseBaselines(text));
+  ASSERT_EQ(parsed.size(), 2u);
+  const NetworkSpeed& first = parsed.front();
   EXPECT_TRUE(MeasureTheSame(first, Speed()));
-  EXPECT_FALSE(MeasureTheSame(first, parsed->back()));
+  EXPECT_FALSE(MeasureTheSame(first, parsed.back()));
   EXPECT_EQ(first.measured_unix_ms, Speed().measured_unix_ms);
   EXPECT_EQ(first.latency_ns, 1234.5);
   ASSERT_EQ(first.steps.size(), 2u);
   EXPECT_EQ(first.steps[0].name, "conv \"1\"");
   EXPECT_EQ(first.steps[1].latency_ns, 200);
-  EXPECT_EQ(BaselinesToText(*parsed), text);
+  EXPECT_EQ(BaselinesToText(parsed), text);
 }
 
 TEST(NetworkBaselineTest, ADisturbanceIsKept) {
@@ -41,11 +41,11 @@ TEST(NetworkBaselineTest, ADisturbanceIsKept) {
       << "earlier programs wrote no such member";
   NetworkSpeed disturbed = Speed();
   disturbed.disturbance = "other programs took cores";
-  const auto parsed = ParseBaselines(BaselinesToText({disturbed, Speed()}));
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ((*parsed)[0].disturbance, "other programs took cores");
-  EXPECT_EQ((*parsed)[1].disturbance, "");
-  EXPECT_EQ((*parsed)[0].steps.size(), 2u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto parsed,
+                            ParseBaselines(BaselinesToText({disturbed, Speed()})));
+  EXPECT_EQ(parsed[0].disturbance, "other programs took cores");
+  EXPECT_EQ(parsed[1].disturbance, "");
+  EXPECT_EQ(parsed[0].steps.size(), 2u);
 }
 
 TEST(NetworkBaselineTest, ReplacesOnlyTheBaselineOfTheSameMachine) {
@@ -76,7 +76,7 @@ TEST(NetworkBaselineTest, OtherFilesAreRefused) {
                   .status()
                   .message(),
               HasSubstr("baseline 1: a member is missing or malformed"));
-  EXPECT_TRUE(absl::IsNotFound(ReadBaselines("/nowhere/speed.json").status()));
+  EXPECT_THAT(ReadBaselines("/nowhere/speed.json"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

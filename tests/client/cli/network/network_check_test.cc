@@ -3,6 +3,7 @@
 #include "client/cli/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ResultOfCheckTest, ADisturbedMeasurementIsInconclusive) {
-  EXPECT_TRUE(ResultOf("net.onnx", 0.05, 0.05, "").ok());
-  EXPECT_TRUE(ResultOf("net.onnx", -0.1, 0.05, "it was slow").ok()) << "it is even faster";
+  EXPECT_THAT(ResultOf("net.onnx", 0.05, 0.05, ""), IsOk());
+  EXPECT_THAT(ResultOf("net.onnx", -0.1, 0.05, "it was slow"), IsOk()) << "it is even faster";
   const absl::Status slower = ResultOf("net.onnx", 0.06, 0.05, "");
   EXPECT_EQ(ExitCodeFor(slower), kExitFailed);
   EXPECT_EQ(slower.message(),

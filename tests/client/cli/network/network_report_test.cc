@@ -3,6 +3,7 @@
 #include "client/cli/output/svg_plot.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -97,17 +98,16 @@ TEST(NetworkReportTest, IsMadeOfAJobOfAServer) {
   v1::Best best;
   best.set_confirmed(true);
   best.set_latency_ns(3000);
-  const auto report = MakeReport(job, {best, std::nullopt});
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->network, "net.onnx");
-  EXPECT_EQ(report->tasks[0].name, "relu");
-  EXPECT_EQ(report->tasks[0].types, "f32[8] -> f32[8]");
-  EXPECT_EQ(report->tasks[0].weight, 3);
-  EXPECT_EQ(report->tasks[0].latency_ns, 3000);
-  EXPECT_EQ(report->tasks[1].latency_ns, 6000) << "of the search";
-  EXPECT_FALSE(report->tasks[1].confirmed);
-  EXPECT_EQ(report->tasks[1].default_latency_ns, 9000);
-  EXPECT_THAT(ReportHtml(*report), HasSubstr("7, 40 trials"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto report, MakeReport(job, {best, std::nullopt}));
+  EXPECT_EQ(report.network, "net.onnx");
+  EXPECT_EQ(report.tasks[0].name, "relu");
+  EXPECT_EQ(report.tasks[0].types, "f32[8] -> f32[8]");
+  EXPECT_EQ(report.tasks[0].weight, 3);
+  EXPECT_EQ(report.tasks[0].latency_ns, 3000);
+  EXPECT_EQ(report.tasks[1].latency_ns, 6000) << "of the search";
+  EXPECT_FALSE(report.tasks[1].confirmed);
+  EXPECT_EQ(report.tasks[1].default_latency_ns, 9000);
+  EXPECT_THAT(ReportHtml(report), HasSubstr("7, 40 trials"));
   job.mutable_network()->mutable_tasks(0)->set_workload("nonsense");
   EXPECT_FALSE(MakeReport(job, {best, std::nullopt}).ok());
 }
@@ -133,8 +133,8 @@ TEST(NetworkReportTest, NeedsNothingElse) {
 }
 
 TEST(NetworkReportTest, TheFolderMustExist) {
-  EXPECT_TRUE(CheckReportPath("").ok());
-  EXPECT_TRUE(CheckReportPath("report.html").ok());
+  EXPECT_THAT(CheckReportPath(""), IsOk());
+  EXPECT_THAT(CheckReportPath("report.html"), IsOk());
   EXPECT_THAT(CheckReportPath("/nowhere/report.html").message(),
               HasSubstr("there is no folder /nowhere"));
 }

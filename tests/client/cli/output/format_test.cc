@@ -8,6 +8,7 @@
 #include "client/cli/output/table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -72,7 +73,7 @@ TEST(ParseDurationTest, ReadsCommonNotations) {
   EXPECT_EQ(*ParseDuration("30d"), absl::Hours(720));
   EXPECT_EQ(*ParseDuration("90"), absl::Seconds(90));
   for (const char* bad : {"", "soon", "-5s", "0", "inf", "nan", "5 parsecs", "1e300d"}) {
-    EXPECT_EQ(ParseDuration(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_THAT(ParseDuration(bad), StatusIs(absl::StatusCode::kInvalidArgument)) << bad;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "client/cli/workload_argument.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 // Adds two tensors of 1 MiB: 262144 operations and 3 MiB.
 Roofline RooflineOfAdd(double gflops) {
   const auto argument = ReadWorkloadArgument({"add", "m=512", "n=512"});
-  EXPECT_TRUE(argument.ok()) << argument.status();
+  EXPECT_THAT(argument, IsOk());
   v1::Best best;
   best.set_gflops(gflops);
   best.set_peak_gflops(100);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/schedule/replay.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -41,15 +42,13 @@ const std::string kOpen = Trace(
     "l3, l4 = split(l0, x0, x1)\n");
 
 TEST(ApplyTrace, AppliesDecidedTrace) {
-  const auto applied = ApplyTrace("mine.trace", kDecided, 0);
-  ASSERT_TRUE(applied.ok()) << applied.status();
-  EXPECT_THAT(applied->decisions, ElementsAre(8, 4));
-  EXPECT_THAT(applied->lines, ElementsAre(8, 9, 11, 12, 13));
-  EXPECT_THAT(applied->program.ToText(), HasSubstr("parallel i_0 in 8"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto applied, ApplyTrace("mine.trace", kDecided, 0));
+  EXPECT_THAT(applied.decisions, ElementsAre(8, 4));
+  EXPECT_THAT(applied.lines, ElementsAre(8, 9, 11, 12, 13));
+  EXPECT_THAT(applied.program.ToText(), HasSubstr("parallel i_0 in 8"));
   // The text parses as a schedule.
-  const auto again = ApplyTrace("again", applied->Text(), 1);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->program.StructuralDigest(), applied->program.StructuralDigest());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, ApplyTrace("again", applied.Text(), 1));
+  EXPECT_EQ(again.program.StructuralDigest(), applied.program.StructuralDigest());
 }
 
 TEST(ApplyTrace, AStageMayBeNamedTrace) {
@@ -60,39 +59,35 @@ TEST(ApplyTrace, AStageMayBeNamedTrace) {
       "output B[i: 4] = trace[i] * 2.0\n"
       "trace 1\n"
       "b0 = block(\"trace\")\n";
-  const auto applied = ApplyTrace("mine.trace", text, 0);
-  ASSERT_TRUE(applied.ok()) << applied.status();
-  EXPECT_THAT(applied->lines, ElementsAre(6));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto applied, ApplyTrace("mine.trace", text, 0));
+  EXPECT_THAT(applied.lines, ElementsAre(6));
   EXPECT_THAT(
       std::string(ApplyTrace("mine.trace", text + "b1 = block(\"C\")\n", 0).status().message()),
       StartsWith("mine.trace:7:1: instruction 2 (block): "));
 }
 
 TEST(ApplyTrace, EachStepShowsItsInstructionAndProgram) {
-  const auto applied = ApplyTrace("mine.trace", kDecided, 0);
-  ASSERT_TRUE(applied.ok()) << applied.status();
-  const auto steps = StepsOf(*applied);
-  ASSERT_TRUE(steps.ok()) << steps.status();
-  ASSERT_EQ(steps->size(), 6u);
-  EXPECT_EQ((*steps)[0].line, 0);
-  EXPECT_EQ((*steps)[0].program, ir::Program::FromWorkload(applied->workload).ToText());
-  EXPECT_EQ((*steps)[3].line, 11);
-  EXPECT_EQ((*steps)[3].instruction, "x0, x1 = sample_perfect_tile(l0, parts=2) = [8, 4]");
-  EXPECT_EQ((*steps)[3].program, (*steps)[2].program) << "a sampling does not change the program";
-  EXPECT_THAT((*steps)[4].program, HasSubstr("for i_0 in 8"));
-  EXPECT_EQ((*steps)[5].program, applied->program.ToText());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto applied, ApplyTrace("mine.trace", kDecided, 0));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto steps, StepsOf(applied));
+  ASSERT_EQ(steps.size(), 6u);
+  EXPECT_EQ(steps[0].line, 0);
+  EXPECT_EQ(steps[0].program, ir::Program::FromWorkload(applied.workload).ToText());
+  EXPECT_EQ(steps[3].line, 11);
+  EXPECT_EQ(steps[3].instruction, "x0, x1 = sample_perfect_tile(l0, parts=2) = [8, 4]");
+  EXPECT_EQ(steps[3].program, steps[2].program) << "a sampling does not change the program";
+  EXPECT_THAT(steps[4].program, HasSubstr("for i_0 in 8"));
+  EXPECT_EQ(steps[5].program, applied.program.ToText());
 }
 
 TEST(ApplyTrace, OpenDecisionsAreDrawnWithTheSeed) {
   std::set<std::vector<int64_t>> drawn;
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    const auto applied = ApplyTrace("mine.trace", kOpen, seed);
-    ASSERT_TRUE(applied.ok()) << applied.status();
-    ASSERT_EQ(applied->decisions.size(), 2u);
-    EXPECT_EQ(applied->decisions[0] * applied->decisions[1], 32);
-    EXPECT_EQ(ApplyTrace("mine.trace", kOpen, seed)->decisions, applied->decisions);
-    EXPECT_THAT(applied->Text(), HasSubstr(") = ["));
-    drawn.insert(applied->decisions);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto applied, ApplyTrace("mine.trace", kOpen, seed));
+    ASSERT_EQ(applied.decisions.size(), 2u);
+    EXPECT_EQ(applied.decisions[0] * applied.decisions[1], 32);
+    EXPECT_EQ(ApplyTrace("mine.trace", kOpen, seed)->decisions, applied.decisions);
+    EXPECT_THAT(applied.Text(), HasSubstr(") = ["));
+    drawn.insert(applied.decisions);
   }
   EXPECT_GT(drawn.size(), 2u);
 }
@@ -105,9 +100,8 @@ TEST(ApplyTrace, RedrawsDecisionsThatAPrimitiveRejects) {
       "x0 = sample_categorical(candidates=[5, 7, 4, 9])\n"
       "l3, l4 = split(l0, 8, x0)\n");
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    const auto applied = ApplyTrace("mine.trace", text, seed);
-    ASSERT_TRUE(applied.ok()) << applied.status();
-    EXPECT_GE(applied->decisions[0] * 8, 32);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto applied, ApplyTrace("mine.trace", text, seed));
+    EXPECT_GE(applied.decisions[0] * 8, 32);
   }
 }
 
@@ -129,10 +123,10 @@ TEST(ApplyTrace, ErrorsBeginWithTheLocation) {
       {kOpen + "parallel(l2)\n", "mine.trace:12:1: instruction 5 (parallel): ", ">"},
   };
   for (const auto& c : cases) {
-    const auto applied = ApplyTrace("mine.trace", c.text, 0);
-    EXPECT_EQ(applied.status().code(), absl::StatusCode::kInvalidArgument) << c.text;
-    EXPECT_THAT(std::string(applied.status().message()),
-                AllOf(StartsWith(c.begins), HasSubstr(c.says)));
+    EXPECT_THAT(ApplyTrace("mine.trace", c.text, 0),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(StartsWith(c.begins), HasSubstr(c.says))))
+        << c.text;
   }
 }
 

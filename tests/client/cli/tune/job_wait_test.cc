@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/status.h"
 
 namespace hone::cli {
 namespace {
@@ -146,7 +147,7 @@ TEST(CheckNotCancelledTest, DoesNotGuessWhoCancelledTheJob) {
   FollowedJob followed;
   followed.job.set_id("12");
   followed.job.set_state(v1::JOB_STATE_DONE);
-  EXPECT_TRUE(CheckNotCancelled(followed).ok());
+  EXPECT_THAT(CheckNotCancelled(followed), IsOk());
   followed.job.set_state(v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(CheckNotCancelled(followed).message(),
             "job 12 was cancelled after 0 trials; hone jobs resume 12 continues it");

@@ -13,6 +13,7 @@
 #include "tests/client/network/graph/random_graph.h"
 #include "tests/client/network/network_devices.h"
 #include "tests/client/network/test_network.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::network {
@@ -66,17 +67,15 @@ class RunnerConformanceTest : public testing::TestWithParam<Candidate> {
   // Compares the outputs of the network with those of the interpreter.
   void ExpectRight(const TestNetwork& network) {
     const Made runner = GetParam().make(network);
-    ASSERT_TRUE(runner.ok()) << runner.status();
+    ASSERT_THAT(runner, IsOk());
     for (int seed = 0; seed < 2; ++seed) {
       const std::vector<std::string> inputs = MakeInputs(network.graph, seed);
-      const auto outputs = (*runner)->Run(Views(inputs));
-      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, (*runner)->Run(Views(inputs)));
       const std::vector<std::string> expected = Expected(network.graph, inputs);
-      EXPECT_EQ(*outputs, expected);
+      EXPECT_EQ(outputs, expected);
       std::vector<StepTime> times;
-      const auto timed = (*runner)->Run(Views(inputs), &times);
-      ASSERT_TRUE(timed.ok()) << timed.status();
-      EXPECT_EQ(*timed, expected) << "with the times of the steps";
+      HONE_ASSERT_OK_AND_ASSIGN(const auto timed, (*runner)->Run(Views(inputs), &times));
+      EXPECT_EQ(timed, expected) << "with the times of the steps";
     }
   }
 
@@ -128,7 +127,7 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
                    AddNode(graph, "Gather", {table, sum}), sum};
   const TestNetwork network = CompileFor(graph);
   const Made runner = GetParam().make(network);
-  ASSERT_TRUE(runner.ok()) << runner.status();
+  ASSERT_THAT(runner, IsOk());
   std::vector<ir::Scalars> given = {
       ir::Scalars(15, 1.0), {0, 1, -2, 2}, {0, 2, -3, 1, -1}, {0, 2, -5, -3}, {7.0, 8.0}};
   const auto run = [&](int input, int element, int64_t index) {
@@ -177,8 +176,8 @@ graph::Graph Aliases(int64_t width) {
   graph::Graph graph;
   const graph::ValueId x = graph.AddValue("x", {ir::DType::kF32, {4, width}});
   graph.inputs = {x};
-  EXPECT_TRUE(
-      graph.AddNode({"split", "Split", {x}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}).ok());
+  EXPECT_THAT(graph.AddNode({"split", "Split", {x}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}),
+              IsOk());
   const graph::ValueId a = graph.nodes[0].outputs[0], b = graph.nodes[0].outputs[1];
   const graph::ValueId w = AddWeights(graph, "w", {2, width});
   const graph::ValueId more = AddNode(graph, "Mul", {a, w}), less = AddNode(graph, "Add", {b, w});
@@ -212,7 +211,7 @@ TEST_P(RunnerConformanceTest, TensorsMayBeEmpty) {
   const TestNetwork network = CompileFor(graph);
   ExpectRight(network);
   const Made runner = GetParam().make(network);
-  ASSERT_TRUE(runner.ok()) << runner.status();
+  ASSERT_THAT(runner, IsOk());
   const std::vector<std::string> inputs = MakeInputs(network.graph);
   EXPECT_EQ(*(*runner)->Run({inputs[0], absl::string_view()}), Expected(network.graph, inputs));
 }
@@ -237,13 +236,14 @@ TEST_P(RunnerConformanceTest, SomeOutputsOfANodeMayBeUnused) {
   graph.inputs = {x};
   const std::map<std::string, graph::Attribute> window = {
       {"kernel_shape", std::vector<int64_t>{2, 3}}, {"strides", std::vector<int64_t>{2, 1}}};
-  ASSERT_TRUE(graph.AddNode({"pool", "MaxPool", {x}, {}, window}, {"y", "at"}).ok());
+  ASSERT_THAT(graph.AddNode({"pool", "MaxPool", {x}, {}, window}, {"y", "at"}), IsOk());
   graph.outputs = {graph.nodes.back().outputs[1],
                    AddNode(graph, "Neg", {graph.nodes.back().outputs[0]})};
-  ASSERT_TRUE(graph.AddNode({"places", "MaxPool", {x}, {}, window}, {"", "only_at"}).ok());
+  ASSERT_THAT(graph.AddNode({"places", "MaxPool", {x}, {}, window}, {"", "only_at"}), IsOk());
   graph.outputs.push_back(graph.nodes.back().outputs[1]);
   const graph::ValueId scale = AddWeights(graph, "scale", {4});
-  ASSERT_TRUE(graph.AddNode({"norm", "LayerNormalization", {x, scale}, {}, {}}, {"", "mean"}).ok());
+  ASSERT_THAT(graph.AddNode({"norm", "LayerNormalization", {x, scale}, {}, {}}, {"", "mean"}),
+              IsOk());
   graph.outputs.push_back(graph.nodes.back().outputs[1]);
   for (const bool fuse : {true, false}) ExpectRight(CompileFor(graph, fuse));
 }
@@ -264,8 +264,8 @@ TEST_P(RunnerConformanceTest, OutputsMayBeViews) {
 TEST_P(RunnerConformanceTest, OutputsMayBeViewsOfConstants) {
   graph::Graph graph = Residual();
   const graph::ValueId w = AddWeights(graph, "w", {4, 128});
-  EXPECT_TRUE(
-      graph.AddNode({"split", "Split", {w}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}).ok());
+  EXPECT_THAT(graph.AddNode({"split", "Split", {w}, {}, {{"num_outputs", int64_t{2}}}}, {"a", "b"}),
+              IsOk());
   const graph::ValueId b = graph.nodes.back().outputs[1], a = graph.nodes.back().outputs[0];
   graph.outputs = {b, graph.outputs[0], a};
   ExpectRight(CompileFor(graph));
@@ -277,12 +277,11 @@ TEST_P(RunnerConformanceTest, SeveralRunnersTakeTurns) {
   const std::vector<std::string> expected = Expected(network.graph, inputs);
   const Made first = GetParam().make(network);
   Made second = GetParam().make(network);
-  ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_THAT(first, IsOk());
+  ASSERT_THAT(second, IsOk());
   const auto expect_right = [&](Runner& runner) {
-    const auto outputs = runner.Run(Views(inputs));
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    EXPECT_EQ(*outputs, expected);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, runner.Run(Views(inputs)));
+    EXPECT_EQ(outputs, expected);
   };
   expect_right(**first);
   expect_right(**second);
@@ -296,10 +295,10 @@ TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {
   graph.outputs.push_back(graph.inputs[0]);  // a copy
   const TestNetwork network = CompileFor(graph, /*fuse=*/false);
   const Made runner = GetParam().make(network);
-  ASSERT_TRUE(runner.ok()) << runner.status();
+  ASSERT_THAT(runner, IsOk());
   const std::vector<std::string> inputs = MakeInputs(network.graph);
   std::vector<StepTime> times;
-  ASSERT_TRUE((*runner)->Run(Views(inputs), &times).ok());
+  ASSERT_THAT((*runner)->Run(Views(inputs), &times), IsOk());
   ASSERT_EQ(times.size(), 6u);
   EXPECT_EQ(times[0].name, "n0");
   EXPECT_EQ(times[0].kernel, network.partition.tasks[0].workload.name);
@@ -310,7 +309,7 @@ TEST_P(RunnerConformanceTest, TellsTheTimeOfEachStep) {
 TEST_P(RunnerConformanceTest, RefusesWrongInputs) {
   const TestNetwork network = CompileFor(Residual());
   const Made runner = GetParam().make(network);
-  ASSERT_TRUE(runner.ok()) << runner.status();
+  ASSERT_THAT(runner, IsOk());
   EXPECT_THAT(std::string((*runner)->Run({}).status().message()),
               HasSubstr("the network has 1 inputs, not 0"));
   EXPECT_THAT(std::string((*runner)->Run({"short"}).status().message()),
@@ -320,8 +319,7 @@ TEST_P(RunnerConformanceTest, RefusesWrongInputs) {
 TEST_P(RunnerConformanceTest, NeedsAKernelForEachTask) {
   TestNetwork network = CompileFor(Residual());
   network.kernels.pop_back();
-  const absl::Status status = GetParam().make(network).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(GetParam().make(network), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(RunnerConformanceTest, RandomGraphsComputeWhatTheInterpreterDoes) {
@@ -332,14 +330,13 @@ TEST_P(RunnerConformanceTest, RandomGraphsComputeWhatTheInterpreterDoes) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", graph.ToText()));
     const TestNetwork network = CompileFor(graph);
     const Made runner = GetParam().make(network);
-    ASSERT_TRUE(runner.ok()) << runner.status();
+    ASSERT_THAT(runner, IsOk());
     std::vector<std::string> inputs;
     const std::vector<ir::Scalars> elements = random.DrawInputs(graph);
     for (size_t i = 0; i < elements.size(); ++i) {
       inputs.push_back(graph::Encode(graph.value(graph.inputs[i]).type, elements[i]));
     }
-    const auto outputs = (*runner)->Run(Views(inputs));
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, (*runner)->Run(Views(inputs)));
     const auto decode = [&](const std::vector<std::string>& tensors) {
       std::vector<ir::Scalars> decoded;
       for (size_t o = 0; o < tensors.size(); ++o) {
@@ -347,7 +344,7 @@ TEST_P(RunnerConformanceTest, RandomGraphsComputeWhatTheInterpreterDoes) {
       }
       return decoded;
     };
-    EXPECT_EQ(graph::Difference(decode(Expected(graph, inputs)), decode(*outputs), 1e-4), "");
+    EXPECT_EQ(graph::Difference(decode(Expected(graph, inputs)), decode(outputs), 1e-4), "");
   }
 }
 
@@ -356,13 +353,10 @@ INSTANTIATE_TEST_SUITE_P(All, RunnerConformanceTest, testing::ValuesIn(kCandidat
 
 TEST(RunnerTest, KernelsOfSeveralDevicesAreRefused) {
   TestNetwork network = Compile(Residual(), {.fuse = false});
-  const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
-  ASSERT_TRUE(cuda.ok()) << cuda.status();
-  network.kernels[1].target = *cuda;
+  HONE_ASSERT_OK_AND_ASSIGN(network.kernels[1].target, FakeCudaTarget());
   network.kernels[1].module = std::make_shared<target::GpuModule>();
-  const absl::Status status = MakeFromKernels(network).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("all must be for one device"));
+  EXPECT_THAT(MakeFromKernels(network), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                 HasSubstr("all must be for one device")));
 }
 
 }  // namespace

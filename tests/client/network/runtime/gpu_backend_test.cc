@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/client/network/network_devices.h"
 #include "tests/client/network/test_network.h"
+#include "tests/status.h"
 
 namespace hone::network {
 namespace {
@@ -20,11 +21,9 @@ class OpenedPlan {
  public:
   OpenedPlan(const TestNetwork& network, const HoneBackend& backend) : backend_(backend) {
     auto planned = MakePlan(network.graph, network.partition, network.kernels);
-    EXPECT_TRUE(planned.ok()) << planned.status();
+    EXPECT_THAT(planned, IsOk());
     if (!planned.ok()) return;
-    const absl::Status written =
-        WriteWeights(network.graph, network.kernels, weights_path_, *planned);
-    EXPECT_TRUE(written.ok()) << written;
+    EXPECT_THAT(WriteWeights(network.graph, network.kernels, weights_path_, *planned), IsOk());
     plan = planned->plan;
   }
   ~OpenedPlan() {
@@ -69,9 +68,8 @@ class OpenedPlan {
 class GpuBackendTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<target::Target> cuda = FakeCudaTarget();
-    ASSERT_TRUE(cuda.ok()) << cuda.status();
-    network_ = Compile(Residual(), {.fuse = false, .target = *cuda});
+    HONE_ASSERT_OK_AND_ASSIGN(const target::Target cuda, FakeCudaTarget());
+    network_ = Compile(Residual(), {.fuse = false, .target = cuda});
   }
   TestNetwork network_;
 };
@@ -144,7 +142,7 @@ TEST(HoneNetworkTest, BuffersOfEmptyTensorsMayBeNull) {
   const graph::ValueId full = graph.AddValue("full", {ir::DType::kI32, {1}});
   graph.inputs = {empty, full};
   graph.outputs = {empty, full};
-  ASSERT_TRUE(FakeCudaTarget().ok());
+  ASSERT_THAT(FakeCudaTarget(), IsOk());
   for (const bool is_gpu : {false, true}) {
     SCOPED_TRACE(is_gpu);
     OpenedPlan opened(network, is_gpu ? hone_cuda_backend : hone_cpu_backend);

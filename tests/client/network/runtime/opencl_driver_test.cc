@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/target/opencl/fake_driver.h"
+#include "tests/status.h"
 
 namespace hone::opencl {
 namespace {
@@ -18,9 +19,7 @@ class OpenClDriverTest : public ::testing::Test {
  protected:
   void SetUp() override {
     constexpr char kLibrary[] = FAKE_OPENCL_DIR "/libOpenCL.so.1";
-    const absl::StatusOr<Api> api = OpenApi(kLibrary);
-    ASSERT_TRUE(api.ok()) << api.status();
-    api_ = *api;
+    HONE_ASSERT_OK_AND_ASSIGN(api_, OpenApi(kLibrary));
     void* const library = dlopen(kLibrary, RTLD_NOW);
     use_ = reinterpret_cast<decltype(use_)>(dlsym(library, "hone_fake_opencl_use"));
     opened_ = reinterpret_cast<decltype(opened_)>(dlsym(library, "hone_fake_opencl_opened"));

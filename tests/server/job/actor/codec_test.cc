@@ -1,6 +1,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -20,9 +21,8 @@ TEST(CodecTest, SpecRoundTrips) {
                      .transfer = true,
                      .space = "workload x\ntrace 1\n",
                      .is_check = true};
-  absl::StatusOr<JobSpec> read = DecodeSpec(EncodeSpec(spec));
-  ASSERT_TRUE(read.ok());
-  EXPECT_EQ(*read, spec);
+  HONE_ASSERT_OK_AND_ASSIGN(JobSpec read, DecodeSpec(EncodeSpec(spec)));
+  EXPECT_EQ(read, spec);
 }
 
 TEST(CodecTest, SnapshotRoundTrips) {
@@ -46,21 +46,20 @@ TEST(CodecTest, SnapshotRoundTrips) {
   snapshot.unconfirmed = true;
   snapshot.crashes = 1;
   snapshot.risky_step = {.name = "proposing", .server = "host/1", .boot = "b"};
-  absl::StatusOr<JobSnapshot> read = DecodeSnapshot(EncodeSnapshot(snapshot));
-  ASSERT_TRUE(read.ok());
-  EXPECT_EQ(EncodeSnapshot(*read), EncodeSnapshot(snapshot));
-  EXPECT_EQ(read->best->record.candidate.decisions, snapshot.best->record.candidate.decisions);
-  EXPECT_EQ(read->best->gflops, snapshot.best->gflops);
-  EXPECT_EQ(read->best->pinned_by, "somebody");
-  EXPECT_EQ(read->best->pinned_unix_ms, 1700000000123);
-  EXPECT_EQ(read->given->record.result.outcome, record::Outcome::kWrongOutput);
-  EXPECT_EQ(read->state, JobState::kFailed);
-  EXPECT_EQ(read->outcomes, snapshot.outcomes);
-  EXPECT_FALSE(read->default_schedule.has_value());
-  EXPECT_EQ(read->phase, snapshot.phase);
-  EXPECT_TRUE(read->unconfirmed);
-  EXPECT_EQ(read->crashes, 1);
-  EXPECT_EQ(read->risky_step, snapshot.risky_step);
+  HONE_ASSERT_OK_AND_ASSIGN(JobSnapshot read, DecodeSnapshot(EncodeSnapshot(snapshot)));
+  EXPECT_EQ(EncodeSnapshot(read), EncodeSnapshot(snapshot));
+  EXPECT_EQ(read.best->record.candidate.decisions, snapshot.best->record.candidate.decisions);
+  EXPECT_EQ(read.best->gflops, snapshot.best->gflops);
+  EXPECT_EQ(read.best->pinned_by, "somebody");
+  EXPECT_EQ(read.best->pinned_unix_ms, 1700000000123);
+  EXPECT_EQ(read.given->record.result.outcome, record::Outcome::kWrongOutput);
+  EXPECT_EQ(read.state, JobState::kFailed);
+  EXPECT_EQ(read.outcomes, snapshot.outcomes);
+  EXPECT_FALSE(read.default_schedule.has_value());
+  EXPECT_EQ(read.phase, snapshot.phase);
+  EXPECT_TRUE(read.unconfirmed);
+  EXPECT_EQ(read.crashes, 1);
+  EXPECT_EQ(read.risky_step, snapshot.risky_step);
 }
 
 TEST(CodecTest, DataOfANewerReleaseIsRejectedWithAdvice) {
@@ -68,10 +67,10 @@ TEST(CodecTest, DataOfANewerReleaseIsRejectedWithAdvice) {
   for (const absl::Status& status : {DecodeSpec(newer).status(), DecodeSnapshot(newer).status(),
                                      DecodePropose({"job", 3, kProposeKind, newer}).status(),
                                      DecodeTell({"job", 3, kTellKind, newer}).status()}) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-    EXPECT_THAT(std::string(status.message()),
-                ::testing::AllOf(::testing::HasSubstr("version 2"),
-                                 ::testing::HasSubstr("start the newer hone-server")));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         ::testing::AllOf(::testing::HasSubstr("version 2"),
+                                          ::testing::HasSubstr("start the newer hone-server"))));
   }
 }
 
@@ -82,19 +81,17 @@ TEST(CodecTest, EventsRoundTrip) {
                              .model_tells = 16,
                              .prior_record = 9,
                              .proposals = {{{"s", {1, 2}}, 5}, {{"s", {}}, -1}}};
-  absl::StatusOr<ProposeEvent> read = DecodePropose(Encode("job", propose));
-  ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->number, 4);
-  EXPECT_EQ(read->model_tells, 16);
-  EXPECT_EQ(read->prior_record, 9);
-  EXPECT_EQ(read->proposals, propose.proposals);
+  HONE_ASSERT_OK_AND_ASSIGN(ProposeEvent read, DecodePropose(Encode("job", propose)));
+  EXPECT_EQ(read.number, 4);
+  EXPECT_EQ(read.model_tells, 16);
+  EXPECT_EQ(read.prior_record, 9);
+  EXPECT_EQ(read.proposals, propose.proposals);
 
   const TellEvent tells{
       5, {{3, record::Outcome::kWrongOutput, 0.30000000000000004}, {1, record::Outcome::kOk, 7}}};
-  absl::StatusOr<TellEvent> told = DecodeTell(Encode("job", tells));
-  ASSERT_TRUE(told.ok());
-  EXPECT_EQ(told->number, 5);
-  EXPECT_EQ(told->told, tells.told);
+  HONE_ASSERT_OK_AND_ASSIGN(TellEvent told, DecodeTell(Encode("job", tells)));
+  EXPECT_EQ(told.number, 5);
+  EXPECT_EQ(told.told, tells.told);
 }
 
 TEST(CodecTest, DamageIsDataLoss) {
@@ -102,12 +99,11 @@ TEST(CodecTest, DamageIsDataLoss) {
     for (const absl::Status& status : {DecodeSpec(text).status(), DecodeSnapshot(text).status(),
                                        DecodePropose({"job", 0, kProposeKind, text}).status(),
                                        DecodeTell({"job", 0, kTellKind, text}).status()}) {
-      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)) << text;
     }
   }
   const char* const nothing = "\x08\x01";  // version 1, and no results
-  EXPECT_EQ(DecodeTell({"job", 0, kTellKind, nothing}).status().code(),
-            absl::StatusCode::kDataLoss);
+  EXPECT_THAT(DecodeTell({"job", 0, kTellKind, nothing}), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

@@ -3,13 +3,14 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
 
 double FixedFlopsOf(const std::string& workload) {
   const auto described = MakeCompilerEnvironment(1)->Describe("workload w\n" + workload);
-  EXPECT_TRUE(described.ok()) << described.status();
+  EXPECT_THAT(described, IsOk());
   return described.ok() ? described->fixed_flops : -1;
 }
 
@@ -18,7 +19,7 @@ TEST(CheckSpaceTest, ASpaceWithOpenDecisionsIsSearched) {
   const auto environment = MakeCompilerEnvironment(1);
   const auto is_check = [&](const std::string& space) {
     const absl::StatusOr<bool> decided = environment->CheckSpace(workload, space);
-    EXPECT_TRUE(decided.ok()) << decided.status();
+    EXPECT_THAT(decided, IsOk());
     return decided.ok() && *decided;
   };
   const std::string loops = workload + "trace 1\nb0 = block(\"C\")\nl0 = loops(b0)\n";
@@ -66,7 +67,7 @@ TEST(FixedFlopsTest, AvoidableOperationsAreNotCounted) {
 
 bool HasFmaPeak(const std::string& body) {
   const auto described = MakeCompilerEnvironment(1)->Describe("workload x\n" + body);
-  EXPECT_TRUE(described.ok()) << described.status();
+  EXPECT_THAT(described, IsOk());
   return described.ok() && described->has_fma_peak;
 }
 

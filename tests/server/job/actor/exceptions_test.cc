@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "server/job/actor/executor.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -12,21 +13,21 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CatchExceptions, ReportsTypeAndMessage) {
-  EXPECT_TRUE(CatchExceptions([] {}).ok());
+  EXPECT_THAT(CatchExceptions([] {}), IsOk());
   const absl::Status length = CatchExceptions([] { throw std::length_error("too long"); });
-  EXPECT_EQ(length.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(length.message()), HasSubstr("std::length_error: too long"));
+  EXPECT_THAT(length,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("std::length_error: too long")));
   const absl::Status memory = CatchExceptions([] { throw std::bad_alloc(); });
   EXPECT_THAT(std::string(memory.message()), HasSubstr("std::bad_alloc"));
-  EXPECT_EQ(CatchExceptions([] { throw 7; }).code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(CatchExceptions([] { throw 7; }), StatusIs(absl::StatusCode::kInternal));
 }
 
 TEST(Attempt, ReturnsTheStatusOrTheException) {
-  EXPECT_TRUE(Attempt([] { return absl::OkStatus(); }).ok());
-  EXPECT_TRUE(absl::IsNotFound(Attempt([] { return absl::NotFoundError("gone"); })));
+  EXPECT_THAT(Attempt([] { return absl::OkStatus(); }), IsOk());
+  EXPECT_THAT(Attempt([] { return absl::NotFoundError("gone"); }),
+              StatusIs(absl::StatusCode::kNotFound));
   const absl::Status threw = Attempt([]() -> absl::Status { throw std::bad_alloc(); });
-  EXPECT_EQ(threw.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(threw.message()), HasSubstr("std::bad_alloc"));
+  EXPECT_THAT(threw, StatusIs(absl::StatusCode::kInternal, HasSubstr("std::bad_alloc")));
 }
 
 }  // namespace

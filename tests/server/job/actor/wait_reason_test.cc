@@ -4,6 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -76,13 +77,13 @@ TEST_F(WaitReasonTest, ADrainedWorkerIsNamed) {
   Step();
   const std::string id = Create(Spec(1'000'000));
   Pass(absl::Seconds(6));
-  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  ASSERT_THAT(fleet->Drain("device", /*resume=*/false), IsOk());
   Pass(absl::Seconds(2));
   EXPECT_THAT(Reason(id),
               StartsWith("no worker runs target t: device is drained; "
                          "an administrator gives it work again with \"hone workers resume "
                          "device\"; the job fails if this lasts until "));
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   Pass(absl::Seconds(1));
   EXPECT_EQ(Reason(id), "") << "it has ended";
 }
@@ -92,7 +93,7 @@ TEST_F(WaitReasonTest, ATimeLimitIsNamedIfItEndsTheJobFirst) {
   JobSpec spec = Spec(1'000'000);
   spec.max_time = absl::Minutes(1);
   const std::string id = Create(std::move(spec));
-  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  ASSERT_THAT(fleet->Drain("device", /*resume=*/false), IsOk());
   Pass(absl::Seconds(7));
   EXPECT_THAT(Reason(id), AllOf(HasSubstr("; the job's time is over at "),
                                 Not(HasSubstr("fails if this lasts"))));
@@ -104,7 +105,7 @@ TEST_F(WaitReasonTest, AConfirmationWithoutATimeLimitNamesWhenItFails) {
   const std::string id = Create(Spec(20));
   for (int i = 0; i < 100 && Get(id)->state != JobState::kConfirming; ++i) Step();
   ASSERT_EQ(Get(id)->state, JobState::kConfirming);
-  ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+  ASSERT_THAT(fleet->Drain("device", /*resume=*/false), IsOk());
   Pass(absl::Seconds(7));
   EXPECT_THAT(Reason(id), HasSubstr("; the job fails if this lasts until "));
 }
@@ -152,7 +153,7 @@ TEST_F(WaitReasonTest, AJobWaitsAsLongForALostWorkerAsForADrainedOne) {
     Pass(absl::Seconds(6));
     device_is_gone = lost;
     if (!lost) {
-      ASSERT_TRUE(fleet->Drain("device", /*resume=*/false).ok());
+      ASSERT_THAT(fleet->Drain("device", /*resume=*/false), IsOk());
     }
     Pass(absl::Seconds(8));
     const std::string reason = Reason(id);
@@ -168,14 +169,14 @@ TEST_F(WaitReasonTest, AJobWaitsAsLongForALostWorkerAsForADrainedOne) {
                       EndsWith("; \"hone jobs resume " + id + "\" continues it")));
     device_is_gone = false;
     if (!lost) {
-      ASSERT_TRUE(fleet->Drain("device", /*resume=*/true).ok());
+      ASSERT_THAT(fleet->Drain("device", /*resume=*/true), IsOk());
     }
     Pass(absl::Seconds(1));
-    jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_TRUE(s.ok()); });
+    jobs->Resume(id, 0, absl::ZeroDuration(), [](const SnapshotOr& s) { EXPECT_THAT(s, IsOk()); });
     Pass(absl::Seconds(10));
     EXPECT_EQ(Get(id)->state, JobState::kRunning);
     EXPECT_EQ(Reason(id), "");
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
     Pass(absl::Seconds(1));
   }
 }

@@ -4,6 +4,7 @@
 #include "server/job/actor/job_codec.h"
 #include "server/job/job_starter.h"
 #include "tests/server/job/starter_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -20,18 +21,17 @@ class ManagedChildJobsTest : public StarterHarness {
 };
 
 TEST_F(ManagedChildJobsTest, AChildIsCreatedOnce) {
-  EXPECT_TRUE(absl::IsNotFound(children_.GetChild("1.0").status()));
+  EXPECT_THAT(children_.GetChild("1.0"), StatusIs(absl::StatusCode::kNotFound));
   children_.CreateChild("1.0", {.parent = "1"}, 8, Keep());
-  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_THAT(status_, IsOk());
   const std::shared_ptr<JobActor> job = book_.Find("1.0");
   children_.CreateChild("1.0", {.parent = "1"}, 16, Keep());
-  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_THAT(status_, IsOk());
   EXPECT_EQ(book_.Find("1.0"), job);
-  const absl::StatusOr<ChildJobs::Child> child = children_.GetChild("1.0");
-  ASSERT_TRUE(child.ok()) << child.status();
-  EXPECT_FALSE(child->begun);
-  EXPECT_EQ(child->snapshot->allowance, 8);
-  EXPECT_EQ(child->snapshot->unmeasured, 8);
+  HONE_ASSERT_OK_AND_ASSIGN(const ChildJobs::Child child, children_.GetChild("1.0"));
+  EXPECT_FALSE(child.begun);
+  EXPECT_EQ(child.snapshot->allowance, 8);
+  EXPECT_EQ(child.snapshot->unmeasured, 8);
 }
 
 TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
@@ -48,7 +48,7 @@ TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
   children_.CancelChild("1.0");
 
   children_.ReopenChild("1.0", 16, Keep());
-  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_THAT(status_, IsOk());
   ASSERT_NE(book_.Find("1.0"), nullptr);
   for (const JobSnapshot& reopened :
        {*book_.Find("1.0")->snapshot(), *FromRow(*store_.GetJob("1.0"))}) {
@@ -59,7 +59,7 @@ TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
     EXPECT_EQ(reopened.allowance, 24);
   }
   children_.ReopenChild("1.1", 16, Keep());
-  EXPECT_TRUE(absl::IsNotFound(status_)) << status_;
+  EXPECT_THAT(status_, StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

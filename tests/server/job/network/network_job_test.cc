@@ -11,6 +11,7 @@
 #include "server/job/actor/job_codec.h"
 #include "server/job/job_manager.h"
 #include "tests/server/job/network/network_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -52,9 +53,10 @@ TEST_F(NetworkJobTest, TunesEveryTaskWithinTheLimit) {
     EXPECT_EQ(task.default_latency_ns, 1000);
     EXPECT_GT(task.seconds, 0);
     EXPECT_EQ(task.trials, 40);
-    const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
-    ASSERT_TRUE(best.ok()) << best.status();
-    EXPECT_EQ(best->record.result.latency_ns, task.latency_ns);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto best,
+        store.LookupBest({.workload_digest = task.workload_digest, .target = "t"}));
+    EXPECT_EQ(best.record.result.latency_ns, task.latency_ns);
     latency += job->spec.network->tasks[i].weights[0] * task.latency_ns;
   }
   EXPECT_EQ(job->network->estimates.back().latency_ns, latency);
@@ -65,7 +67,7 @@ TEST_F(NetworkJobTest, TunesEveryTaskWithinTheLimit) {
 TEST_F(NetworkJobTest, EndsWithTheBestsThatArePublishedNow) {
   const std::string id = Create(NetworkOf(60));
   StepUntilTrials(id, 30);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const NetworkTaskState task = RunToEnd(id)->network->tasks[0];
   ASSERT_TRUE(task.confirmed);
   record::Record faster =
@@ -74,10 +76,10 @@ TEST_F(NetworkJobTest, EndsWithTheBestsThatArePublishedNow) {
   faster.result.latency_ns /= 100;
   faster.result.samples_ns = {faster.result.latency_ns};
   store.Append(faster, [&](const absl::StatusOr<record::Record>& stored) {
-    ASSERT_TRUE(stored.ok()) << stored.status();
-    store.PublishBest(stored->id, [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+    ASSERT_THAT(stored, IsOk());
+    store.PublishBest(stored->id, [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
   });
-  ASSERT_TRUE(Resume(id, 0).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk());
   EXPECT_EQ(RunToEnd(id)->network->tasks[0].latency_ns, faster.result.latency_ns);
 }
 
@@ -132,10 +134,11 @@ TEST_F(NetworkJobTest, ATaskCannotBeForgottenMeanwhile) {
   const std::string id = Create(NetworkOf(120));
   for (int i = 0; i < 5; ++i) Step(5);
   const std::string digest = environment.Describe("fake beta 12")->digest;
-  const auto job = FindUnfinishedJob(*jobs, store, environment,
-                                     {.workload_digest = digest, .target = "t", .tolerance = 0});
-  ASSERT_TRUE(job.ok()) << job.status();
-  EXPECT_EQ(*job, id);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto job,
+      FindUnfinishedJob(*jobs, store, environment,
+                        {.workload_digest = digest, .target = "t", .tolerance = 0}));
+  EXPECT_EQ(job, id);
   const auto none = FindUnfinishedJob(*jobs, store, environment,
                                       {.workload_digest = "x", .target = "t", .tolerance = 0});
   EXPECT_EQ(*none, "");
@@ -263,7 +266,7 @@ TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   spec.max_time = absl::Seconds(40);
   const std::string id = Create(spec);
   while (Get(id)->wall < absl::Seconds(15)) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   for (int i = 0; i < 100; ++i) Step(0);
   EXPECT_GT(Get(id)->after_cancel, absl::Seconds(8)) << "for a server that continues it now";
   for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
@@ -271,7 +274,7 @@ TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   ASSERT_EQ(cancelled->state, JobState::kCancelled);
   EXPECT_GT(cancelled->after_cancel, absl::Seconds(24)) << "the rest of the limit";
   for (int i = 0; i < 3; ++i) Step();
-  ASSERT_TRUE(Resume(id, 0).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk());
   const auto job = RunToEnd(id, 400);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_GT(job->trials, cancelled->trials) << "the search went on";
@@ -296,7 +299,7 @@ TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
   for (int i = 0; i < 3; ++i) Step();
   EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("all of its time"));
   EXPECT_THAT(Resume(id, 0, absl::Seconds(10)).status().message(), HasSubstr("must be longer"));
-  ASSERT_TRUE(Resume(id, 0, absl::Seconds(60)).ok());
+  ASSERT_THAT(Resume(id, 0, absl::Seconds(60)), IsOk());
   job = RunToEnd(id, 1000);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
@@ -377,7 +380,7 @@ TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
     } else {
       StepUntilTrials(id, 100);
     }
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     const absl::Time began = clock.Now();
     for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
     EXPECT_GT(clock.Now() - began, absl::Seconds(29));
@@ -390,7 +393,7 @@ TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
     for (const NetworkTaskState& task : job->network->tasks) EXPECT_EQ(task.state, "cancelled");
     if (!confirming) continue;
     for (int i = 0; i < 3; ++i) Step();
-    ASSERT_TRUE(Resume(id, 0).ok());
+    ASSERT_THAT(Resume(id, 0), IsOk());
     job = RunToEnd(id);
     EXPECT_EQ(job->state, JobState::kDone) << job->error;
     EXPECT_EQ(job->trials, 60);
@@ -402,7 +405,7 @@ TEST_F(NetworkJobTest, ACancelledJobConfirmsForABoundedTime) {
 TEST_F(NetworkJobTest, ACancelledJobPublishesWhatEachTaskHasMeasured) {
   const std::string id = Create(NetworkOf(60));
   for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const absl::Time began = clock.Now();
   for (int i = 1; i < 400 && !HasEnded(Get(id)->state); ++i) Step(i % 30 == 0 ? 1 : 0);
   EXPECT_LT(clock.Now() - began, absl::Seconds(30));
@@ -416,7 +419,7 @@ TEST_F(NetworkJobTest, ACancelledJobPublishesWhatEachTaskHasMeasured) {
 TEST_F(NetworkJobTest, ATaskWithoutAResultIsCancelledWithTheJob) {
   const std::string id = Create(NetworkOf(60));
   for (int i = 0; i < 5; ++i) Step(0);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
   const auto job = Get(id);
   EXPECT_EQ(job->state, JobState::kCancelled) << job->error;
@@ -429,7 +432,7 @@ TEST_F(NetworkJobTest, ATaskWithoutAResultIsCancelledWithTheJob) {
 TEST_F(NetworkJobTest, CancelConfirmsWhatWasMeasured) {
   const std::string id = Create(NetworkOf(10000));
   StepUntilTrials(id, 100);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kCancelled);
   EXPECT_LT(job->trials, 1000);
@@ -447,7 +450,7 @@ TEST_F(NetworkJobTest, DoesNotWaitForAWorkerThatIsGone) {
     for (int i = 0; i < 50; ++i) Step(1);
     device_is_gone = true;
     if (cancelled) {
-      ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+      ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
     }
     const auto job = RunToEnd(id, 250);
     EXPECT_EQ(job->state, cancelled ? JobState::kCancelled : JobState::kFailed);
@@ -473,7 +476,7 @@ TEST_F(NetworkJobTest, FailsIfItWaitsTooLongForAWorkerAndCanBeResumed) {
   EXPECT_THAT(failed->error, HasSubstr("; \"hone jobs resume " + id + "\" continues it"));
   device_is_gone = false;
   for (int i = 0; i < 5; ++i) Step();
-  ASSERT_TRUE(Resume(id, 0).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
@@ -482,7 +485,7 @@ TEST_F(NetworkJobTest, FailsIfItWaitsTooLongForAWorkerAndCanBeResumed) {
 TEST_F(NetworkJobTest, CancelAtOnceEndsTheTasks) {
   const std::string id = Create(NetworkOf(10000));
   StepUntilTrials(id, 100);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   executor->RunAll();
   EXPECT_EQ(Get(id)->state, JobState::kCancelled);
   for (int i = 0; i < 3; ++i) {
@@ -508,7 +511,7 @@ TEST_F(NetworkJobTest, CancelledAtOnceWhileATaskPublishesItShowsThatBest) {
     ASSERT_NE(id, "");
     if (HasEnded(Get(id)->state)) break;
     ASSERT_LT(steps, 300);
-    ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
     for (int i = 0; i < 10; ++i) {
       store.Commit();
       Step();
@@ -536,7 +539,7 @@ TEST_F(NetworkJobTest, CancelledAtOnceBeforeItBeginsItHasNoTasks) {
   jobs->Create(NetworkOf(30), [&](const SnapshotOr& job) { id = job.ok() ? (*job)->id : ""; });
   const std::vector<std::string> unfinished = jobs->Unfinished();
   ASSERT_EQ(unfinished.size(), 1u);
-  ASSERT_TRUE(jobs->Cancel(unfinished[0], /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(unfinished[0], /*confirm=*/false), IsOk());
   executor->RunAll();
   store.Commit();
   executor->RunAll();
@@ -558,7 +561,7 @@ TEST_F(NetworkJobTest, CancelledAtOnceItShowsTheConfirmedBests) {
   }
   ASSERT_LT(Get(id)->network->tasks[1].latency_ns, known_ns);
   ASSERT_FALSE(Get(id)->network->tasks[1].confirmed);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   executor->RunAll();
   EXPECT_EQ(Get(id)->network->tasks[1].latency_ns, known_ns);
   EXPECT_TRUE(Get(id)->network->tasks[1].confirmed);
@@ -568,14 +571,14 @@ TEST_F(NetworkJobTest, CancelledAtOnceItShowsTheConfirmedBests) {
 TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
   const std::string id = Create(NetworkOf(120));
   StepUntilTrials(id, 60);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const auto cancelled = RunToEnd(id);
   ASSERT_EQ(cancelled->state, JobState::kCancelled);
   Step();
-  EXPECT_EQ(Resume(id + ".1", 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Resume(id + ".1", 0), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(Resume(id, cancelled->trials - 1).status().message(),
               HasSubstr("the new limit must not be lower"));
-  ASSERT_TRUE(Resume(id, 240).ok());
+  ASSERT_THAT(Resume(id, 240), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
@@ -585,11 +588,11 @@ TEST_F(NetworkJobTest, ResumedWithMoreTrialsItContinuesItsTasks) {
 TEST_F(NetworkJobTest, ResumedWithFewerTrialsItEndsEarlier) {
   const std::string id = Create(NetworkOf(240));
   StepUntilTrials(id, 60);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   const int64_t made = RunToEnd(id)->trials;
   ASSERT_LT(made, 150);
   Step();
-  ASSERT_TRUE(Resume(id, 150).ok());
+  ASSERT_THAT(Resume(id, 150), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 150);
@@ -599,7 +602,7 @@ TEST_F(NetworkJobTest, ResumedWithFewerTrialsItEndsEarlier) {
 TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
   const std::string id = Create(NetworkOf(60));
   for (int i = 0; i < 500 && Get(id)->state != JobState::kConfirming; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
   Step();
   JobSnapshot snapshot = *FromRow(*store.GetJob(id));
@@ -610,8 +613,8 @@ TEST_F(NetworkJobTest, ResumedItKnowsHowItsTasksHaveEnded) {
   task.confirmed = false;
   task.latency_ns = 1;
   store.PutJob(RowOf(snapshot, wall.Now()),
-               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
-  ASSERT_TRUE(Resume(id, 0).ok());
+               [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
+  ASSERT_THAT(Resume(id, 0), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->note, "");
@@ -624,25 +627,25 @@ TEST_F(NetworkJobTest, IsNotResumedWhileItIsBeingCancelled) {
   spec.max_time = absl::Seconds(60);
   const std::string id = Create(spec);
   StepUntilTrials(id, 60);
-  ASSERT_TRUE(Resume(id, 0).ok()) << "it is running";
-  EXPECT_EQ(Resume(id, 1000).status().code(), absl::StatusCode::kFailedPrecondition);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk()) << "it is running";
+  EXPECT_THAT(Resume(id, 1000), StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   Step();
   EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("is being cancelled"));
   ASSERT_EQ(RunToEnd(id)->state, JobState::kCancelled);
   Step();
-  EXPECT_EQ(Resume(id, 3).status().code(), absl::StatusCode::kInvalidArgument)
+  EXPECT_THAT(Resume(id, 3), StatusIs(absl::StatusCode::kInvalidArgument))
       << "it has made more trials";
-  EXPECT_TRUE(Resume(id, 1000).ok());
+  EXPECT_THAT(Resume(id, 1000), IsOk());
 }
 
 TEST_F(NetworkJobTest, ResumedAfterACancelAtOnceItContinuesItsTasks) {
   const std::string id = Create(NetworkOf(240));
   StepUntilTrials(id, 60);
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
   for (int i = 0; i < 3; ++i) Step();
   ASSERT_EQ(Get(id)->state, JobState::kCancelled);
-  ASSERT_TRUE(Resume(id, 0).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);
@@ -657,7 +660,7 @@ TEST_F(NetworkJobTest, IsResumedOnlyWhenItsTasksHaveEnded) {
   environment.WatchSteps([&](absl::string_view step, absl::string_view name) {
     if (step != "propose" || name != "alpha" || !std::exchange(armed, false)) return;
     // The job and its other tasks end while the search of this task is busy.
-    EXPECT_TRUE(jobs->Cancel(id, /*confirm=*/false).ok());
+    EXPECT_THAT(jobs->Cancel(id, /*confirm=*/false), IsOk());
     executor->RunAll();
     early = Resume(id, 0);
   });
@@ -665,12 +668,12 @@ TEST_F(NetworkJobTest, IsResumedOnlyWhenItsTasksHaveEnded) {
   StepUntilTrials(id, 60);
   armed = true;
   for (int i = 0; i < 100 && armed; ++i) Step();
-  EXPECT_TRUE(absl::IsUnavailable(early.status())) << early.status();
+  EXPECT_THAT(early.status(), StatusIs(absl::StatusCode::kUnavailable));
   environment.WatchSteps(nullptr);
   for (int i = 0; i < 3; ++i) Step();
   ASSERT_EQ(Get(id)->state, JobState::kCancelled);
   EXPECT_EQ(Get(TaskJobId(id, 0))->state, JobState::kCancelled);
-  ASSERT_TRUE(Resume(id, 0).ok());
+  ASSERT_THAT(Resume(id, 0), IsOk());
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(job->trials, 240);

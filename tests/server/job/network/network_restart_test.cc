@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/server/job/network/network_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -47,7 +48,7 @@ TEST_F(NetworkRestartTest, UncommittedWritesMayBeLost) {
 TEST_F(NetworkRestartTest, ACancelledNetworkConfirmsAfterTheRestart) {
   const std::string id = Create(NetworkOf(10000));
   for (int i = 0; i < 40; ++i) Step();
-  ASSERT_TRUE(jobs->Cancel(id, /*confirm=*/true).ok());
+  ASSERT_THAT(jobs->Cancel(id, /*confirm=*/true), IsOk());
   executor->RunAll();
   Restart();
   const auto job = RunToEnd(id);
@@ -96,14 +97,14 @@ TEST_F(NetworkRestartTest, ATaskThatEndsJustBeforeTheRestartIsConfirmed) {
 TEST_F(NetworkRestartTest, TrialsThatATaskDidNotGetAreGrantedAgain) {
   const std::string id = Create(NetworkOf(24));
   Step(0);
-  ASSERT_TRUE(store.GetJob(TaskJobId(id, 1)).ok());
-  ASSERT_TRUE(absl::IsNotFound(store.GetJob(TaskJobId(id, 2)).status()))
+  ASSERT_THAT(store.GetJob(TaskJobId(id, 1)), IsOk());
+  ASSERT_THAT(store.GetJob(TaskJobId(id, 2)), StatusIs(absl::StatusCode::kNotFound))
       << "two tasks prepare at the same time";
   jobs->Suspend();
   JobSnapshot snapshot = *FromRow(*store.GetJob(id));
   snapshot.network->tasks[2].granted = 24;
   store.PutJob(RowOf(snapshot, wall.Now()),
-               [](const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; });
+               [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
   Restart();
   const auto job = RunToEnd(id);
   EXPECT_EQ(job->state, JobState::kDone) << job->error;

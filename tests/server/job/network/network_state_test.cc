@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -58,9 +59,8 @@ TEST(NetworkStateTest, RequestsAndStatesRoundTrip) {
                    .early_stop = 32,
                    .only_missing = true};
   spec.parent = "4711";
-  const absl::StatusOr<JobSpec> read = DecodeSpec(EncodeSpec(spec));
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, spec);
+  HONE_ASSERT_OK_AND_ASSIGN(const JobSpec read, DecodeSpec(EncodeSpec(spec)));
+  EXPECT_EQ(read, spec);
 
   JobSnapshot snapshot{.id = "7"};
   snapshot.allowance = 24;
@@ -68,13 +68,12 @@ TEST(NetworkStateTest, RequestsAndStatesRoundTrip) {
   snapshot.network->tasks = {{.workload_digest = "d", .op = "conv2d", .curve = {{8, 3.5}, {16, 2}}},
                              {.closed = true}};
   snapshot.network->estimates = {{1, 2, 3}};
-  const absl::StatusOr<JobSnapshot> state = DecodeSnapshot(EncodeSnapshot(snapshot));
-  ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_EQ(EncodeSnapshot(*state), EncodeSnapshot(snapshot));
-  EXPECT_EQ(state->allowance, 24);
-  EXPECT_EQ(state->network->tasks[0].curve, snapshot.network->tasks[0].curve);
-  EXPECT_TRUE(state->network->tasks[1].closed);
-  EXPECT_EQ(state->network->estimates, snapshot.network->estimates);
+  HONE_ASSERT_OK_AND_ASSIGN(const JobSnapshot state, DecodeSnapshot(EncodeSnapshot(snapshot)));
+  EXPECT_EQ(EncodeSnapshot(state), EncodeSnapshot(snapshot));
+  EXPECT_EQ(state.allowance, 24);
+  EXPECT_EQ(state.network->tasks[0].curve, snapshot.network->tasks[0].curve);
+  EXPECT_TRUE(state.network->tasks[1].closed);
+  EXPECT_EQ(state.network->estimates, snapshot.network->estimates);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -61,7 +62,7 @@ TEST(ObjectiveTest, NamesAreRead) {
   EXPECT_EQ(ObjectiveFromName("latency-limits").value(), ObjectiveKind::kLatencyLimits);
   EXPECT_EQ(ObjectiveFromName("speedup").value(), ObjectiveKind::kSpeedup);
   EXPECT_EQ(ObjectiveFromName("early-stop").value(), ObjectiveKind::kEarlyStop);
-  EXPECT_EQ(ObjectiveFromName("speed").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ObjectiveFromName("speed"), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 
 std::unique_ptr<TaskScheduler> Make(absl::string_view name, SchedulerOptions options = {}) {
   auto scheduler = CreateTaskScheduler(name, std::move(options));
-  EXPECT_TRUE(scheduler.ok()) << scheduler.status();
+  EXPECT_THAT(scheduler, IsOk());
   return *std::move(scheduler);
 }
 
@@ -88,8 +89,8 @@ INSTANTIATE_TEST_SUITE_P(Schedulers, EverySchedulerTest, ::testing::ValuesIn(Tas
 
 TEST(TaskSchedulerTest, NamesAreKnown) {
   EXPECT_THAT(TaskSchedulerNames(), ElementsAre("expected-gain", "gradient", "round-robin"));
-  EXPECT_EQ(CreateTaskScheduler("greedy", {}).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_TRUE(CreateTaskScheduler(kDefaultTaskScheduler, {}).ok());
+  EXPECT_THAT(CreateTaskScheduler("greedy", {}), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(CreateTaskScheduler(kDefaultTaskScheduler, {}), IsOk());
 }
 
 TEST(RoundRobinTest, TheTaskWithTheFewestTrialsIsNext) {

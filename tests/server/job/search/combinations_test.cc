@@ -17,6 +17,7 @@
 #include "server/tuner/feature/feature_set.h"
 #include "server/tuner/search/search_strategy.h"
 #include "server/tuner/space/maker.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -104,38 +105,33 @@ class CombinationTest : public ::testing::TestWithParam<Combination> {
 
 TEST_P(CombinationTest, SearchesLearnsAndRestarts) {
   constexpr int kBatches = 3, kBatch = 8;
-  ASSERT_TRUE(environment_->CheckSpace(kWorkload, GetParam().space).ok());
-  const auto spaces = environment_->Open(kWorkload, TargetText(), GetParam().space, 0);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  auto search = Make(spaces->get());
-  ASSERT_TRUE(search.ok()) << search.status();
+  ASSERT_THAT(environment_->CheckSpace(kWorkload, GetParam().space), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces,
+                            environment_->Open(kWorkload, TargetText(), GetParam().space, 0));
+  HONE_ASSERT_OK_AND_ASSIGN(auto search, Make(spaces.get()));
   std::vector<store::JobEvent> log;
   std::set<std::pair<std::string, std::vector<int64_t>>> seen;
   for (int batch = 0; batch < kBatches; ++batch) {
-    const auto event = (*search)->Propose(kBatch);
-    ASSERT_TRUE(event.ok()) << event.status();
-    log.push_back(Encode("job", *event));
-    for (const Proposal& proposal : event->proposals) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto event, search->Propose(kBatch));
+    log.push_back(Encode("job", event));
+    for (const Proposal& proposal : event.proposals) {
       ASSERT_GE(proposal.trial, 0) << "the candidate is illegal or known";
       const record::Candidate& candidate = proposal.candidate;
-      EXPECT_TRUE((*spaces)->IsLegal(candidate));
+      EXPECT_TRUE(spaces->IsLegal(candidate));
       EXPECT_TRUE(seen.insert({candidate.space_digest, candidate.decisions}).second);
-      (*search)->Tell(proposal.trial, {candidate, record::Outcome::kOk, Latency(candidate)});
+      search->Tell(proposal.trial, {candidate, record::Outcome::kOk, Latency(candidate)});
     }
-    if (const auto tells = (*search)->TakeTells()) log.push_back(Encode("job", *tells));
-    if ((*search)->TrainingIsDue()) {
-      auto model = (*search)->trainer()->Train((*search)->TakeForTraining());
-      ASSERT_TRUE(model.ok()) << model.status();
-      (*search)->AdoptModel(*std::move(model));
+    if (const auto tells = search->TakeTells()) log.push_back(Encode("job", *tells));
+    if (search->TrainingIsDue()) {
+      HONE_ASSERT_OK_AND_ASSIGN(auto model, search->trainer()->Train(search->TakeForTraining()));
+      search->AdoptModel(std::move(model));
     }
   }
   // The space of the trace is small; the other spaces are larger.
   EXPECT_GE(seen.size(), space::IsTraceText(GetParam().space) ? 16u : 20u);
 
-  auto again = Make(spaces->get());
-  ASSERT_TRUE(again.ok());
-  const absl::Status replayed = (*again)->Replay(log, (*spaces)->default_schedule());
-  EXPECT_TRUE(replayed.ok()) << replayed;
+  HONE_ASSERT_OK_AND_ASSIGN(auto again, Make(spaces.get()));
+  EXPECT_THAT(again->Replay(log, spaces->default_schedule()), IsOk());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CombinationTest, ::testing::ValuesIn(All()),
@@ -153,10 +149,9 @@ TEST(CombinationsTest, IncompatibleChoicesAreExplained) {
   EXPECT_TRUE(refused(environment->CreateModel("random", {.feature_set = "knob"}).status(),
                       "reads no features"));
 
-  const auto spaces = environment->Open(kWorkload, TargetText(), "", 0);
-  ASSERT_TRUE(spaces.ok());
-  EXPECT_TRUE(refused((*spaces)->CheckFeatureSet("nonsense"), "there are: statement"));
-  EXPECT_TRUE(refused(TaskSearch::Create(environment.get(), spaces->get(),
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces, environment->Open(kWorkload, TargetText(), "", 0));
+  EXPECT_TRUE(refused(spaces->CheckFeatureSet("nonsense"), "there are: statement"));
+  EXPECT_TRUE(refused(TaskSearch::Create(environment.get(), spaces.get(),
                                          {.strategy = "hope", .cost_model = "xgboost"}, {})
                           .status(),
                       "evolutionary"));
@@ -165,10 +160,9 @@ TEST(CombinationsTest, IncompatibleChoicesAreExplained) {
   std::string many = absl::StrCat(kWorkload, kTrace);
   for (int d = 4; d < 70; ++d)
     absl::StrAppend(&many, "x", d, " = sample_categorical(candidates=[1, 2])\n");
-  const auto wide = environment->Open(kWorkload, TargetText(), many, 0);
-  ASSERT_TRUE(wide.ok()) << wide.status();
-  EXPECT_TRUE(refused((*wide)->CheckFeatureSet("knob"), "describes at most 64 decisions"));
-  EXPECT_TRUE((*wide)->CheckFeatureSet("statement").ok());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto wide, environment->Open(kWorkload, TargetText(), many, 0));
+  EXPECT_TRUE(refused(wide->CheckFeatureSet("knob"), "describes at most 64 decisions"));
+  EXPECT_THAT(wide->CheckFeatureSet("statement"), IsOk());
 }
 
 TEST(CombinationsTest, FeaturesOfADecidedTraceHaveNames) {
@@ -178,7 +172,7 @@ TEST(CombinationsTest, FeaturesOfADecidedTraceHaveNames) {
       open, {{"parts=2)", "parts=2) = [6, 4]"}, {"max_inner=16)", "max_inner=16) = [2, 16]"}});
   for (const std::string& name : environment->FeatureSetNames()) {
     const auto table = environment->DescribeFeatures(decided, TargetText(), name);
-    ASSERT_TRUE(table.ok()) << name << ": " << table.status();
+    ASSERT_THAT(table, IsOk()) << name;
     EXPECT_EQ(table->feature_set, name);
     EXPECT_EQ(table->target, target::TargetByName("x86-avx2")->Key());
     ASSERT_FALSE(table->columns.empty());
@@ -193,7 +187,7 @@ TEST(CombinationsTest, FeaturesOfADecidedTraceHaveNames) {
   const auto refusal = [&](const std::string& trace, const std::string& target,
                            const std::string& set) {
     const absl::Status status = environment->DescribeFeatures(trace, target, set).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
     return std::string(status.message());
   };
   EXPECT_THAT(refusal(decided, TargetText(), "smell"), HasSubstr("there are: statement"));

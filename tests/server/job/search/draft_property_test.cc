@@ -12,6 +12,7 @@
 #include "server/job/actor/compiler_environment.h"
 #include "server/job/search/task_search.h"
 #include "tests/server/job/search/random_workload.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -31,9 +32,9 @@ TEST(DraftProperty, RandomWorkloadsHaveADraftOnEveryPreset) {
     const std::string workload = RandomWorkload(key, stages);
     DraftCase drafted;
     const absl::Status status = DraftOnce(*environment, workload, preset, drafted);
-    EXPECT_TRUE(status.ok()) << status << "\n" << workload;
+    EXPECT_THAT(status, IsOk()) << workload;
     if (!status.ok() || number % 4 != 0) continue;
-    EXPECT_EQ(CheckDraft(drafted.trace, key), absl::OkStatus()) << drafted.trace;
+    EXPECT_THAT(CheckDraft(drafted.trace, key), IsOk()) << drafted.trace;
   }
 }
 
@@ -60,14 +61,11 @@ TEST_P(LongChain, TilesEveryProduct) {
   for (const bool connected : {false, true}) {
     constexpr int kProducts = 12;
     DraftCase drafted;
-    const absl::Status status =
-        DraftOnce(*environment, Chain(kProducts, connected), GetParam(), drafted);
-    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_THAT(DraftOnce(*environment, Chain(kProducts, connected), GetParam(), drafted), IsOk());
     EXPECT_LE(drafted.spaces, 8u);
-    const auto file = schedule::ParseTraceFile(drafted.trace);
-    ASSERT_TRUE(file.ok()) << file.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto file, schedule::ParseTraceFile(drafted.trace));
     int samplings = 0;
-    for (const schedule::Instruction& instruction : file->parsed.trace.instructions)
+    for (const schedule::Instruction& instruction : file.parsed.trace.instructions)
       samplings += instruction.primitive->samples ? 1 : 0;
     EXPECT_GE(samplings, 3 * kProducts) << drafted.trace;
   }
@@ -77,34 +75,32 @@ TEST_P(LongChain, IsAsFastAsItsParts) {
   const auto environment = MakeCompilerEnvironment(/*threads=*/1);
   constexpr int kProducts = 12;
   DraftCase one, all;
-  ASSERT_EQ(DraftOnce(*environment, Chain(1, /*connected=*/false), GetParam(), one),
-            absl::OkStatus());
-  ASSERT_EQ(DraftOnce(*environment, Chain(kProducts, /*connected=*/false), GetParam(), all),
-            absl::OkStatus());
+  ASSERT_THAT(DraftOnce(*environment, Chain(1, /*connected=*/false), GetParam(), one), IsOk());
+  ASSERT_THAT(DraftOnce(*environment, Chain(kProducts, /*connected=*/false), GetParam(), all),
+              IsOk());
   EXPECT_LE(all.cycles, 1.15 * kProducts * one.cycles);
 }
 
 // All strategies of the default search propose legal candidates after results.
 TEST(LongChainSearch, ContinuesAfterResults) {
   const auto environment = MakeCompilerEnvironment(/*threads=*/1);
-  const auto spaces = environment->Open(Chain(12, /*connected=*/true),
-                                        target::TargetByName("x86-avx512")->ToText(), "", 0);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  const auto search = TaskSearch::Create(environment.get(), spaces->get(),
-                                         {.strategy = environment->default_strategy(),
-                                          .cost_model = environment->default_cost_model()},
-                                         /*prior=*/{});
-  ASSERT_TRUE(search.ok()) << search.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces,
+                            environment->Open(Chain(12, /*connected=*/true),
+                                              target::TargetByName("x86-avx512")->ToText(), "", 0));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto search,
+                            TaskSearch::Create(environment.get(), spaces.get(),
+                                               {.strategy = environment->default_strategy(),
+                                                .cost_model = environment->default_cost_model()},
+                                               /*prior=*/{}));
   for (int round = 0; round < 6; ++round) {
-    const auto event = (*search)->Propose(8);
-    ASSERT_TRUE(event.ok()) << event.status();
-    ASSERT_FALSE(event->proposals.empty());
-    for (const Proposal& proposal : event->proposals) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto event, search->Propose(8));
+    ASSERT_FALSE(event.proposals.empty());
+    for (const Proposal& proposal : event.proposals) {
       ASSERT_GE(proposal.trial, 0);
       const double latency = 1000 + static_cast<double>(proposal.trial * 7919 % 101);
-      (*search)->Tell(proposal.trial, {proposal.candidate, record::Outcome::kOk, latency});
+      search->Tell(proposal.trial, {proposal.candidate, record::Outcome::kOk, latency});
     }
-    (*search)->TakeTells();
+    search->TakeTells();
   }
 }
 

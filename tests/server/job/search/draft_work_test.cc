@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/compiler_environment.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -51,13 +52,13 @@ TEST(DraftWorkTest, IsTheFirstTrialOfTheJob) {
   for (const int64_t trials : {1, 8, 80, 256}) {
     JobHarness harness;
     const JobSpec spec = JobHarness::Spec(trials);
-    const auto drafted = Draft(ServicesOf(harness), *harness.executor, spec);
-    ASSERT_TRUE(drafted.ok()) << drafted.status();
-    EXPECT_THAT(*drafted, HasSubstr("searched ["));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto drafted,
+                              Draft(ServicesOf(harness), *harness.executor, spec));
+    EXPECT_THAT(drafted, HasSubstr("searched ["));
     EXPECT_TRUE(harness.store.Query({.page_size = 1})->empty());
     const std::string job = harness.Create(spec);
     ASSERT_EQ(harness.RunToEnd(job)->state, JobState::kDone);
-    EXPECT_EQ(*drafted, FirstTrialOf(harness, job)) << trials << " trials";
+    EXPECT_EQ(drafted, FirstTrialOf(harness, job)) << trials << " trials";
   }
 }
 
@@ -74,12 +75,11 @@ TEST(DraftWorkTest, DraftsForEveryTargetWithoutADevice) {
                        .strategy = environment->default_strategy(),
                        .cost_model = environment->default_cost_model()};
     const JobServices services{.environment = environment.get(), .executor = &executor};
-    const auto drafted = Draft(services, executor, spec);
-    ASSERT_TRUE(drafted.ok()) << drafted.status();
-    EXPECT_THAT(*drafted, AllOf(HasSubstr("workload matmul"), HasSubstr("trace 1"),
-                                HasSubstr("register_tile")))
+    HONE_ASSERT_OK_AND_ASSIGN(const auto drafted, Draft(services, executor, spec));
+    EXPECT_THAT(drafted, AllOf(HasSubstr("workload matmul"), HasSubstr("trace 1"),
+                               HasSubstr("register_tile")))
         << name;
-    EXPECT_EQ(*drafted, *Draft(services, executor, spec)) << name;
+    EXPECT_EQ(drafted, *Draft(services, executor, spec)) << name;
   }
 }
 
@@ -94,17 +94,17 @@ TEST(DraftWorkTest, DraftsAreLimitedAndStop) {
   };
   for (int i = 0; i <= DraftWork::kMaxAtOnce; ++i) draft();
   ASSERT_EQ(answers.size(), 1);
-  EXPECT_TRUE(absl::IsResourceExhausted(answers[0])) << answers[0];
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kResourceExhausted));
   harness.executor->RunAll();
   ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 1);
-  EXPECT_TRUE(answers.back().ok()) << answers.back();
+  EXPECT_THAT(answers.back(), IsOk());
   draft();
   work.Stop();
   harness.executor->RunAll();
   draft();
   ASSERT_EQ(answers.size(), DraftWork::kMaxAtOnce + 3);
   for (size_t i = answers.size() - 2; i < answers.size(); ++i) {
-    EXPECT_TRUE(absl::IsUnavailable(answers[i])) << answers[i];
+    EXPECT_THAT(answers[i], StatusIs(absl::StatusCode::kUnavailable));
   }
 }
 
@@ -120,7 +120,7 @@ TEST(DraftWorkTest, EndsWhenItsCallerHasGone) {
         [&] { return asked++ < patience ? absl::OkStatus() : absl::CancelledError("gone"); },
         [&](const absl::StatusOr<std::string>& trace) { answer = trace.status(); });
     harness.executor->RunAll();
-    EXPECT_TRUE(absl::IsCancelled(answer)) << patience << ": " << answer;
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kCancelled)) << patience;
   }
 }
 
@@ -128,16 +128,15 @@ TEST(DraftWorkTest, MistakesAndDefectsAreErrors) {
   JobHarness harness;
   JobSpec spec = JobHarness::Spec(8);
   spec.workload = "nonsense";
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(Draft(ServicesOf(harness), *harness.executor, spec).status()));
+  EXPECT_THAT(Draft(ServicesOf(harness), *harness.executor, spec),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 
   spec = JobHarness::Spec(8);
   harness.environment.WatchSteps([](absl::string_view step, absl::string_view) {
     if (step == "propose") throw std::runtime_error("a defect");
   });
-  const absl::Status thrown = Draft(ServicesOf(harness), *harness.executor, spec).status();
-  EXPECT_TRUE(absl::IsInternal(thrown)) << thrown;
-  EXPECT_THAT(std::string(thrown.message()), HasSubstr("a defect"));
+  EXPECT_THAT(Draft(ServicesOf(harness), *harness.executor, spec),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("a defect")));
 }
 
 }  // namespace

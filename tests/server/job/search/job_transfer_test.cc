@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "server/job/search/transfer.h"
 #include "tests/server/job/job_harness.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -82,26 +83,25 @@ TEST_F(JobTransferTest, WithoutTransferAJobStartsCold) {
 
 TEST_F(JobTransferTest, UnrelatedWorkloadsAreNotTransferred) {
   RunToEnd(Create(SpecOf("fake other 8", 100, "source")));
-  const auto transfer = Gather("fake pool 12");
-  ASSERT_TRUE(transfer.ok()) << transfer.status();
-  EXPECT_TRUE(transfer->empty());
-  EXPECT_GT(transfer->last_record, 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto transfer, Gather("fake pool 12"));
+  EXPECT_TRUE(transfer.empty());
+  EXPECT_GT(transfer.last_record, 0);
 }
 
 TEST_F(JobTransferTest, SeedsAreAdaptedFromTheNearestWorkloads) {
   RunToEnd(Create(SpecOf("fake op 64", 100, "far")));
   auto near = RunToEnd(Create(SpecOf("fake op 8", 100, "near")));
-  const auto transfer = Gather("fake op 4");
-  ASSERT_TRUE(transfer.ok() && !transfer->seeds.empty());
-  EXPECT_EQ(transfer->workloads, 2);
-  EXPECT_EQ(transfer->results, 202) << "with the default schedules";
+  HONE_ASSERT_OK_AND_ASSIGN(const auto transfer, Gather("fake op 4"));
+  ASSERT_TRUE(!transfer.seeds.empty());
+  EXPECT_EQ(transfer.workloads, 2);
+  EXPECT_EQ(transfer.results, 202) << "with the default schedules";
   std::vector<int64_t> fitting = near->best->record.candidate.decisions;
   for (int64_t& decision : fitting) decision = std::min<int64_t>(decision, 3);
-  EXPECT_EQ(transfer->seeds[0].decisions, fitting);
+  EXPECT_EQ(transfer.seeds[0].decisions, fitting);
   const std::string own = (*environment.Open("fake op 4", "", "", 0))->spaces()[0].digest;
-  for (const record::Candidate& seed : transfer->seeds) EXPECT_EQ(seed.space_digest, own);
+  for (const record::Candidate& seed : transfer.seeds) EXPECT_EQ(seed.space_digest, own);
   double best = 0;
-  for (const Transfer::Space& space : transfer->spaces) {
+  for (const Transfer::Space& space : transfer.spaces) {
     ASSERT_EQ(space.scores.size(), space.decisions.size());
     for (const double score : space.scores) {
       EXPECT_GE(score, 0);
@@ -116,10 +116,10 @@ TEST_F(JobTransferTest, LaterRecordsAreLeftOut) {
   RunToEnd(Create(SpecOf("fake op 8", 50, "a")));
   const auto before = Gather("fake op 12");
   RunToEnd(Create(SpecOf("fake op 10", 50, "b")));
-  const auto again = Gather("fake op 12", before->last_record);
-  ASSERT_TRUE(before.ok() && again.ok());
-  EXPECT_EQ(again->seeds, before->seeds);
-  EXPECT_EQ(again->results, before->results);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, Gather("fake op 12", before->last_record));
+  ASSERT_THAT(before, IsOk());
+  EXPECT_EQ(again.seeds, before->seeds);
+  EXPECT_EQ(again.results, before->results);
   EXPECT_GT(Gather("fake op 12")->results, before->results);
   EXPECT_TRUE(Gather("fake op 12", 0)->empty());
 }
@@ -154,7 +154,7 @@ TEST_F(JobTransferTest, QuarantinedRecordsAreNotTransferred) {
   absl::Status done = absl::UnknownError("not called");
   store.Quarantine(source->workload_digest, "t", best, 1'000'000, "a reason",
                    [&](absl::Status status) { done = status; });
-  ASSERT_TRUE(done.ok()) << done;
+  ASSERT_THAT(done, IsOk());
   for (const record::Candidate& seed : Gather("fake op 12")->seeds)
     EXPECT_NE(seed.decisions, best.decisions);
 }
@@ -174,7 +174,7 @@ class JobStoredModelTest : public JobTransferTest {
       features.Append(std::vector<float>(decisions, decisions + 3), 1);
       throughput.push_back(1.0 / static_cast<double>(1 + distance));
     }
-    EXPECT_TRUE(model->Update(features, throughput).ok());
+    EXPECT_THAT(model->Update(features, throughput), IsOk());
     return StoreBytes(*model->Save(), scope, target);
   }
   int64_t StoreBytes(std::string bytes, const std::string& scope, const std::string& target = "t") {

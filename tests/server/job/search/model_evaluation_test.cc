@@ -11,6 +11,7 @@
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/server/job/search/model_records.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -43,20 +44,19 @@ class ModelEvaluationTest : public ::testing::Test {
 TEST_F(ModelEvaluationTest, HoldsOutTrialsAndEveryTaskInTurn) {
   PutTrials(store_, "op", 10, 60);
   PutTrials(store_, "po", 9, 40, "job-2");
-  const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({});
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-  EXPECT_EQ(evaluation->target, "t");
-  EXPECT_EQ(evaluation->tasks, 2);
-  EXPECT_EQ(evaluation->candidates, 100);
-  ASSERT_EQ(evaluation->scores.size(), 2u);
-  const ModelScore& tasks = evaluation->scores[0];
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation, Evaluate({}));
+  EXPECT_EQ(evaluation.target, "t");
+  EXPECT_EQ(evaluation.tasks, 2);
+  EXPECT_EQ(evaluation.candidates, 100);
+  ASSERT_EQ(evaluation.scores.size(), 2u);
+  const ModelScore& tasks = evaluation.scores[0];
   EXPECT_EQ(tasks.held_out, "tasks");
   EXPECT_EQ(tasks.model, "nearest");
   EXPECT_EQ(tasks.feature_set, "decisions");
   EXPECT_EQ(tasks.tasks, 2);
   EXPECT_EQ(tasks.evaluated_on, 100);
   EXPECT_EQ(tasks.trained_on, 50);  // 40 and 60 in the two folds
-  const ModelScore& trials = evaluation->scores[1];
+  const ModelScore& trials = evaluation.scores[1];
   EXPECT_EQ(trials.held_out, "trials");
   EXPECT_EQ(trials.evaluated_on, 18 + 12);  // 0.3 of each
   EXPECT_EQ(trials.trained_on, 70);
@@ -71,11 +71,10 @@ TEST_F(ModelEvaluationTest, HoldsOutTheNamedTasks) {
   PutTrials(store_, "op", 10, 60);
   const std::string digest = PutTrials(store_, "po", 9, 40, "job-2");
   for (const std::string& word : {std::string("po"), digest, digest.substr(0, 8)}) {
-    const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({.held_out = {word}});
-    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-    ASSERT_EQ(evaluation->scores.size(), 1u);
-    EXPECT_EQ(evaluation->scores[0].evaluated_on, 40);
-    EXPECT_EQ(evaluation->scores[0].trained_on, 60);
+    HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation, Evaluate({.held_out = {word}}));
+    ASSERT_EQ(evaluation.scores.size(), 1u);
+    EXPECT_EQ(evaluation.scores[0].evaluated_on, 40);
+    EXPECT_EQ(evaluation.scores[0].trained_on, 60);
   }
   ExpectRefused({.held_out = {"conv2d"}}, absl::StatusCode::kNotFound, "there are: ");
   ExpectRefused({.held_out = {digest.substr(0, 3)}}, absl::StatusCode::kNotFound, "po");
@@ -126,15 +125,14 @@ TEST_F(ModelEvaluationTest, ImplausibleAndQuarantinedRecordsAreExcluded) {
   confirmed.policy.name = "confirm";
   PutRecord(store_, confirmed);
 
-  const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({.held_out_trials = 0.3});
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-  EXPECT_EQ(evaluation->candidates, 60);
-  EXPECT_EQ(evaluation->left_out.implausible, 2);
-  EXPECT_EQ(evaluation->left_out.quarantined, 1);
-  EXPECT_EQ(evaluation->left_out.Total(), 3);
-  EXPECT_EQ(evaluation->left_out.ToText(),
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation, Evaluate({.held_out_trials = 0.3}));
+  EXPECT_EQ(evaluation.candidates, 60);
+  EXPECT_EQ(evaluation.left_out.implausible, 2);
+  EXPECT_EQ(evaluation.left_out.quarantined, 1);
+  EXPECT_EQ(evaluation.left_out.Total(), 3);
+  EXPECT_EQ(evaluation.left_out.ToText(),
             "3 left out: 1 quarantined, 2 with an implausible latency");
-  EXPECT_EQ(evaluation->scores[0].rmse, rmse);
+  EXPECT_EQ(evaluation.scores[0].rmse, rmse);
 }
 
 // Imported records have no job in this store. They are used once another job describes the same
@@ -143,16 +141,14 @@ TEST_F(ModelEvaluationTest, RecordsOfUnknownJobsAreUsedIfTheirTargetIsKnown) {
   for (int64_t i = 0; i < 60; ++i) {
     PutRecord(store_, TrialOf("op", 10, {i % 4, i / 4 % 4, i / 16}, "an unknown job"));
   }
-  const absl::Status unknown = Evaluate({.held_out_trials = 0.3}).status();
-  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(
-      std::string(unknown.message()),
-      testing::HasSubstr("60 left out: 60 of a target that no job in this store describes"));
+  EXPECT_THAT(Evaluate({.held_out_trials = 0.3}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       testing::HasSubstr(
+                           "60 left out: 60 of a target that no job in this store describes")));
   PutTrials(store_, "op", 10, 1);
-  const absl::StatusOr<ModelEvaluation> evaluation = Evaluate({.held_out_trials = 0.3});
-  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
-  EXPECT_GE(evaluation->candidates, 60);
-  EXPECT_EQ(evaluation->left_out.Total(), 0);
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation, Evaluate({.held_out_trials = 0.3}));
+  EXPECT_GE(evaluation.candidates, 60);
+  EXPECT_EQ(evaluation.left_out.Total(), 0);
 }
 
 TEST_F(ModelEvaluationTest, TheLatestMeasurementOfACandidateCounts) {
@@ -160,29 +156,28 @@ TEST_F(ModelEvaluationTest, TheLatestMeasurementOfACandidateCounts) {
   record::Record again = TrialOf("op", 10, {0, 0, 0});
   again.result.latency_ns = 5;
   PutRecord(store_, again);
-  const absl::StatusOr<RecordedTasks> tasks =
-      ReadRecordedTasks(store_, {}, [] { return absl::OkStatus(); });
-  ASSERT_TRUE(tasks.ok()) << tasks.status();
-  ASSERT_EQ(tasks->tasks.size(), 1u);
-  EXPECT_EQ(tasks->tasks[0].candidates.size(), 60u);
-  EXPECT_EQ(tasks->tasks[0].target, "target of the fake");
+  HONE_ASSERT_OK_AND_ASSIGN(const RecordedTasks tasks,
+                            ReadRecordedTasks(store_, {}, [] { return absl::OkStatus(); }));
+  ASSERT_EQ(tasks.tasks.size(), 1u);
+  EXPECT_EQ(tasks.tasks[0].candidates.size(), 60u);
+  EXPECT_EQ(tasks.tasks[0].target, "target of the fake");
   int found = 0;
-  for (const RecordedCandidate& each : tasks->tasks[0].candidates) found += each.latency_ns == 5;
+  for (const RecordedCandidate& each : tasks.tasks[0].candidates) found += each.latency_ns == 5;
   EXPECT_EQ(found, 1);
 }
 
 TEST_F(ModelEvaluationTest, ALimitIsSharedAmongWorkloads) {
   PutTrials(store_, "op", 10, 60);
   PutTrials(store_, "po", 10, 30, "job-2");
-  const absl::StatusOr<RecordedTasks> tasks =
-      ReadRecordedTasks(store_, {.max_records = 40}, [] { return absl::OkStatus(); });
-  ASSERT_TRUE(tasks.ok()) << tasks.status();
-  ASSERT_EQ(tasks->tasks.size(), 2u);
-  for (const RecordedTask& task : tasks->tasks) EXPECT_EQ(task.candidates.size(), 20u);
-  const absl::StatusOr<RecordedTasks> more =
-      ReadRecordedTasks(store_, {.max_records = 80}, [] { return absl::OkStatus(); });
-  ASSERT_TRUE(more.ok()) << more.status();
-  for (const RecordedTask& task : more->tasks) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const RecordedTasks tasks,
+      ReadRecordedTasks(store_, {.max_records = 40}, [] { return absl::OkStatus(); }));
+  ASSERT_EQ(tasks.tasks.size(), 2u);
+  for (const RecordedTask& task : tasks.tasks) EXPECT_EQ(task.candidates.size(), 20u);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const RecordedTasks more,
+      ReadRecordedTasks(store_, {.max_records = 80}, [] { return absl::OkStatus(); }));
+  for (const RecordedTask& task : more.tasks) {
     EXPECT_EQ(task.candidates.size(), task.op == "po" ? 30u : 50u);
   }
 }

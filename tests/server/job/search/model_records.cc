@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
 #include "tests/fakes/fake_task_environment.h"
+#include "tests/status.h"
 
 namespace hone::job {
 
@@ -20,14 +21,13 @@ record::Record TrialOf(const std::string& op, int size, const std::vector<int64_
 }
 
 void PutRecord(store::Store& store, const record::Record& record) {
-  store.Append(record, [](absl::StatusOr<record::Record> appended) {
-    EXPECT_TRUE(appended.ok()) << appended.status();
-  });
+  store.Append(record,
+               [](absl::StatusOr<record::Record> appended) { EXPECT_THAT(appended, IsOk()); });
 }
 
 std::string PutTrials(store::Store& store, const std::string& op, int size, int count,
                       const std::string& job) {
-  const auto ok = [](absl::Status status) { EXPECT_TRUE(status.ok()) << status; };
+  const auto ok = [](absl::Status status) { EXPECT_THAT(status, IsOk()); };
   const std::string space = absl::StrCat("space of ", op, " searched");
   store.PutText(DigestOf(space).ToHex(), space, ok);
   store.PutJob({.id = job,

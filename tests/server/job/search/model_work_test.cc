@@ -14,6 +14,7 @@
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/server/job/search/model_records.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -78,7 +79,7 @@ TEST_F(ModelWorkTest, OnlyOneTrainingOrEvaluationRunsAtATime) {
   work_.Evaluate({.models = {{"nearest", ""}}}, {},
                  [&](absl::StatusOr<ModelEvaluation> result) { refused = result.status(); });
   ASSERT_TRUE(refused.has_value());
-  EXPECT_TRUE(absl::IsResourceExhausted(*refused)) << *refused;
+  EXPECT_THAT(*refused, StatusIs(absl::StatusCode::kResourceExhausted));
   executor_.RunAll();
   ASSERT_TRUE(row_->ok()) << row_->status();
 

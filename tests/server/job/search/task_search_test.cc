@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_task_environment.h"
+#include "tests/status.h"
 
 namespace hone::job {
 namespace {
@@ -59,7 +60,7 @@ TEST_F(TaskSearchTest, ReplayedEventsReproduceEveryCandidate) {
   EXPECT_GE(model_version, 2) << "the test needs a search with a learning model";
 
   auto second = Make();
-  ASSERT_TRUE(second->Replay(log, spaces_->default_schedule()).ok());
+  ASSERT_THAT(second->Replay(log, spaces_->default_schedule()), IsOk());
   EXPECT_EQ(second->trials(), first->trials());
   // The replayed search continues like the first one once both have the same model.
   if (first->TrainingIsDue()) {
@@ -110,7 +111,8 @@ TEST_F(TaskSearchTest, ReplayRestoresTheModelVersion) {
     changed = true;
   }
   ASSERT_TRUE(changed);
-  EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Make()->Replay(log, spaces_->default_schedule()),
+              StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(TaskSearchTest, ReplayDetectsAChangedProgram) {
@@ -118,7 +120,8 @@ TEST_F(TaskSearchTest, ReplayDetectsAChangedProgram) {
   const std::vector<store::JobEvent> log = Drive(*first, 3);
   environment_.ChangeStrategies();
   spaces_ = *environment_.Open(kWorkload, "", "", 0);
-  EXPECT_EQ(Make()->Replay(log, spaces_->default_schedule()).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Make()->Replay(log, spaces_->default_schedule()),
+              StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
@@ -177,8 +180,8 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
 }
 
 TEST_F(TaskSearchTest, UnknownNamesAreRefused) {
-  EXPECT_EQ(TaskSearch::Create(&environment_, spaces_.get(), {.strategy = "x"}, {}).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_THAT(TaskSearch::Create(&environment_, spaces_.get(), {.strategy = "x"}, {}),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

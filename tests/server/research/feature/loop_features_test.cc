@@ -11,6 +11,7 @@
 #include "server/research/feature/touch.h"
 #include "server/tuner/feature/feature_set.h"
 #include "tests/server/tuner/feature/programs.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -28,7 +29,7 @@ class Row {
   Row(const FeatureSet& set, const ir::Program& program) {
     std::vector<float> values;
     int rows = 0;
-    EXPECT_TRUE(set.Extract(program, TestTarget(), values, rows).ok());
+    EXPECT_THAT(set.Extract(program, TestTarget(), values, rows), IsOk());
     EXPECT_EQ(rows, 1);
     for (int c = 0; c < set.Columns(); ++c) values_[set.ColumnNames()[c]] = values[c];
   }
@@ -89,7 +90,7 @@ TEST(ItervarFeaturesTest, KindsOfLoops) {
 class TreeRows {
  public:
   explicit TreeRows(const ir::Program& program) {
-    EXPECT_TRUE((**FindFeatureSet("tree")).Extract(program, TestTarget(), values_, count_).ok());
+    EXPECT_THAT((**FindFeatureSet("tree")).Extract(program, TestTarget(), values_, count_), IsOk());
   }
   int count() const { return count_; }
   float operator()(int row, const std::string& column) const {
@@ -163,15 +164,15 @@ TEST(KnobFeaturesTest, AreTheDecisions) {
   int rows = 0;
   const FeatureSet& knob = **FindFeatureSet("knob");
   const std::vector<int64_t> decisions = {4, 0, 512};
-  ASSERT_TRUE(knob.ExtractCandidate(program, {2, decisions}, TestTarget(), values, rows).ok());
+  ASSERT_THAT(knob.ExtractCandidate(program, {2, decisions}, TestTarget(), values, rows), IsOk());
   EXPECT_EQ(rows, 1);
   EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 6),
             (std::vector<float>{2, 3, 4, 0, 512, 0}));
-  EXPECT_EQ(knob.Extract(program, TestTarget(), values, rows).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(knob.Extract(program, TestTarget(), values, rows),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   const std::vector<int64_t> many(kKnobDecisions + 1);
-  EXPECT_EQ(knob.ExtractCandidate(program, {0, many}, TestTarget(), values, rows).code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(knob.ExtractCandidate(program, {0, many}, TestTarget(), values, rows),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(knob.MaxDecisions(), kKnobDecisions);
   EXPECT_EQ(values.size(), static_cast<size_t>(knob.Columns()));
 }

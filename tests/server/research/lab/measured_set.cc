@@ -5,6 +5,7 @@
 #include "common/base/rng.h"
 #include "gtest/gtest.h"
 #include "server/research/lab/recorded_set.h"
+#include "tests/status.h"
 
 namespace hone::lab {
 
@@ -55,7 +56,7 @@ void MeasuredSet::AppendRows(const feature::FeatureSet& features,
   const absl::Status status =
       features.ExtractCandidate(*spaces_[space]->Replay(candidate.decisions),
                                 {space, candidate.decisions}, target_, rows, count);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(status, IsOk());
   matrix.columns = features.Columns();
   matrix.Append(rows, count);
 }

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/research/lab/small_set.h"
+#include "tests/status.h"
 
 namespace hone::lab {
 namespace {
@@ -18,18 +19,17 @@ std::string Why(const absl::StatusOr<RecordedSet>& set) {
 TEST(RecordedSetTest, RoundTrips) {
   const RecordedSet set = SmallSet();
   const std::string bytes = EncodeRecordedSet(set);
-  const auto read = DecodeRecordedSet(bytes);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(*read, set);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto read, DecodeRecordedSet(bytes));
+  EXPECT_EQ(read, set);
   EXPECT_LT(bytes.size(), 8000u);
-  EXPECT_EQ(EncodeRecordedSet(*read), bytes);
+  EXPECT_EQ(EncodeRecordedSet(read), bytes);
 }
 
 TEST(RecordedSetTest, EveryTruncationIsRefused) {
   const std::string bytes = EncodeRecordedSet(SmallSet());
   for (size_t size = 0; size < bytes.size(); size += 1 + size / 50) {
-    EXPECT_EQ(DecodeRecordedSet(bytes.substr(0, size)).status().code(),
-              absl::StatusCode::kInvalidArgument)
+    EXPECT_THAT(DecodeRecordedSet(bytes.substr(0, size)),
+                StatusIs(absl::StatusCode::kInvalidArgument))
         << size;
   }
 }
@@ -39,8 +39,7 @@ TEST(RecordedSetTest, EveryChangedByteIsRefused) {
   for (size_t at = 0; at < bytes.size(); at += 1 + at / 50) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 0x15);
-    const auto read = DecodeRecordedSet(changed);
-    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << at;
+    EXPECT_THAT(DecodeRecordedSet(changed), StatusIs(absl::StatusCode::kInvalidArgument)) << at;
   }
 }
 
@@ -74,17 +73,15 @@ TEST(RecordedSetTest, RejectsInconsistentContent) {
 
 TEST(SetFolderTest, OpensStoredSetsAndListsThemOnError) {
   const std::string folder = "tests/bench/recorded";
-  const auto names = RecordedSetNames(folder);
-  ASSERT_TRUE(names.ok()) << names.status();
-  for (const std::string& name : *names) {
-    const auto set = LoadRecordedSet(folder, name);
-    ASSERT_TRUE(set.ok()) << set.status();
-    EXPECT_EQ(set->name, name);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto names, RecordedSetNames(folder));
+  for (const std::string& name : names) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto set, LoadRecordedSet(folder, name));
+    EXPECT_EQ(set.name, name);
   }
   const auto none = LoadRecordedSet(folder, "matmul_7");
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Why(none), HasSubstr(names->front()));
-  EXPECT_EQ(RecordedSetNames("tests/none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(none, StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(Why(none), HasSubstr(names.front()));
+  EXPECT_THAT(RecordedSetNames("tests/none"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "server/research/lab/summary.h"
 #include "server/tuner/search/search_strategy.h"
 #include "tests/server/research/lab/small_set.h"
+#include "tests/status.h"
 
 namespace hone::lab {
 namespace {
@@ -23,7 +24,7 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<Bench> Open(RecordedSet set) {
   auto bench = Bench::Open(std::move(set));
-  EXPECT_TRUE(bench.ok()) << bench.status();
+  EXPECT_THAT(bench, IsOk());
   return *std::move(bench);
 }
 
@@ -32,7 +33,7 @@ TEST(RunTest, StrategiesStayInTheSetWithoutRepeats) {
   for (const std::string& strategy : search::SearchStrategyNames()) {
     const auto run =
         RunSearch(*bench, {.strategy = strategy, .cost_model = "random", .trials = 64});
-    ASSERT_TRUE(run.ok()) << strategy << ": " << run.status();
+    ASSERT_THAT(run, IsOk()) << strategy;
     EXPECT_EQ(run->outside, 0) << strategy;
     EXPECT_EQ(run->duplicates, 0) << strategy;
     EXPECT_LE(run->trials.size(), 64u) << strategy;
@@ -41,13 +42,14 @@ TEST(RunTest, StrategiesStayInTheSetWithoutRepeats) {
 
 TEST(RunTest, ExhaustiveSearchMeetsEveryProgramOnce) {
   const auto bench = Open(SmallSet());
-  const auto run = RunSearch(
-      *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->trials.size(), bench->set().measurements.size());
-  EXPECT_TRUE(run->exhausted);
-  EXPECT_EQ(run->failures, 1);
-  EXPECT_EQ(TrialsTo(*run, bench->best_latency_ns(), 1.0) > 0, true);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto run, RunSearch(*bench, {.strategy = "grid",
+                                                               .cost_model = "random",
+                                                               .trials = 1000,
+                                                               .stop_at_best = false}));
+  EXPECT_EQ(run.trials.size(), bench->set().measurements.size());
+  EXPECT_TRUE(run.exhausted);
+  EXPECT_EQ(run.failures, 1);
+  EXPECT_EQ(TrialsTo(run, bench->best_latency_ns(), 1.0) > 0, true);
 }
 
 TEST(RunTest, ProposalsThatAreNotRecordedAreRefusedAndCounted) {
@@ -57,20 +59,21 @@ TEST(RunTest, ProposalsThatAreNotRecordedAreRefusedAndCounted) {
                 [](const RecordedCandidate& each) { return each.decisions[1] == 8; });
   ASSERT_LT(set.candidates.size(), all);
   const auto bench = Open(std::move(set));
-  const auto run = RunSearch(
-      *bench, {.strategy = "grid", .cost_model = "random", .trials = 1000, .stop_at_best = false});
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(run->outside, 48);
-  EXPECT_EQ(run->trials.size(), 96u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto run, RunSearch(*bench, {.strategy = "grid",
+                                                               .cost_model = "random",
+                                                               .trials = 1000,
+                                                               .stop_at_best = false}));
+  EXPECT_EQ(run.outside, 48);
+  EXPECT_EQ(run.trials.size(), 96u);
 }
 
 TEST(RunTest, StopsAtTheBestKnown) {
   const auto bench = Open(SmallSet());
-  const auto run =
-      RunSearch(*bench, {.strategy = "droplet", .cost_model = "xgboost", .trials = 144});
-  ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_LT(run->trials.size(), 144u);
-  EXPECT_EQ(run->trials.back().latency_ns, bench->best_latency_ns());
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto run,
+      RunSearch(*bench, {.strategy = "droplet", .cost_model = "xgboost", .trials = 144}));
+  EXPECT_LT(run.trials.size(), 144u);
+  EXPECT_EQ(run.trials.back().latency_ns, bench->best_latency_ns());
 }
 
 TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
@@ -79,12 +82,9 @@ TEST(RunTest, ResultsOfAnotherSetGuideTheFirstTrials) {
       .strategy = "evolutionary", .cost_model = "xgboost", .seed = 3, .trials = 16};
   RunOptions warm = cold;
   warm.related = bench.get();
-  const auto without = RunSearch(*bench, cold);
-  const auto with = RunSearch(*bench, warm);
-  ASSERT_TRUE(without.ok()) << without.status();
-  ASSERT_TRUE(with.ok()) << with.status();
-  EXPECT_GT(Area(*with, bench->best_latency_ns(), 16),
-            Area(*without, bench->best_latency_ns(), 16));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto without, RunSearch(*bench, cold));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto with, RunSearch(*bench, warm));
+  EXPECT_GT(Area(with, bench->best_latency_ns(), 16), Area(without, bench->best_latency_ns(), 16));
 }
 
 TEST(RelatedSetTest, ModelOnlyTransferHasNoSeeds) {
@@ -131,7 +131,7 @@ TEST(BenchTest, SpacesOfSeveralWorkloadsAreRefused) {
   for (size_t at = 0; (at = text.find("64", at)) != std::string::npos;) text.replace(at, 2, "32");
   EXPECT_THAT(Bench::Open(set).status().message(), HasSubstr("several workloads"));
   set.spaces[1] = "workload";
-  EXPECT_EQ(Bench::Open(set).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Bench::Open(set), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 Experiment SmallExperiment() {
@@ -147,18 +147,16 @@ Experiment SmallExperiment() {
 TEST(ExperimentTest, IsDeterministicForAnyNumberOfThreads) {
   Benches benches;
   benches["small"] = Open(SmallSet());
-  const auto first = RunExperiment(SmallExperiment(), benches, 1);
-  const auto second = RunExperiment(SmallExperiment(), benches, 3);
-  ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_TRUE(second.ok()) << second.status();
-  EXPECT_EQ(RunsCsv(*first), RunsCsv(*second));
-  EXPECT_EQ(CurvesCsv(*first), CurvesCsv(*second));
-  EXPECT_EQ(ComparisonCsv(*first), ComparisonCsv(*second));
-  EXPECT_EQ(SummaryText(*first), SummaryText(*second));
-  EXPECT_EQ(SvgPlot(TrialsPlot(*first)), SvgPlot(TrialsPlot(*second)));
-  EXPECT_EQ(SvgPlot(SecondsPlot(*first)), SvgPlot(SecondsPlot(*second)));
-  EXPECT_THAT(RunsCsv(*first), HasSubstr("\nevolutionary,small,1,"));
-  EXPECT_THAT(SummaryText(*first), HasSubstr("| random |"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto first, RunExperiment(SmallExperiment(), benches, 1));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto second, RunExperiment(SmallExperiment(), benches, 3));
+  EXPECT_EQ(RunsCsv(first), RunsCsv(second));
+  EXPECT_EQ(CurvesCsv(first), CurvesCsv(second));
+  EXPECT_EQ(ComparisonCsv(first), ComparisonCsv(second));
+  EXPECT_EQ(SummaryText(first), SummaryText(second));
+  EXPECT_EQ(SvgPlot(TrialsPlot(first)), SvgPlot(TrialsPlot(second)));
+  EXPECT_EQ(SvgPlot(SecondsPlot(first)), SvgPlot(SecondsPlot(second)));
+  EXPECT_THAT(RunsCsv(first), HasSubstr("\nevolutionary,small,1,"));
+  EXPECT_THAT(SummaryText(first), HasSubstr("| random |"));
 }
 
 TEST(ExperimentTest, RejectsAnUnknownBaseline) {
@@ -184,18 +182,16 @@ TEST(ExperimentTest, LimitedSpaceKeepsTheBestKnown) {
   EXPECT_EQ(limited.spaces, std::vector<std::string>{set.spaces[1]});
   EXPECT_EQ(limited.candidates.size(), 72u);
   EXPECT_EQ(BestLatencyNs(limited), BestLatencyNs(set));
-  EXPECT_TRUE(CheckRecordedSet(limited).ok());
+  EXPECT_THAT(CheckRecordedSet(limited), IsOk());
   set.spaces[1] = set.spaces[0];
   EXPECT_EQ(WithoutLayoutChanges(set), set);
 }
 
 TEST(PresetsTest, NameTheirBaselineAndUniqueLabels) {
   for (const std::string& name : PresetNames()) {
-    const auto preset = FindPreset(name);
-    ASSERT_TRUE(preset.ok());
-    Experiment experiment = *preset;
+    HONE_ASSERT_OK_AND_ASSIGN(Experiment experiment, FindPreset(name));
     experiment.sets = {"any"};
-    EXPECT_TRUE(CheckExperiment(experiment).ok()) << name << ": " << CheckExperiment(experiment);
+    EXPECT_THAT(CheckExperiment(experiment), IsOk()) << name;
   }
   EXPECT_THAT(FindPreset("chen").status().message(), AllOf(HasSubstr("chen"), HasSubstr("rocke")));
 }

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/research/lab/small_set.h"
+#include "tests/status.h"
 
 namespace hone::lab {
 namespace {
@@ -23,7 +24,7 @@ Benches TwoBenches() {
       if (name == "slow") measurement.latency_ns *= 100;
     }
     auto bench = Bench::Open(std::move(set));
-    EXPECT_TRUE(bench.ok()) << bench.status();
+    EXPECT_THAT(bench, IsOk());
     benches[name] = *std::move(bench);
   }
   return benches;
@@ -40,10 +41,9 @@ SchedulerComparison Small() {
 }
 
 TEST(SchedulerComparisonTest, EveryTrialGoesToATaskAndTheLatencyFalls) {
-  const auto results = CompareSchedulers(Small(), TwoBenches(), 2);
-  ASSERT_TRUE(results.ok()) << results.status();
-  ASSERT_EQ(results->runs.size(), 3u);
-  for (const auto& runs : results->runs) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto results, CompareSchedulers(Small(), TwoBenches(), 2));
+  ASSERT_EQ(results.runs.size(), 3u);
+  for (const auto& runs : results.runs) {
     ASSERT_EQ(runs.size(), 2u);
     for (const NetworkRun& run : runs) {
       EXPECT_EQ(run.points.size(), 64u);
@@ -58,18 +58,17 @@ TEST(SchedulerComparisonTest, EveryTrialGoesToATaskAndTheLatencyFalls) {
       EXPECT_GT(run.TrialsTo(run.latency_ns()), 0);
     }
   }
-  for (const NetworkRun& run : results->runs[0]) EXPECT_EQ(run.task_trials[0], run.task_trials[1]);
+  for (const NetworkRun& run : results.runs[0]) EXPECT_EQ(run.task_trials[0], run.task_trials[1]);
   // Nearly all of the latency is that of the slow task.
-  for (const NetworkRun& run : results->runs[2]) EXPECT_GT(run.task_trials[1], run.task_trials[0]);
+  for (const NetworkRun& run : results.runs[2]) EXPECT_GT(run.task_trials[1], run.task_trials[0]);
 }
 
 TEST(SchedulerComparisonTest, TheSameArgumentsGiveTheSameText) {
-  const auto one = CompareSchedulers(Small(), TwoBenches(), 1);
-  const auto two = CompareSchedulers(Small(), TwoBenches(), 2);
-  ASSERT_TRUE(one.ok() && two.ok());
-  EXPECT_EQ(SchedulerText(*one), SchedulerText(*two));
-  EXPECT_EQ(SchedulerCurvesCsv(*one), SchedulerCurvesCsv(*two));
-  EXPECT_THAT(SchedulerText(*one), HasSubstr("| expected-gain |"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto one, CompareSchedulers(Small(), TwoBenches(), 1));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto two, CompareSchedulers(Small(), TwoBenches(), 2));
+  EXPECT_EQ(SchedulerText(one), SchedulerText(two));
+  EXPECT_EQ(SchedulerCurvesCsv(one), SchedulerCurvesCsv(two));
+  EXPECT_THAT(SchedulerText(one), HasSubstr("| expected-gain |"));
 }
 
 TEST(SchedulerComparisonTest, RefusesWhatCannotBeCompared) {
@@ -80,9 +79,10 @@ TEST(SchedulerComparisonTest, RefusesWhatCannotBeCompared) {
               HasSubstr("4 trials do not measure every set"));
   comparison = Small();
   comparison.schedulers = {"random"};
-  EXPECT_TRUE(absl::IsNotFound(CompareSchedulers(comparison, benches, 1).status()));
+  EXPECT_THAT(CompareSchedulers(comparison, benches, 1), StatusIs(absl::StatusCode::kNotFound));
   comparison.schedulers.clear();
-  EXPECT_TRUE(absl::IsInvalidArgument(CompareSchedulers(comparison, benches, 1).status()));
+  EXPECT_THAT(CompareSchedulers(comparison, benches, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/research/lab/enumerate.h"
 #include "server/tuner/space/design_space.h"
+#include "tests/status.h"
 
 namespace hone::lab {
 namespace {
@@ -39,9 +40,9 @@ RecordedSet SmallSet() {
     const int number = static_cast<int>(set.spaces.size());
     set.spaces.push_back(std::string(kHead) + tail);
     const auto space = space::DesignSpace::FromText(set.spaces.back());
-    EXPECT_TRUE(space.ok()) << space.status();
+    EXPECT_THAT(space, IsOk());
     const auto all = EnumerateCandidates(**space, 1000);
-    EXPECT_TRUE(all.ok()) << all.status();
+    EXPECT_THAT(all, IsOk());
     for (const Enumerated& each : *all) {
       const auto [program, fresh] =
           programs.emplace(each.program, static_cast<int>(programs.size()));

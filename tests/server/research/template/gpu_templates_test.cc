@@ -11,6 +11,7 @@
 #include "tests/server/tuner/space/gpu_candidates.h"
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -24,7 +25,7 @@ std::vector<std::unique_ptr<DesignSpace>> OfTemplates(
   auto spaces =
       MakeSpaces({.workload = workload, .target = &target, .generation = {.tolerance = tolerance}},
                  "templates");
-  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  EXPECT_THAT(spaces, IsOk());
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
@@ -63,7 +64,7 @@ TEST_P(LargeGpuTemplate, CandidatesDiffer) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(17, i);
       const auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       if (!vectors.insert(*drawn).second) continue;  // strategies propose a vector only once
       const auto program = space->Replay(*drawn);
       if (program.ok()) programs.insert(program->StructuralDigest());
@@ -120,8 +121,8 @@ TEST(GpuTemplates, AnOperatorWithoutOneIsRefused) {
                   .target = &target},
                  "templates")
           .status();
-  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr("no template for this operator on a GPU"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("no template for this operator on a GPU")));
 }
 
 // The knobs of AutoTVM: virtual threads, operands in shared memory, sums in registers.

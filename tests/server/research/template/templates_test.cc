@@ -15,6 +15,7 @@
 #include "server/tuner/space/maker.h"
 #include "tests/common/schedule/tolerance_needed.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -30,7 +31,7 @@ std::vector<std::unique_ptr<DesignSpace>> Make(absl::string_view text, const tar
   auto spaces = MakeSpaces(
       {.workload = MakeWorkload(text), .target = &target, .generation = {.tolerance = tolerance}},
       "templates");
-  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << text;
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
@@ -87,11 +88,11 @@ TEST_P(SmallTemplate, EveryCandidateComputesTheWorkload) {
       for (uint64_t i = 0; i < kCandidates; ++i) {
         Rng rng(11, i);
         const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << space->name();
         const auto program = space->Replay(*drawn);
         if (!program.ok()) continue;  // NoCandidateIsInvalid counts these
         const auto computed = ir::Interpret(*program, inputs);
-        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_THAT(computed, IsOk()) << program->ToText();
         ASSERT_EQ(*computed, wanted)
             << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
             << program->ToText();
@@ -106,10 +107,10 @@ TEST_P(SmallTemplate, NoCandidateIsInvalid) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(13, i);
       const auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       EXPECT_TRUE(space->IsLegal(*drawn)) << space->name();
       const auto program = space->Replay(*drawn);
-      EXPECT_TRUE(program.ok()) << space->name() << ": " << program.status();
+      EXPECT_THAT(program, IsOk()) << space->name();
     }
   }
 }
@@ -136,7 +137,7 @@ TEST_P(LargeTemplate, CandidatesAreValidAndDiffer) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(17, i);
       const auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       if (!vectors.insert(*drawn).second) continue;  // strategies propose a vector only once
       const auto program = space->Replay(*drawn);
       if (!program.ok()) {
@@ -197,10 +198,10 @@ TEST(Templates, EachOperatorHasItsOwn) {
 TEST(Templates, WinogradNeedsNoMoreThanTheTolerance) {
   for (const auto& space : Make("conv2d n=1 h=14 w=14 ci=64 co=64 k=3 s=1 p=1", Avx512(), 7e-5)) {
     Rng rng(1);
-    const auto needed =
-        schedule::ToleranceNeeded(*space->workload(), space->trace(), space->Sample(rng).value());
-    ASSERT_TRUE(needed.ok()) << needed.status();
-    EXPECT_LE(*needed, 7e-5) << space->name();
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto needed,
+        schedule::ToleranceNeeded(*space->workload(), space->trace(), space->Sample(rng).value()));
+    EXPECT_LE(needed, 7e-5) << space->name();
   }
 }
 
@@ -210,22 +211,22 @@ TEST(Templates, MissingTemplateListsSupportedOperators) {
                            "workload half\ninput A: f32[8, 8]\ninput B: f32[8, 16] constant\n"
                            "C[i: 8, j: 16] = sum(k: 8) A[i, k] * B[k, j]\n"
                            "output D[i: 8, j: 16] = (C[i, j] where j < 8 else 0.0)\n"}) {
-    const absl::Status status = CheckSpaceArgument(*MakeWorkload(text), "templates");
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("there are templates for matmul, dense, batch_matmul, conv2d"));
+    EXPECT_THAT(CheckSpaceArgument(*MakeWorkload(text), "templates"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("there are templates for matmul, dense, batch_matmul, conv2d")))
+        << text;
   }
 }
 
 TEST(Makers, UnknownNameListsTheKnownOnes) {
-  const absl::Status status = CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches");
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(
-      std::string(status.message()),
-      HasSubstr("there is no 'sketches'; there are: rules, templates, and the text of a trace "
-                "file (trace:FILE on the command line)"));
+      CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches"),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("there is no 'sketches'; there are: rules, templates, and the text of a trace "
+                    "file (trace:FILE on the command line)")));
   for (const SpaceMaker& maker : SpaceMakers()) {
-    EXPECT_TRUE(CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), maker.name).ok());
+    EXPECT_THAT(CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), maker.name), IsOk());
   }
 }
 
@@ -233,7 +234,8 @@ TEST(Makers, RulesAreTheDefault) {
   const target::Target target = Avx512();
   const SpaceRequest request{.workload = MakeWorkload("matmul m=64 n=64 k=64"), .target = &target};
   const auto by_default = MakeSpaces(request, ""), by_name = MakeSpaces(request, "rules");
-  ASSERT_TRUE(by_default.ok() && by_name.ok());
+  ASSERT_THAT(by_default, IsOk());
+  ASSERT_THAT(by_name, IsOk());
   EXPECT_EQ(NamesOf(*by_default), NamesOf(*by_name));
 }
 
@@ -244,14 +246,12 @@ TEST(Makers, F64NeedsADeviceThatHasIt) {
   const SpaceRequest request{.workload = workload, .target = &target};
   for (const std::string& space : {std::string(), workload->ToText() + "trace 1\n"}) {
     target.features = {};
-    const absl::Status refused = MakeSpaces(request, space).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-    EXPECT_THAT(std::string(refused.message()),
-                testing::AllOf(HasSubstr("workload w computes in f64"), HasSubstr(target.Key()),
-                               HasSubstr("use f32")));
+    EXPECT_THAT(MakeSpaces(request, space),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         testing::AllOf(HasSubstr("workload w computes in f64"),
+                                        HasSubstr(target.Key()), HasSubstr("use f32"))));
     target.features = {"fp64"};
-    const absl::Status made = MakeSpaces(request, space).status();
-    EXPECT_TRUE(made.ok()) << made;
+    EXPECT_THAT(MakeSpaces(request, space), IsOk());
   }
 }
 
@@ -263,12 +263,12 @@ class Entities : public testing::Test {
   }
   std::set<std::vector<int64_t>> All() {
     auto space = std::move(builder_).Finish("entities", workload_);
-    EXPECT_TRUE(space.ok()) << space.status();
+    EXPECT_THAT(space, IsOk());
     std::set<std::vector<int64_t>> drawn;
     for (uint64_t i = 0; i < 3000; ++i) {
       Rng rng(5, i);
       drawn.insert((*space)->Sample(rng).value());
-      EXPECT_TRUE((*space)->Replay((*space)->Sample(rng).value()).ok());
+      EXPECT_THAT((*space)->Replay((*space)->Sample(rng).value()), IsOk());
     }
     return drawn;
   }

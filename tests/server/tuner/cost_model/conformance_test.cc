@@ -14,6 +14,7 @@
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/cost_model/registry.h"
 #include "tests/server/tuner/cost_model/synthetic.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -30,26 +31,25 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
  protected:
   static std::unique_ptr<CostModel> Make() {
     auto model = CreateCostModel(GetParam(), {.seed = 7});
-    EXPECT_TRUE(model.ok()) << model.status();
+    EXPECT_THAT(model, IsOk());
     return *std::move(model);
   }
 
   static std::vector<double> Scores(const CostModel& model, const FeatureMatrix& features) {
     const absl::StatusOr<Prediction> prediction = model.Predict(features);
-    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    EXPECT_THAT(prediction, IsOk());
     return prediction.ok() ? prediction->mean : std::vector<double>();
   }
 
   std::unique_ptr<CostModel> Trained() const {
     std::unique_ptr<CostModel> model = Make();
-    EXPECT_TRUE(model->Update(train_.features, train_.throughput).ok());
+    EXPECT_THAT(model->Update(train_.features, train_.throughput), IsOk());
     return model;
   }
 
   // Expects an InvalidArgument status that contains `text`, and that the model has not changed.
   void ExpectRefused(CostModel& model, const absl::Status& status, absl::string_view text) const {
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(text)));
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::string(text))));
     EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
   }
 
@@ -98,13 +98,12 @@ TEST_P(CostModelConformanceTest, UntrainedModelPredictsZerosOrTheDraft) {
 
 TEST_P(CostModelConformanceTest, AnswersOneFiniteScorePerCandidate) {
   const auto model = Trained();
-  const absl::StatusOr<Prediction> prediction = model->Predict(held_out_.features);
-  ASSERT_TRUE(prediction.ok()) << prediction.status();
-  ASSERT_THAT(prediction->mean, SizeIs(held_out_.features.candidates()));
-  for (const double score : prediction->mean) EXPECT_TRUE(std::isfinite(score));
-  if (!prediction->spread.empty()) {
-    EXPECT_THAT(prediction->spread, SizeIs(held_out_.features.candidates()));
-    EXPECT_THAT(prediction->spread, Each(testing::Ge(0.0)));
+  HONE_ASSERT_OK_AND_ASSIGN(const Prediction prediction, model->Predict(held_out_.features));
+  ASSERT_THAT(prediction.mean, SizeIs(held_out_.features.candidates()));
+  for (const double score : prediction.mean) EXPECT_TRUE(std::isfinite(score));
+  if (!prediction.spread.empty()) {
+    EXPECT_THAT(prediction.spread, SizeIs(held_out_.features.candidates()));
+    EXPECT_THAT(prediction.spread, Each(testing::Ge(0.0)));
   }
   EXPECT_THAT(Scores(*model, FeatureMatrix{.columns = columns_}), SizeIs(0));
 }
@@ -119,11 +118,11 @@ TEST_P(CostModelConformanceTest, IsDeterministic) {
 TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
   const auto model = Make();
   const SyntheticTask other = MakeTask(/*seed=*/3, /*candidates=*/40, any_columns_ ? 14 : columns_);
-  ASSERT_TRUE(model->Update(other.features, other.throughput).ok());
-  ASSERT_TRUE(model->Update(train_.features, train_.throughput).ok());
+  ASSERT_THAT(model->Update(other.features, other.throughput), IsOk());
+  ASSERT_THAT(model->Update(train_.features, train_.throughput), IsOk());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Trained(), held_out_.features));
 
-  ASSERT_TRUE(model->Update(FeatureMatrix(), {}).ok());
+  ASSERT_THAT(model->Update(FeatureMatrix(), {}), IsOk());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Make(), held_out_.features));
 }
 
@@ -131,13 +130,13 @@ TEST_P(CostModelConformanceTest, AcceptsExtremeAndEqualLabels) {
   const auto model = Make();
   for (const double label : {0.0, 1.0}) {
     const std::vector<double> labels(train_.throughput.size(), label);
-    ASSERT_TRUE(model->Update(train_.features, labels).ok());
+    ASSERT_THAT(model->Update(train_.features, labels), IsOk());
     for (const double score : Scores(*model, held_out_.features)) {
       EXPECT_TRUE(std::isfinite(score));
     }
   }
   const SyntheticTask one = MakeTask(/*seed=*/4, /*candidates=*/1, columns_);
-  EXPECT_TRUE(model->Update(one.features, one.throughput).ok());
+  EXPECT_THAT(model->Update(one.features, one.throughput), IsOk());
 }
 
 TEST_P(CostModelConformanceTest, PredictsInSeveralThreadsAtOnce) {
@@ -206,25 +205,23 @@ TEST_P(CostModelConformanceTest, TakesCandidatesWithoutRowsWhenItReadsNone) {
   if (!model->feature_set().empty()) GTEST_SKIP() << "reads " << model->feature_set();
   FeatureMatrix features;
   for (int i = 0; i < 5; ++i) features.Append({}, 0);
-  ASSERT_TRUE(model->Update(features, {0, 0.25, 0.5, 0.75, 1}).ok());
+  ASSERT_THAT(model->Update(features, {0, 0.25, 0.5, 0.75, 1}), IsOk());
   EXPECT_THAT(Scores(*model, features), SizeIs(5));
 }
 
 TEST_P(CostModelConformanceTest, SavesAndLoads) {
   const auto model = Trained();
-  const absl::StatusOr<std::string> bytes = model->Save();
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, model->Save());
   const auto loaded = Make();
-  ASSERT_TRUE(loaded->Load(*bytes).ok());
+  ASSERT_THAT(loaded->Load(bytes), IsOk());
   EXPECT_EQ(Scores(*loaded, held_out_.features), Scores(*model, held_out_.features));
-  EXPECT_EQ(*loaded->Save(), *bytes);
+  EXPECT_EQ(*loaded->Save(), bytes);
 }
 
 TEST_P(CostModelConformanceTest, SavesAndLoadsAnUntrainedModel) {
-  const absl::StatusOr<std::string> bytes = Make()->Save();
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, Make()->Save());
   const auto model = Trained();
-  ASSERT_TRUE(model->Load(*bytes).ok());
+  ASSERT_THAT(model->Load(bytes), IsOk());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Make(), held_out_.features));
 }
 
@@ -232,15 +229,16 @@ TEST_P(CostModelConformanceTest, RefusesTruncatedAndDamagedBytes) {
   const auto model = Trained();
   const std::string bytes = *model->Save();
   for (size_t size = 0; size < bytes.size(); size += size < 200 ? 1 : 997) {
-    EXPECT_EQ(model->Load(bytes.substr(0, size)).code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_THAT(model->Load(bytes.substr(0, size)), StatusIs(absl::StatusCode::kInvalidArgument))
         << "the first " << size << " bytes";
   }
   for (size_t at = 0; at < bytes.size(); at += at < 200 ? 1 : 997) {
     std::string damaged = bytes;
     damaged[at] ^= 0x10;
-    EXPECT_EQ(model->Load(damaged).code(), absl::StatusCode::kInvalidArgument) << "byte " << at;
+    EXPECT_THAT(model->Load(damaged), StatusIs(absl::StatusCode::kInvalidArgument))
+        << "byte " << at;
   }
-  EXPECT_EQ(model->Load(bytes + "x").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(model->Load(bytes + "x"), StatusIs(absl::StatusCode::kInvalidArgument));
   ExpectRefused(*model, model->Load("no model at all"), "header");
 }
 
@@ -274,12 +272,11 @@ TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
 TEST_P(CostModelConformanceTest, UsesTheRequestedFeatureSetOrRejectsIt) {
   const auto other = CreateCostModel(GetParam(), {.seed = 7, .feature_set = "curve-fix"});
   if (!other.ok()) {
-    EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(other.status().message()), HasSubstr("curve-fix"));
+    EXPECT_THAT(other, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("curve-fix")));
     return;
   }
   EXPECT_EQ((*other)->feature_set(), "curve-fix");
-  ASSERT_TRUE((*other)->Update(train_.features, train_.throughput).ok());
+  ASSERT_THAT((*other)->Update(train_.features, train_.throughput), IsOk());
   ExpectRefused(*Trained(), Make()->Load(*(*other)->Save()), "feature set 'curve-fix'");
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -31,8 +32,7 @@ std::vector<float> Predict(const FlatForest& forest, const std::vector<float>& r
 
 void ExpectRefused(FlatForest::Tree tree, absl::string_view text) {
   const absl::Status status = FlatForest::Create({SmallTree(), tree}, 2).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("tree 1: "));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("tree 1: ")));
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(text)));
 }
 
@@ -41,24 +41,22 @@ TEST(FlatForestTest, WithoutTreesEveryRowScoresZero) {
 }
 
 TEST(FlatForestTest, WalksATree) {
-  const auto forest = FlatForest::Create({SmallTree()}, 2);
-  ASSERT_TRUE(forest.ok()) << forest.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto forest, FlatForest::Create({SmallTree()}, 2));
   // A value equal to the threshold goes right.
-  EXPECT_THAT(Predict(*forest, {0, 1.5, -5, 2, -1, 2, 3e38f, 3e38f}, 4),
+  EXPECT_THAT(Predict(forest, {0, 1.5, -5, 2, -1, 2, 3e38f, 3e38f}, 4),
               ElementsAre(10, 20, 30, 30));
 }
 
 TEST(FlatForestTest, AddsUpTreesOfDifferentDepth) {
   const FlatForest::Tree leaf = {.left = {-1}, .right = {-1}, .feature = {0}, .value = {0.5}};
-  const auto forest = FlatForest::Create({leaf, SmallTree(), SmallTree(), leaf}, 2);
-  ASSERT_TRUE(forest.ok()) << forest.status();
-  EXPECT_EQ(forest->trees(), 4);
-  EXPECT_THAT(Predict(*forest, {0, 0, 0, 5}, 2), ElementsAre(21, 61));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto forest,
+                            FlatForest::Create({leaf, SmallTree(), SmallTree(), leaf}, 2));
+  EXPECT_EQ(forest.trees(), 4);
+  EXPECT_THAT(Predict(forest, {0, 0, 0, 5}, 2), ElementsAre(21, 61));
 }
 
 TEST(FlatForestTest, ARowScoresTheSameAtEveryPositionOfABatch) {
-  const auto forest = FlatForest::Create({SmallTree()}, 2);
-  ASSERT_TRUE(forest.ok()) << forest.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto forest, FlatForest::Create({SmallTree()}, 2));
   for (int count = 0; count < 100; ++count) {
     std::vector<float> rows;
     std::vector<float> expected;
@@ -67,7 +65,7 @@ TEST(FlatForestTest, ARowScoresTheSameAtEveryPositionOfABatch) {
       rows.push_back(i % 2 == 0 ? 1 : 3);
       expected.push_back(i % 2 == 0 ? 10 : i % 3 == 0 ? 20 : 30);
     }
-    EXPECT_EQ(Predict(*forest, rows, count), expected);
+    EXPECT_EQ(Predict(forest, rows, count), expected);
   }
 }
 
@@ -95,19 +93,17 @@ TEST(FlatForestTest, RejectsInvalidTrees) {
 }
 
 TEST(FlatForestTest, RoundTrips) {
-  const auto forest = FlatForest::Create({SmallTree(), SmallTree()}, 2);
-  ASSERT_TRUE(forest.ok()) << forest.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto forest, FlatForest::Create({SmallTree(), SmallTree()}, 2));
   ByteWriter writer;
-  forest->Serialize(writer);
+  forest.Serialize(writer);
   const std::string bytes = std::move(writer).Finish();
   ByteReader reader(bytes);
-  const auto parsed = FlatForest::Parse(reader);
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->columns(), 2);
-  EXPECT_EQ(Predict(*parsed, {0, 0, 0, 5}, 2), Predict(*forest, {0, 0, 0, 5}, 2));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto parsed, FlatForest::Parse(reader));
+  EXPECT_EQ(parsed.columns(), 2);
+  EXPECT_EQ(Predict(parsed, {0, 0, 0, 5}, 2), Predict(forest, {0, 0, 0, 5}, 2));
   for (size_t size = 0; size < bytes.size(); ++size) {
     ByteReader truncated(absl::string_view(bytes).substr(0, size));
-    EXPECT_EQ(FlatForest::Parse(truncated).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(FlatForest::Parse(truncated), StatusIs(absl::StatusCode::kInvalidArgument));
   }
 }
 
@@ -125,7 +121,7 @@ TEST(FlatForestTest, DamagedBytesAreRejectedOrParseToAValidForest) {
       ByteReader reader(damaged);
       const auto forest = FlatForest::Parse(reader);
       if (!forest.ok()) {
-        EXPECT_EQ(forest.status().code(), absl::StatusCode::kInvalidArgument);
+        EXPECT_THAT(forest, StatusIs(absl::StatusCode::kInvalidArgument));
         ++refused;
         continue;
       }
@@ -134,16 +130,15 @@ TEST(FlatForestTest, DamagedBytesAreRejectedOrParseToAValidForest) {
       forest->Serialize(again);
       const std::string own = std::move(again).Finish();
       ByteReader own_reader(own);
-      const auto same = FlatForest::Parse(own_reader);
-      ASSERT_TRUE(same.ok()) << same.status();
-      EXPECT_EQ(same->columns(), forest->columns());
+      HONE_ASSERT_OK_AND_ASSIGN(const auto same, FlatForest::Parse(own_reader));
+      EXPECT_EQ(same.columns(), forest->columns());
       EXPECT_LE(forest->trees(), 2);
       if (forest->columns() > 100) continue;
       const std::vector<float> rows(forest->columns() * 3, 1);
       const std::vector<float> scores = Predict(*forest, rows, 3);
       EXPECT_THAT(scores, testing::Each(scores[0]));
       EXPECT_TRUE(std::isfinite(scores[0]));
-      EXPECT_EQ(Predict(*same, rows, 3), scores);
+      EXPECT_EQ(Predict(same, rows, 3), scores);
     }
   }
   // Any finite threshold or leaf value is accepted; an invalid child index is not.

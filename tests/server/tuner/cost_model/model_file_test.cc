@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/status.h"
+
 namespace hone::cost_model {
 namespace {
 
@@ -13,16 +15,15 @@ const ModelHeader kHeader = {
 
 std::string Refusal(absl::string_view bytes, const ModelHeader& expected) {
   const absl::Status status = DecodeModel(bytes, expected).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument));
   return std::string(status.message());
 }
 
 TEST(ModelFileTest, RoundTrips) {
   const std::string payload("\0binary\xff", 8);
-  const auto file = DecodeModel(EncodeModel(kHeader, payload), kHeader);
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(file->header.columns, 164);
-  EXPECT_EQ(file->payload, payload);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto file, DecodeModel(EncodeModel(kHeader, payload), kHeader));
+  EXPECT_EQ(file.header.columns, 164);
+  EXPECT_EQ(file.payload, payload);
 }
 
 TEST(ModelFileTest, ReportsMismatches) {

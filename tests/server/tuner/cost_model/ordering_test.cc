@@ -13,6 +13,7 @@
 #include "server/tuner/feature/feature_set.h"
 #include "tests/server/research/lab/measured_set.h"
 #include "tests/server/tuner/cost_model/synthetic.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -62,9 +63,9 @@ class OrderingTest : public testing::TestWithParam<Case> {
         *CreateCostModel(GetParam().model, {.seed = 3, .feature_set = GetParam().features});
     const auto labels = task.throughput();
     const std::string set(model->feature_set());
-    EXPECT_TRUE(model->Update(task.Features(set, 0, kTrain), labels.first(kTrain)).ok());
+    EXPECT_THAT(model->Update(task.Features(set, 0, kTrain), labels.first(kTrain)), IsOk());
     const auto prediction = model->Predict(task.Features(set, kTrain, kAll));
-    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    EXPECT_THAT(prediction, IsOk());
     return PairwiseAccuracy(prediction->mean, labels.subspan(kTrain), kTimingNoise);
   }
 };
@@ -100,10 +101,10 @@ TEST(DraftTest, OrdersMeasuredPrograms) {
   const auto draft = *CreateCostModel("analytic", {});
   for (const char* set : {"matmul_512", "conv2d_14x14x256", "dense_128x768x768", "conv2d_c12"}) {
     const Task task(set);
-    const auto prediction = draft->Predict(task.Features("analytic", 0, kAll));
-    ASSERT_TRUE(prediction.ok()) << prediction.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto prediction,
+                              draft->Predict(task.Features("analytic", 0, kAll)));
     const double accuracy =
-        PairwiseAccuracy(prediction->mean, task.throughput(), /*noise=*/kTimingNoise);
+        PairwiseAccuracy(prediction.mean, task.throughput(), /*noise=*/kTimingNoise);
     std::printf("%s: %.3f of pairs\n", set, accuracy);
     EXPECT_GE(accuracy, 0.6) << set;
   }
@@ -115,7 +116,8 @@ class SpreadTest : public testing::TestWithParam<std::string> {};
 TEST_P(SpreadTest, CoversTheErrors) {
   const auto model = *CreateCostModel(GetParam(), {});
   const auto labels = Matmul().throughput();
-  ASSERT_TRUE(model->Update(Matmul().Features("statement", 0, kTrain), labels.first(kTrain)).ok());
+  ASSERT_THAT(model->Update(Matmul().Features("statement", 0, kTrain), labels.first(kTrain)),
+              IsOk());
   const Prediction seen = *model->Predict(Matmul().Features("statement", 0, kTrain));
   const Prediction unseen = *model->Predict(Matmul().Features("statement", kTrain, kAll));
   int covered = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/tuner/cost_model/cost_model.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -26,22 +27,22 @@ TEST(CostModelRegistryTest, HasTheModels) {
 TEST(CostModelRegistryTest, ReportsMissingDependencies) {
   const auto model = CreateCostModel("treegru", {});
   if (model.ok()) GTEST_SKIP() << "built with libtorch";
-  EXPECT_EQ(model.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(model.status().message()),
-              testing::AllOf(HasSubstr("'treegru' is not in this build"), HasSubstr("libtorch-dev"),
-                             HasSubstr("-DHONE_WITH_TORCH=ON")));
+  EXPECT_THAT(model, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              testing::AllOf(HasSubstr("'treegru' is not in this build"),
+                                             HasSubstr("libtorch-dev"),
+                                             HasSubstr("-DHONE_WITH_TORCH=ON"))));
 }
 
 TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
-  const absl::Status status = CreateCostModel("crystal ball", {}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("'crystal ball'; there are: random, analytic, xgboost, xgboost-rank"));
+  EXPECT_THAT(
+      CreateCostModel("crystal ball", {}),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr("'crystal ball'; there are: random, analytic, xgboost, xgboost-rank")));
 }
 
 TEST(CostModelRegistryTest, RejectsZeroThreads) {
-  EXPECT_EQ(CreateCostModel("random", {.threads = 0}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(CreateCostModel("random", {.threads = 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

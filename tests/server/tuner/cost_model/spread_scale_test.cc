@@ -11,6 +11,7 @@
 #include "common/base/rng.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/cost_model/metric.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -73,7 +74,7 @@ TEST(SpreadScaleTest, CoversErrorsInUnseenTasks) {
     for (uint64_t t = 0; t < 4; ++t) shown.push_back(MakeTask(100 * fold + t, 60));
     const auto model = *CreateCostModel("gp", {});
     const Task all = Join(shown);
-    ASSERT_TRUE(model->Update(all.features, all.throughput).ok());
+    ASSERT_THAT(model->Update(all.features, all.throughput), IsOk());
     const Task unseen = MakeTask(100 * fold + 99, 60);
     one += CoverageOf(*model, unseen, 1) / kFolds;
     two += CoverageOf(*model, unseen, 2) / kFolds;
@@ -86,7 +87,7 @@ TEST(SpreadScaleTest, CoversErrorsInUnseenTasks) {
 TEST(SpreadScaleTest, IsTightInKnownTasks) {
   const Task shown = MakeTask(1, 200);
   const auto model = *CreateCostModel("gp", {});
-  ASSERT_TRUE(model->Update(shown.features, shown.throughput).ok());
+  ASSERT_THAT(model->Update(shown.features, shown.throughput), IsOk());
   Task more = MakeTask(1, 400);  // same shape; the first half are the same candidates
   const double one = CoverageOf(*model, more, 1);
   std::printf("within one spread %.3f\n", one);

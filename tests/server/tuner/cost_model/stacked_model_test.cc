@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/status.h"
+
 namespace hone::cost_model {
 namespace {
 
@@ -40,7 +42,7 @@ FeatureMatrix Column(int candidates, float value) {
 
 std::unique_ptr<CostModel> Stacked() {
   auto related = std::make_shared<LineModel>(1.0);
-  EXPECT_TRUE(related->Update(Column(5, 1), {}).ok());
+  EXPECT_THAT(related->Update(Column(5, 1), {}), IsOk());
   return MakeStackedModel(std::make_unique<LineModel>(3.0), related);
 }
 
@@ -52,7 +54,7 @@ TEST(StackedModel, RelatedModelFadesWithResults) {
   EXPECT_EQ(model->feature_set(), "column");
   EXPECT_DOUBLE_EQ(Score(*model), 1) << "only the related model is used before the first result";
   const auto after = [&](int results) {
-    EXPECT_TRUE(model->Update(Column(results, 1), std::vector<double>(results, 1)).ok());
+    EXPECT_THAT(model->Update(Column(results, 1), std::vector<double>(results, 1)), IsOk());
     return Score(*model);
   };
   EXPECT_DOUBLE_EQ(after(64), 2) << "both models have equal weight";
@@ -64,11 +66,11 @@ TEST(StackedModel, RelatedModelFadesWithResults) {
 
 TEST(StackedModel, SavesOwnAndRelatedModel) {
   const auto model = Stacked(), other = Stacked();
-  ASSERT_TRUE(model->Update(Column(64, 1), std::vector<double>(64, 1)).ok());
-  ASSERT_TRUE(other->Load(*model->Save()).ok());
+  ASSERT_THAT(model->Update(Column(64, 1), std::vector<double>(64, 1)), IsOk());
+  ASSERT_THAT(other->Load(*model->Save()), IsOk());
   EXPECT_DOUBLE_EQ(Score(*other), Score(*model));
-  EXPECT_EQ(other->Load("line").code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(other->Load(*LineModel(1).Save()).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(other->Load("line"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(other->Load(*LineModel(1).Save()), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "server/tuner/cost_model/pack_objective.h"
 #include "server/tuner/cost_model/xgboost_booster.h"
 #include "tests/server/tuner/cost_model/synthetic.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
@@ -29,11 +30,11 @@ std::string TrainedJson(const SyntheticTask& task) {
                                          {"min_child_weight", "0"},
                                          {"nthread", "1"},
                                          {"verbosity", "0"}});
-  EXPECT_TRUE(booster.ok()) << booster.status();
+  EXPECT_THAT(booster, IsOk());
   PackSum objective(task.features.row_begin, task.throughput, 0.2);
   for (int round = 0; round < kRounds; ++round) {
     objective.Differentiate(*(*booster)->TrainingScores());
-    EXPECT_TRUE((*booster)->BoostOneRound(objective.gradient(), objective.hessian()).ok());
+    EXPECT_THAT((*booster)->BoostOneRound(objective.gradient(), objective.hessian()), IsOk());
   }
   return *(*booster)->Json();
 }
@@ -74,13 +75,13 @@ TEST(XgboostForestTest, MatchesTheLibrary) {
   held_out.features.values[0] = std::numeric_limits<float>::max();
   held_out.features.values[1] = std::numeric_limits<float>::lowest();
   for (const int rounds : {1, 7, kRounds}) {
-    const auto forest = ForestOfXgboostJson(json, train.features.columns, rounds);
-    ASSERT_TRUE(forest.ok()) << forest.status();
-    EXPECT_EQ(forest->trees(), rounds);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto forest,
+                              ForestOfXgboostJson(json, train.features.columns, rounds));
+    EXPECT_EQ(forest.trees(), rounds);
     for (const SyntheticTask* task : {&train, &std::as_const(held_out)}) {
       const FeatureMatrix* features = &task->features;
       std::vector<float> scores(features->rows());
-      forest->Predict(features->values, absl::MakeSpan(scores));
+      forest.Predict(features->values, absl::MakeSpan(scores));
       const std::vector<float> expected = LibraryPrediction(json, *features, rounds);
       for (size_t row = 0; row < scores.size(); ++row) {
         ASSERT_FLOAT_EQ(scores[row], expected[row]) << "row " << row << ", rounds " << rounds;
@@ -92,7 +93,7 @@ TEST(XgboostForestTest, MatchesTheLibrary) {
 TEST(XgboostForestTest, ErrorNamesMissingFields) {
   const auto message = [](absl::string_view json) {
     const absl::Status status = ForestOfXgboostJson(json, 2, 100).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal));
     return std::string(status.message());
   };
   EXPECT_THAT(message("{"), HasSubstr("not JSON"));
@@ -102,7 +103,7 @@ TEST(XgboostForestTest, ErrorNamesMissingFields) {
     return R"({"learner": {"gradient_booster": {"model": {"trees": [{"left_children": )" + left +
            R"(, "right_children": [-1], "split_indices": [0], "split_conditions": [1.5]}]}}}})";
   };
-  EXPECT_TRUE(ForestOfXgboostJson(tree("[-1]"), 2, 100).ok());
+  EXPECT_THAT(ForestOfXgboostJson(tree("[-1]"), 2, 100), IsOk());
   EXPECT_THAT(message(tree("[\"a\"]")), HasSubstr("left_children"));
   EXPECT_THAT(message(tree("[7]")), HasSubstr("tree 0"));
 }
@@ -113,8 +114,7 @@ TEST(XgboostBoosterTest, LibraryErrorsBecomeStatus) {
                                               {{"tree_method", "no such method"}});
   const absl::Status status =
       booster.ok() ? (*booster)->TrainingScores().status() : booster.status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("XGBoost failed to"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("XGBoost failed to")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("no such method"));
 }
 

@@ -9,14 +9,14 @@
 #include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/models.h"
 #include "tests/server/tuner/cost_model/synthetic.h"
+#include "tests/status.h"
 
 namespace hone::cost_model {
 namespace {
 
 std::vector<double> TrainAndScore(const SyntheticTask& train, const SyntheticTask& held_out) {
   const auto model = MakeModel(kXgboostModel, {.seed = 1});
-  const absl::Status status = model->Update(train.features, train.throughput);
-  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(model->Update(train.features, train.throughput), IsOk());
   return model->Predict(held_out.features)->mean;
 }
 
@@ -36,7 +36,7 @@ TEST(XgboostModelTest, OrdersUnseenCandidates) {
 TEST(XgboostModelTest, ScoresAreSumsOverStatements) {
   const SyntheticTask train = MakeSyntheticTask(/*seed=*/31, /*candidates=*/200);
   const auto model = MakeModel(kXgboostModel);
-  ASSERT_TRUE(model->Update(train.features, train.throughput).ok());
+  ASSERT_THAT(model->Update(train.features, train.throughput), IsOk());
   FeatureMatrix apart{.columns = train.features.columns};
   FeatureMatrix joined{.columns = train.features.columns};
   const auto rows = absl::MakeConstSpan(train.features.values);
@@ -55,12 +55,14 @@ TEST(XgboostModelTest, RefusesTreesThatContradictTheirHeader) {
   const std::string trees = std::move(writer).Finish();
   ModelHeader header = {.name = "xgboost", .version = 1, .feature_set = "statement"};
   const auto model = MakeModel(kXgboostModel);
-  EXPECT_TRUE(model->Load(EncodeModel(header, trees)).ok());
+  EXPECT_THAT(model->Load(EncodeModel(header, trees)), IsOk());
   for (const std::string& payload : {trees + "x", trees.substr(1), std::string()}) {
-    EXPECT_EQ(model->Load(EncodeModel(header, payload)).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(model->Load(EncodeModel(header, payload)),
+                StatusIs(absl::StatusCode::kInvalidArgument));
   }
   header.columns = 5;
-  EXPECT_EQ(model->Load(EncodeModel(header, trees)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(model->Load(EncodeModel(header, trees)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(XgboostModelTest, FailedCandidatesGetLowScores) {

@@ -9,6 +9,7 @@
 #include "common/base/file.h"
 #include "common/schedule/replay.h"
 #include "tests/server/tuner/search/spaces.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -25,7 +26,7 @@ AnalyticMachine Machine() {
 
 double CyclesOf(const ir::Program& program, const AnalyticMachine& machine) {
   Nest nest;
-  EXPECT_TRUE(nest.Analyze(program).ok());
+  EXPECT_THAT(nest.Analyze(program), IsOk());
   return EstimateCost(nest, machine).cycles;
 }
 
@@ -34,7 +35,7 @@ double Cycles(const TestSpaces& spaces, absl::string_view name,
   for (const auto& space : spaces.spaces()) {
     if (space->name() != name) continue;
     const absl::StatusOr<ir::Program> program = space->Replay(decisions);
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     return CyclesOf(*program, Machine());
   }
   ADD_FAILURE() << "no space " << name;
@@ -130,7 +131,7 @@ TEST(AnalyticTermsTest, CoresThatWriteAlternatingLinesDisturbEachOther) {
                             "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 16, 1)\n", "reorder(",
                             loops, ", l5)\nl6 = fuse(", loops, ")\nparallel(l6)\n"));
     const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     AnalyticMachine machine = Machine();
     machine.cores = cores;
     const double cycles = CyclesOf(*program, machine);
@@ -150,9 +151,9 @@ TEST(AnalyticTermsTest, AFusedLoopReadsWhatItsInnerPartMovesAgain) {
                                      "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 16, 1)\n",
                                      "reorder(", loops, ", l5)\nl6 = fuse(", loops, ")\n"));
     const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     Nest nest;
-    EXPECT_TRUE(nest.Analyze(*program).ok());
+    EXPECT_THAT(nest.Analyze(*program), IsOk());
     return EstimateCost(nest, Machine()).statements[0].traffic_cycles[0];
   };
   // 64 tiles of rows load B, 1 MiB, each time; 16 tiles of columns load A, 1 MiB.
@@ -170,9 +171,9 @@ TEST(AnalyticTermsTest, LoopsThatDoNotMoveAnAccessDoNotLoadItAgain) {
                absl::StrCat("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
                             "l3, l4, l5 = register_tile(b0, l0, l1, l2, 1, 2, 16, 1)\n", order));
     const absl::StatusOr<ir::Program> program = spaces.spaces()[0]->Replay({});
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     Nest nest;
-    EXPECT_TRUE(nest.Analyze(*program).ok());
+    EXPECT_THAT(nest.Analyze(*program), IsOk());
     return EstimateCost(nest, Machine()).statements[0].traffic_cycles[0];
   };
   EXPECT_NEAR(traffic("l6, l7 = split(l3, 0, 8)\n") / traffic(""), 1, 0.05);
@@ -211,9 +212,9 @@ TEST(AnalyticTermsTest, AnInstructionOfManyProductsCostsOnce) {
         ReadFile(absl::StrCat("tests/bench/arm/", name, ".trace")).value());
     const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                           file->parsed.trace, file->parsed.decisions);
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     Nest nest;
-    EXPECT_TRUE(nest.Analyze(*program).ok());
+    EXPECT_THAT(nest.Analyze(*program), IsOk());
     const AnalyticEstimate estimate = EstimateCost(nest, machine);
     for (size_t s = 0; s < estimate.statements.size(); ++s) {
       if (nest.statements()[s].block->reducer == ir::Reducer::kSum) return estimate.statements[s];
@@ -242,12 +243,12 @@ TEST(AnalyticTermsTest, IntegersAreMultipliedAndAdded) {
                      "trace 1\nb = block(\"C\")\ni, j, k = loops(b)\n"
                      "j0, j1 = split(j, 0, 16)\nreorder(i, j0, k, j1)\nvectorize(j1)\n");
     const auto file = schedule::ParseTraceFile(text);
-    EXPECT_TRUE(file.ok()) << file.status();
+    EXPECT_THAT(file, IsOk());
     const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                           file->parsed.trace, file->parsed.decisions);
-    EXPECT_TRUE(program.ok()) << program.status();
+    EXPECT_THAT(program, IsOk());
     Nest nest;
-    EXPECT_TRUE(nest.Analyze(*program).ok());
+    EXPECT_THAT(nest.Analyze(*program), IsOk());
     return EstimateCost(nest, Machine()).statements[0].compute_cycles;
   };
   EXPECT_EQ(compute_cycles("i32"), 2 * compute_cycles("f32"));

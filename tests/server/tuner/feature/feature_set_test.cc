@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/server/tuner/feature/programs.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -39,7 +40,8 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       if (!DrawProgram(trace, seed, program, &decisions)) continue;
       std::vector<float> values;
       int rows = 0;
-      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+      ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows),
+                  IsOk());
       ASSERT_GE(rows, 1);
       ASSERT_EQ(values.size(), static_cast<size_t>(rows) * set_.Columns());
       for (size_t i = 0; i < values.size(); ++i) {
@@ -48,7 +50,8 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       }
       // Extracting again appends the same rows.
       const std::vector<float> once = values;
-      ASSERT_TRUE(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+      ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows),
+                  IsOk());
       ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
       seen.insert(once);
       programs.insert(program.StructuralDigest());
@@ -68,8 +71,8 @@ TEST_P(FeatureSetTest, NamesDoNotMatter) {
       "0.0)\n");
   std::vector<float> first, second;
   int rows = 0;
-  ASSERT_TRUE(set_.ExtractCandidate(program, {}, TestTarget(), first, rows).ok());
-  ASSERT_TRUE(set_.ExtractCandidate(renamed, {}, TestTarget(), second, rows).ok());
+  ASSERT_THAT(set_.ExtractCandidate(program, {}, TestTarget(), first, rows), IsOk());
+  ASSERT_THAT(set_.ExtractCandidate(renamed, {}, TestTarget(), second, rows), IsOk());
   EXPECT_EQ(first, second);
 }
 
@@ -91,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(All, FeatureSetTest, testing::ValuesIn(FeatureSetNames(
 
 TEST(FeatureSetRegistryTest, ListsTheNamesForAnUnknownOne) {
   const absl::Status missing = FindFeatureSet("crystal").status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound));
   EXPECT_NE(missing.message().find("statement_original, analytic, knob, itervar, curve, curve-one, "
                                    "curve-fix, curve-fix-reuse, tree"),
             absl::string_view::npos)

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "server/tuner/feature/feature_set.h"
 #include "tests/server/tuner/feature/programs.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -18,7 +19,7 @@ std::string Describe(const FeatureSet& set, const ir::Program& program,
   std::string text = program.ToText();
   std::vector<float> values;
   int rows = 0;
-  EXPECT_TRUE(set.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows).ok());
+  EXPECT_THAT(set.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows), IsOk());
   for (int r = 0; r < rows; ++r) {
     absl::StrAppendFormat(&text, "\nrow %d\n", r);
     for (int c = 0; c < set.Columns(); ++c) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -28,13 +29,13 @@ GpuMachine GpuOfTest(bool shuffles = false) {
 
 GpuTerms TermsOf(absl::string_view workload, absl::string_view trace, bool shuffles = false) {
   const auto file = schedule::ParseTraceFile(absl::StrCat(workload, "trace 1\n", trace));
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const auto replayed = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                          file->parsed.trace, {});
-  EXPECT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_THAT(replayed, IsOk());
   const ir::Program& program = *replayed;
   Nest nest;
-  EXPECT_TRUE(nest.Analyze(program).ok());
+  EXPECT_THAT(nest.Analyze(program), IsOk());
   const GpuEstimate estimate = EstimateGpuCost(nest, GpuOfTest(shuffles));
   EXPECT_EQ(estimate.launches.size(), 1u);
   return estimate.launches[0];

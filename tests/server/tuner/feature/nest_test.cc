@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/server/tuner/feature/programs.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -49,7 +50,7 @@ TEST(NestTest, BoxesAreTheBoundsOfTheIndicesAtEveryDepth) {
     for (const NamedTrace& trace : Traces()) {
       ir::Program program;
       if (!DrawProgram(trace, seed, program)) continue;
-      ASSERT_TRUE(nest.Analyze(program).ok());
+      ASSERT_THAT(nest.Analyze(program), IsOk());
       for (const Statement& statement : nest.statements()) {
         for (const Access& access : statement.accesses) {
           for (int d = 0; d <= static_cast<int>(statement.loops.size()); ++d, ++boxes) {
@@ -75,7 +76,7 @@ TEST(NestTest, AccessVariesWithTheLoopsThatMoveIt) {
     for (const NamedTrace& trace : Traces()) {
       ir::Program program;
       if (!DrawProgram(trace, seed, program)) continue;
-      ASSERT_TRUE(nest.Analyze(program).ok());
+      ASSERT_THAT(nest.Analyze(program), IsOk());
       for (const Statement& statement : nest.statements()) {
         for (const Access& access : statement.accesses) {
           for (size_t d = 0; d < statement.loops.size(); ++d) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/tuner/feature/feature_sets.h"
 #include "tests/server/tuner/feature/programs.h"
+#include "tests/status.h"
 
 namespace hone::feature {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Row> RowsOf(const ir::Program& program,
   const std::unique_ptr<FeatureSet> set = MakeStatementFeatures(variant);
   std::vector<float> values;
   int rows = 0;
-  EXPECT_TRUE(set->Extract(program, TestTarget(), values, rows).ok());
+  EXPECT_THAT(set->Extract(program, TestTarget(), values, rows), IsOk());
   EXPECT_EQ(values.size(), static_cast<size_t>(rows) * set->Columns());
   std::vector<Row> result;
   for (int r = 0; r < rows; ++r) result.emplace_back(*set, values.data() + r * set->Columns());
@@ -171,8 +172,8 @@ TEST(StatementFeaturesTest, NamesOfVariablesDoNotMatter) {
        {StatementVariant::kCorrected, StatementVariant::kOriginal}) {
     std::vector<float> first, second;
     int rows = 0;
-    ASSERT_TRUE(
-        MakeStatementFeatures(variant)->Extract(ProgramOf(text), TestTarget(), first, rows).ok());
+    ASSERT_THAT(MakeStatementFeatures(variant)->Extract(ProgramOf(text), TestTarget(), first, rows),
+                IsOk());
     ASSERT_TRUE(MakeStatementFeatures(variant)
                     ->Extract(ProgramOf(renamed), TestTarget(), second, rows)
                     .ok());
@@ -217,15 +218,13 @@ TEST(StatementFeaturesTest, RejectsUnsupportedPrograms) {
     program.node(loop).children.push_back(block);
     program.node(block).parent = loop;
   }
-  EXPECT_EQ(MakeStatementFeatures(StatementVariant::kCorrected)
-                ->Extract(program, TestTarget(), values, rows)
-                .code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MakeStatementFeatures(StatementVariant::kCorrected)
+                  ->Extract(program, TestTarget(), values, rows),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   program.kernels.clear();
-  EXPECT_EQ(MakeStatementFeatures(StatementVariant::kCorrected)
-                ->Extract(program, TestTarget(), values, rows)
-                .code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MakeStatementFeatures(StatementVariant::kCorrected)
+                  ->Extract(program, TestTarget(), values, rows),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(values, std::vector<float>{7});
 }
 

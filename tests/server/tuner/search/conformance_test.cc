@@ -10,6 +10,7 @@
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/feature/feature_set.h"
 #include "tests/server/tuner/search/spaces.h"
+#include "tests/status.h"
 
 namespace hone::search {
 namespace {
@@ -48,7 +49,7 @@ class Learner {
     for (const double latency : latencies_) best = latency > 0 ? std::min(best, latency) : best;
     std::vector<double> throughput;
     for (const double latency : latencies_) throughput.push_back(latency > 0 ? best / latency : 0);
-    ASSERT_TRUE(model_->Update(matrix_, throughput).ok());
+    ASSERT_THAT(model_->Update(matrix_, throughput), IsOk());
   }
   const cost_model::CostModel* model() const { return model_.get(); }
 
@@ -68,7 +69,7 @@ class StrategyTest : public testing::TestWithParam<std::string> {
     context.population = 64;
     absl::StatusOr<std::unique_ptr<SearchStrategy>> strategy =
         CreateSearchStrategy(GetParam(), std::move(context));
-    EXPECT_TRUE(strategy.ok()) << strategy.status();
+    EXPECT_THAT(strategy, IsOk());
     return *std::move(strategy);
   }
 
@@ -79,7 +80,7 @@ class StrategyTest : public testing::TestWithParam<std::string> {
     Candidates all;
     for (int round = 0; round < rounds; ++round) {
       const absl::StatusOr<Candidates> proposed = strategy.Propose(8, event++, learner.model());
-      EXPECT_TRUE(proposed.ok()) << proposed.status();
+      EXPECT_THAT(proposed, IsOk());
       std::vector<Measured> results;
       for (const record::Candidate& candidate : *proposed)
         results.push_back(Measure(spaces, candidate));
@@ -128,10 +129,9 @@ TEST_P(StrategyTest, ProposesLegalCandidatesWithDifferentPrograms) {
     programs.insert(spaces.SpaceOf(candidate).Replay(candidate.decisions)->StructuralDigest());
   }
   for (const record::Candidate& candidate : Run(spaces, *strategy, learner, 6)) {
-    const absl::StatusOr<ir::Program> program =
-        spaces.SpaceOf(candidate).Replay(candidate.decisions);
-    ASSERT_TRUE(program.ok()) << program.status();
-    EXPECT_TRUE(programs.insert(program->StructuralDigest()).second) << program->ToText();
+    HONE_ASSERT_OK_AND_ASSIGN(const ir::Program program,
+                              spaces.SpaceOf(candidate).Replay(candidate.decisions));
+    EXPECT_TRUE(programs.insert(program.StructuralDigest()).second) << program.ToText();
   }
 }
 
@@ -181,11 +181,11 @@ TEST_P(StrategyTest, ToleratesExtremeResults) {
   results.push_back({{first[1].space_digest, illegal}, record::Outcome::kOk, 1e3});
   strategy->Tell(results);
   for (uint64_t event = 1; event < 4; ++event) {
-    const absl::StatusOr<Candidates> candidates = strategy->Propose(8, event, learner.model());
-    ASSERT_TRUE(candidates.ok()) << candidates.status();
-    EXPECT_EQ(candidates->size(), 8u);
-    for (const record::Candidate& candidate : *candidates) {
-      EXPECT_TRUE(spaces.SpaceOf(candidate).Replay(candidate.decisions).ok());
+    HONE_ASSERT_OK_AND_ASSIGN(const Candidates candidates,
+                              strategy->Propose(8, event, learner.model()));
+    EXPECT_EQ(candidates.size(), 8u);
+    for (const record::Candidate& candidate : candidates) {
+      EXPECT_THAT(spaces.SpaceOf(candidate).Replay(candidate.decisions), IsOk());
     }
   }
 }
@@ -247,9 +247,9 @@ TEST_P(SeededStrategyTest, ProposesSeedsAmongTheFirstAndNothingTwice) {
   std::set<Digest> programs;
   for (const record::Candidate& candidate : all) {
     EXPECT_NE(candidate, good[1]);
-    const auto program = spaces.SpaceOf(candidate).Replay(candidate.decisions);
-    ASSERT_TRUE(program.ok());
-    EXPECT_TRUE(programs.insert(program->StructuralDigest()).second);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program,
+                              spaces.SpaceOf(candidate).Replay(candidate.decisions));
+    EXPECT_TRUE(programs.insert(program.StructuralDigest()).second);
   }
 }
 
@@ -259,9 +259,9 @@ TEST_P(SeededStrategyTest, EveryFourthSingleProposalIsASeed) {
   const auto strategy = Create(spaces, seeds);
   Candidates all;
   for (uint64_t event = 0; event < 6; ++event) {
-    const absl::StatusOr<Candidates> proposed = strategy->Propose(1, event, nullptr);
-    ASSERT_TRUE(proposed.ok() && proposed->size() == 1);
-    all.push_back((*proposed)[0]);
+    HONE_ASSERT_OK_AND_ASSIGN(const Candidates proposed, strategy->Propose(1, event, nullptr));
+    ASSERT_TRUE(proposed.size() == 1);
+    all.push_back(proposed[0]);
   }
   EXPECT_EQ(all[0], seeds[0]);
   EXPECT_EQ(all[4], seeds[1]);
@@ -296,13 +296,13 @@ INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrat
 TEST(SearchRegistryTest, RejectsUnknownAndInvalidStrategies) {
   const TestSpaces spaces = TinySpace(3);
   const absl::Status unknown = CreateSearchStrategy("guess", spaces.Context(1)).status();
-  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(unknown, StatusIs(absl::StatusCode::kNotFound));
   EXPECT_NE(unknown.message().find("evolutionary"), absl::string_view::npos);
-  EXPECT_EQ(CreateSearchStrategy("random", {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(CreateSearchStrategy("random", {}), StatusIs(absl::StatusCode::kInvalidArgument));
   SearchContext context = spaces.Context(1);
   context.threads = 0;
-  EXPECT_EQ(CreateSearchStrategy("random", context).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(CreateSearchStrategy("random", context),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "common/base/rng.h"
 #include "server/tuner/cost_model/models.h"
 #include "tests/server/tuner/search/spaces.h"
+#include "tests/status.h"
 
 namespace hone::search {
 namespace {
@@ -30,7 +31,7 @@ class RankingTest : public testing::Test {
                            prediction(latency(cycles)));
     }
     history_.Tell(results);
-    EXPECT_TRUE(history_.Refresh(evaluator_).ok());
+    EXPECT_THAT(history_.Refresh(evaluator_), IsOk());
   }
 
   TestSpaces spaces_ = MatmulSpaces(512);

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/server/research/lab/measured_set.h"
+#include "tests/status.h"
 
 namespace hone::search {
 namespace {
@@ -41,7 +42,7 @@ Progress RunRecorded(const std::string& strategy_name, int seeds, const std::str
       std::vector<double> throughput;
       for (const double latency : latencies)
         throughput.push_back(latency > 0 ? best_ns / latency : 0);
-      EXPECT_TRUE(model->Update(matrix, throughput).ok());
+      EXPECT_THAT(model->Update(matrix, throughput), IsOk());
     }
     best += std::log(best_ns / set.best_ns()) / seeds;
   }

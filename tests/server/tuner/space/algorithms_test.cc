@@ -15,6 +15,7 @@
 #include "server/tuner/space/generate.h"
 #include "tests/common/schedule/tolerance_needed.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -28,7 +29,7 @@ constexpr char kConv[] = "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1";
 std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text, double tolerance,
                                                    const target::Target& target = Avx512()) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target, tolerance);
-  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << text;
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
@@ -67,10 +68,10 @@ TEST(Algorithms, ToleranceDeterminesTheRewrites) {
     for (const auto& space : Rewritten(Generate(kConv, tolerance))) {
       algorithms.insert(space->name().substr(0, space->name().find('_')));
       Rng rng(1);
-      const auto needed =
-          schedule::ToleranceNeeded(*space->workload(), space->trace(), space->Sample(rng).value());
-      ASSERT_TRUE(needed.ok()) << needed.status();
-      EXPECT_LE(*needed, tolerance) << space->name();
+      HONE_ASSERT_OK_AND_ASSIGN(const auto needed,
+                                schedule::ToleranceNeeded(*space->workload(), space->trace(),
+                                                          space->Sample(rng).value()));
+      EXPECT_LE(needed, tolerance) << space->name();
     }
     EXPECT_TRUE(algorithms.contains("winograd2"));
     EXPECT_EQ(algorithms.contains("winograd4"), tolerance >= four);
@@ -157,11 +158,11 @@ TEST_P(RewrittenWorkload, EveryCandidateComputesTheWorkload) {
       for (uint64_t i = 0; i < kCandidates; ++i) {
         Rng rng(11, i);
         const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << space->name();
         const auto program = space->Replay(*drawn);
-        ASSERT_TRUE(program.ok()) << space->name() << ": " << program.status();
+        ASSERT_THAT(program, IsOk()) << space->name();
         const auto computed = ir::Interpret(*program, inputs);
-        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_THAT(computed, IsOk()) << program->ToText();
         for (size_t e = 0; e < wanted.size(); ++e) {
           ASSERT_NEAR((*computed)[0][e], wanted[e], bound)
               << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
@@ -214,7 +215,7 @@ TEST(Bf16, InstructionsForDotProductsComputeTheWorkload) {
       for (uint64_t i = 0; i < 3; ++i) {
         Rng rng(7, i);
         const auto program = space->Replay(space->Sample(rng).value());
-        ASSERT_TRUE(program.ok()) << space->name() << ": " << program.status();
+        ASSERT_THAT(program, IsOk()) << space->name();
         EXPECT_EQ(ir::Interpret(*program, inputs).value()[0], wanted) << program->ToText();
       }
     }

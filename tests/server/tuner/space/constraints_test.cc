@@ -5,6 +5,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/tile_limits.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -85,10 +86,10 @@ TEST_F(TileConstraints, LimitTheDataThatIsReread) {
 TEST(TileConstraintsOfSpaces, HoldForTheWholeMachine) {
   target::Target target = target::TargetByName("x86-avx512").value();
   target.cores = 64;
-  const auto spaces =
-      GenerateDesignSpaces(MakeWorkload("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"), target);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  for (const auto& space : *spaces) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto spaces,
+      GenerateDesignSpaces(MakeWorkload("conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1"), target));
+  for (const auto& space : spaces) {
     for (uint64_t i = 0; i < 20; ++i) {
       Rng rng(4, i);
       const ir::Program program = space->Replay(space->Sample(rng).value()).value();

@@ -9,6 +9,7 @@
 #include "server/tuner/space/chooser.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -33,7 +34,7 @@ constexpr char kOpen[] =
 
 std::unique_ptr<DesignSpace> Space(absl::string_view text) {
   auto space = DesignSpace::FromText(text);
-  EXPECT_TRUE(space.ok()) << space.status();
+  EXPECT_THAT(space, IsOk());
   return *std::move(space);
 }
 
@@ -53,18 +54,16 @@ TEST(DesignSpace, DecidedTextGivesItsDecisionsAndTheOpenSpace) {
   const std::string concrete =
       schedule::TraceFileText(*space->workload(), space->trace(), decisions);
   std::vector<int64_t> decided;
-  const auto again = DesignSpace::FromText(concrete, "mine", &decided);
-  ASSERT_TRUE(again.ok()) << again.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, DesignSpace::FromText(concrete, "mine", &decided));
   EXPECT_EQ(decided, decisions);
-  EXPECT_EQ((*again)->name(), "mine");
-  EXPECT_EQ((*again)->Replay(decided)->StructuralDigest(),
+  EXPECT_EQ(again->name(), "mine");
+  EXPECT_EQ(again->Replay(decided)->StructuralDigest(),
             space->Replay(decisions)->StructuralDigest());
   // The space of the decided text is open again.
   std::vector<int64_t> none;
-  const auto open = DesignSpace::FromText((*again)->text(), "open", &none);
-  ASSERT_TRUE(open.ok()) << open.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto open, DesignSpace::FromText(again->text(), "open", &none));
   EXPECT_TRUE(none.empty());
-  EXPECT_EQ((*open)->digest(), (*again)->digest());
+  EXPECT_EQ(open->digest(), again->digest());
 }
 
 TEST(DesignSpace, SamplesAreLegalDistinctAndReproducible) {
@@ -78,7 +77,7 @@ TEST(DesignSpace, SamplesAreLegalDistinctAndReproducible) {
     EXPECT_EQ(decisions[0] * decisions[1] * decisions[2], 64);
     EXPECT_LE(decisions[2], 16);
     EXPECT_GE(decisions[3] * decisions[4], decisions[1]);
-    EXPECT_TRUE(space->Replay(decisions).ok());
+    EXPECT_THAT(space->Replay(decisions), IsOk());
     seen.insert(decisions);
   }
   EXPECT_GT(seen.size(), 100u);
@@ -86,13 +85,12 @@ TEST(DesignSpace, SamplesAreLegalDistinctAndReproducible) {
 
 TEST(DesignSpace, SitesHaveTheExtentsOfTheDecisions) {
   const auto space = Space(kOpen);
-  const auto sites = space->Sites({4, 8, 2, 3, 3, 2});
-  ASSERT_TRUE(sites.ok()) << sites.status();
-  ASSERT_EQ(sites->size(), 3u);
-  EXPECT_EQ((*sites)[0].extent, 64);
-  EXPECT_EQ((*sites)[1].extent, 8);
-  EXPECT_EQ((*sites)[1].begin, 3);
-  EXPECT_EQ((*sites)[2].rows.size(), 4u);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sites, space->Sites({4, 8, 2, 3, 3, 2}));
+  ASSERT_EQ(sites.size(), 3u);
+  EXPECT_EQ(sites[0].extent, 64);
+  EXPECT_EQ(sites[1].extent, 8);
+  EXPECT_EQ(sites[1].begin, 3);
+  EXPECT_EQ(sites[2].rows.size(), 4u);
 }
 
 TEST(DesignSpace, MutantsAreLegalAndChangeOneSite) {
@@ -166,12 +164,12 @@ TEST(DesignSpace, WrongVectorsAreRefused) {
   Rng rng(1);
   for (const std::vector<int64_t>& wrong :
        {std::vector<int64_t>{}, {4, 8, 2, 3, 3}, {4, 8, 2, 3, 3, 3}, {4, 8, 3, 3, 3, 2}}) {
-    EXPECT_EQ(space->Mutate(wrong, rng).status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(space->Sites(wrong).status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(space->Replay(wrong).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(space->Mutate(wrong, rng), StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(space->Sites(wrong), StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(space->Replay(wrong), StatusIs(absl::StatusCode::kInvalidArgument));
     EXPECT_FALSE(space->IsLegal(wrong));
   }
-  EXPECT_EQ(space->Crossover({1}, {2}, rng).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(space->Crossover({1}, {2}, rng), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(DesignSpace, SpaceWithoutDecisionsHasOneVector) {
@@ -180,7 +178,7 @@ TEST(DesignSpace, SpaceWithoutDecisionsHasOneVector) {
           .value();
   Rng rng(1);
   EXPECT_TRUE(space->Sample(rng).value().empty());
-  EXPECT_EQ(space->Mutate({}, rng).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(space->Mutate({}, rng), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_TRUE(space->Crossover({}, {}, rng).value().empty());
 }
 
@@ -188,7 +186,7 @@ TEST(DesignSpace, ATraceThatNeverReplaysIsRefusedWithItsReason) {
   const auto space = DesignSpace::FromText(
       "workload copy\ninput A: f32[6, 5]\noutput C[i: 6, j: 5] = A[i, j]\ntrace 1\nb0 = "
       "block(\"D\")\n");
-  EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(space, StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_NE(space.status().message().find("unknown block 'D'"), std::string::npos)
       << space.status();
 }
@@ -212,9 +210,9 @@ TEST(DesignSpace, FindsExtentsByReplay) {
   for (uint64_t i = 0; i < 100; ++i) {
     Rng rng(9, i);
     const std::vector<int64_t> decisions = space->Sample(rng).value();
-    EXPECT_TRUE(space->Replay(decisions).ok());
+    EXPECT_THAT(space->Replay(decisions), IsOk());
     EXPECT_TRUE(space->IsLegal(decisions));
-    EXPECT_TRUE(space->Replay(space->Mutate(decisions, rng).value()).ok());
+    EXPECT_THAT(space->Replay(space->Mutate(decisions, rng).value()), IsOk());
   }
 }
 
@@ -238,7 +236,7 @@ TEST(DesignSpace, ConstraintsHoldForEveryWayToDraw) {
   }
   // Decision vectors that violate a constraint can still be replayed.
   EXPECT_FALSE(space->IsLegal({64, 1, 1, 1, 1, 1}));
-  EXPECT_TRUE(space->Replay({64, 1, 1, 1, 1, 1}).ok());
+  EXPECT_THAT(space->Replay({64, 1, 1, 1, 1, 1}), IsOk());
 }
 
 TEST(DesignSpace, UnsatisfiableConstraintsAreReported) {
@@ -246,7 +244,7 @@ TEST(DesignSpace, UnsatisfiableConstraintsAreReported) {
   const auto space =
       DesignSpace::Create("impossible", given->workload(), given->trace(),
                           {{"nothing", 3, [](absl::Span<const int64_t>) { return false; }}});
-  EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(space, StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_NE(space.status().message().find("constraint nothing"), std::string::npos)
       << space.status();
 }
@@ -279,7 +277,7 @@ TEST(DesignSpace, FailuresOfReplaysAreLimited) {
   EXPECT_FALSE(CreateWith(never, &failures, none).ok());
   EXPECT_EQ(none, 4 * kAttempts);
   // A space that is found at once needs no failure.
-  EXPECT_TRUE(CreateWith([](absl::Span<const int64_t>) { return true; }, &failures, none).ok());
+  EXPECT_THAT(CreateWith([](absl::Span<const int64_t>) { return true; }, &failures, none), IsOk());
 }
 
 // Once a vector has replayed, the extents of others are known, and illegal ones need no replay.
@@ -289,7 +287,7 @@ TEST(DesignSpace, OnlyTheFirstLegalVectorIsLookedForByReplays) {
   };
   int64_t failures = 1000;
   int checks = 0;
-  ASSERT_EQ(CreateWith(seldom, &failures, checks), absl::OkStatus());
+  ASSERT_THAT(CreateWith(seldom, &failures, checks), IsOk());
   EXPECT_GE(checks, 12 * (1000 - failures) + 12 * 20);
 }
 

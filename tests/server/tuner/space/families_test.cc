@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -70,7 +71,7 @@ TEST_P(Family, CandidatesReplayAndDiffer) {
     const DesignSpace& space = *spaces[at];
     Rng rng(17, i);
     const auto drawn = space.Sample(rng);
-    ASSERT_TRUE(drawn.ok()) << space.name() << ": " << drawn.status();
+    ASSERT_THAT(drawn, IsOk()) << space.name();
     if (!drawn_before[at].insert(*drawn).second) continue;  // already drawn from this small space
     const auto program = space.Replay(*drawn);
     ++tried;

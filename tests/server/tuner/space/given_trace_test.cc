@@ -7,6 +7,7 @@
 #include "common/ir/workload_parser.h"
 #include "server/tuner/search/search_strategy.h"
 #include "server/tuner/space/maker.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -42,67 +43,63 @@ absl::StatusOr<std::unique_ptr<DesignSpace>> Given(absl::string_view trace) {
 }
 
 TEST(GivenTrace, OpenSamplingsStayOpen) {
-  const auto space = Given(kGivenOpen);
-  ASSERT_TRUE(space.ok()) << space.status();
-  EXPECT_EQ((*space)->text(), absl::StrCat(kWorkload, kGivenOpen));
-  EXPECT_FALSE((*space)->only().has_value());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto space, Given(kGivenOpen));
+  EXPECT_EQ(space->text(), absl::StrCat(kWorkload, kGivenOpen));
+  EXPECT_FALSE(space->only().has_value());
   std::set<std::vector<int64_t>> drawn;
   for (uint64_t i = 0; i < 100; ++i) {
     Rng rng(i);
-    drawn.insert((*space)->Sample(rng).value());
+    drawn.insert(space->Sample(rng).value());
   }
   EXPECT_EQ(drawn.size(), 7u);  // divisors of 64
 }
 
 TEST(GivenTrace, ADecidedTraceIsOneCandidateOfItsOpenSpace) {
-  const auto space = Given(kDecided);
-  ASSERT_TRUE(space.ok()) << space.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto space, Given(kDecided));
   const std::vector<int64_t> decided = {16, 4, 2};
-  EXPECT_EQ((*space)->only(), decided);
-  const auto open = DesignSpace::FromText((*space)->text());
-  ASSERT_TRUE(open.ok()) << open.status();
-  EXPECT_EQ((*open)->digest(), (*space)->digest());
-  EXPECT_FALSE((*open)->only().has_value());
+  EXPECT_EQ(space->only(), decided);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto open, DesignSpace::FromText(space->text()));
+  EXPECT_EQ(open->digest(), space->digest());
+  EXPECT_FALSE(open->only().has_value());
 
   Rng rng(3);
-  EXPECT_EQ((*space)->Sample(rng).value(), decided);
-  EXPECT_EQ((*space)->Crossover(decided, decided, rng).value(), decided);
-  EXPECT_EQ((*space)->Mutate(decided, rng).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE((*space)->IsLegal(decided));
-  EXPECT_FALSE((*space)->IsLegal(std::vector<int64_t>{32, 2, 2}));
-  EXPECT_EQ(schedule::TraceFileText(*(*space)->workload(), (*space)->trace(), decided),
+  EXPECT_EQ(space->Sample(rng).value(), decided);
+  EXPECT_EQ(space->Crossover(decided, decided, rng).value(), decided);
+  EXPECT_THAT(space->Mutate(decided, rng), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(space->IsLegal(decided));
+  EXPECT_FALSE(space->IsLegal(std::vector<int64_t>{32, 2, 2}));
+  EXPECT_EQ(schedule::TraceFileText(*space->workload(), space->trace(), decided),
             absl::StrCat(kWorkload, kDecided));
 }
 
 TEST(GivenTrace, ATraceWithoutSamplingsIsOneCandidate) {
-  const auto space = Given("trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
-  ASSERT_TRUE(space.ok()) << space.status();
-  EXPECT_EQ((*space)->only(), std::vector<int64_t>{});
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto space,
+      Given("trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n"));
+  EXPECT_EQ(space->only(), std::vector<int64_t>{});
 }
 
 // Every strategy proposes the candidate once and then reports that nothing is left.
 TEST(GivenTrace, EveryStrategyProposesTheOneCandidateOnce) {
-  const auto space = Given(kDecided);
-  ASSERT_TRUE(space.ok()) << space.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto space, Given(kDecided));
   for (const std::string& name : search::SearchStrategyNames()) {
     search::SearchContext context;
-    context.spaces = {space->get()};
+    context.spaces = {space.get()};
     context.target = target::TargetByName("x86-avx2").value();
-    const auto strategy = search::CreateSearchStrategy(name, context);
-    ASSERT_TRUE(strategy.ok()) << strategy.status();
-    const auto first = (*strategy)->Propose(8, 0, nullptr);
-    ASSERT_TRUE(first.ok()) << name << ": " << first.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto strategy, search::CreateSearchStrategy(name, context));
+    const auto first = strategy->Propose(8, 0, nullptr);
+    ASSERT_THAT(first, IsOk()) << name;
     ASSERT_EQ(first->size(), 1u) << name;
     EXPECT_EQ((*first)[0].decisions, (std::vector<int64_t>{16, 4, 2})) << name;
-    EXPECT_EQ((*first)[0].space_digest, (*space)->digest()) << name;
-    EXPECT_TRUE((*strategy)->Propose(8, 1, nullptr)->empty()) << name;
+    EXPECT_EQ((*first)[0].space_digest, space->digest()) << name;
+    EXPECT_TRUE(strategy->Propose(8, 1, nullptr)->empty()) << name;
   }
 }
 
 TEST(GivenTrace, IgnoresNamesInTheWorkload) {
   const std::string text = absl::StrReplaceAll(
       absl::StrCat(kWorkload, kGivenOpen), {{"A", "Left"}, {"workload matmul", "workload mine"}});
-  EXPECT_TRUE(GivenTraceSpace(GivenMatmul(), text).ok());
+  EXPECT_THAT(GivenTraceSpace(GivenMatmul(), text), IsOk());
 }
 
 TEST(GivenTrace, ErrorsNameTheCause) {
@@ -123,7 +120,7 @@ TEST(GivenTrace, ErrorsNameTheCause) {
   };
   for (const auto& c : cases) {
     const auto space = GivenTraceSpace(GivenMatmul(), c.text);
-    EXPECT_EQ(space.status().code(), absl::StatusCode::kInvalidArgument) << c.why;
+    EXPECT_THAT(space, StatusIs(absl::StatusCode::kInvalidArgument)) << c.why;
     EXPECT_NE(space.status().message().find(c.expected), std::string::npos)
         << c.why << ": " << space.status();
   }

@@ -9,6 +9,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/maker.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -26,17 +27,17 @@ class GoldenText : public testing::TestWithParam<Golden> {};
 TEST_P(GoldenText, IsUnchanged) {
   const auto workload = MakeWorkload(GetParam().workload);
   const target::Target target = target::TargetByName(GetParam().target).value();
-  auto spaces =
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto spaces,
       MakeSpaces({.workload = workload, .target = &target, .generation = {.tolerance = 1e-3}},
-                 GetParam().maker);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  spaces->push_back(DefaultCandidate(workload, target).value());
+                 GetParam().maker));
+  spaces.push_back(DefaultCandidate(workload, target).value());
   const std::string only = GetParam().only;
   if (!only.empty())
-    std::erase_if(*spaces, [&](const auto& space) { return space->name() != only; });
+    std::erase_if(spaces, [&](const auto& space) { return space->name() != only; });
   std::string text = absl::StrCat("# ", GetParam().workload, " on ", GetParam().target, "\n\n",
                                   workload->ToText());
-  for (const auto& space : *spaces) {
+  for (const auto& space : spaces) {
     absl::StrAppend(&text, "\n# ", space->name(), " ", space->digest(), "\n",
                     space->trace().ToText());
   }

@@ -10,6 +10,7 @@
 #include "tests/server/tuner/space/exact_values.h"
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::space {
@@ -66,14 +67,13 @@ void ExpectRightResults(const char* text, const MakeGpuSpaces& make) {
         Rng rng(11, i);
         auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
         if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << space->name();
         decisions = *drawn;
         auto program = space->Replay(decisions);
         if (!program.ok()) continue;  // ExpectFewInvalid counts these
-        const absl::Status legal = CheckGpuProgram(*program, target);
-        ASSERT_TRUE(legal.ok()) << legal << program->ToText();
+        ASSERT_THAT(CheckGpuProgram(*program, target), IsOk()) << program->ToText();
         auto computed = ir::Interpret(*program, inputs);
-        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_THAT(computed, IsOk()) << program->ToText();
         ASSERT_EQ(*computed, wanted)
             << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
             << program->ToText();
@@ -95,7 +95,7 @@ void ExpectFewInvalid(const char* text, const MakeGpuSpaces& make, int candidate
       for (int i = 0; i < candidates; ++i) {
         Rng rng(13, i);
         const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << target.cpu << " " << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << target.cpu << " " << space->name();
         ASSERT_TRUE(space->IsLegal(*drawn)) << space->name();
         const auto program = space->Replay(*drawn);
         ++tried;
@@ -104,11 +104,10 @@ void ExpectFewInvalid(const char* text, const MakeGpuSpaces& make, int candidate
           ++failures[absl::StrCat(space->name(), ": ", program.status().message())];
           continue;
         }
-        const absl::Status legal = CheckGpuProgram(*program, target);
-        ASSERT_TRUE(legal.ok()) << target.cpu << " " << space->name() << ": " << legal
-                                << program->ToText();
+        ASSERT_THAT(CheckGpuProgram(*program, target), IsOk())
+            << target.cpu << " " << space->name() << program->ToText();
         const auto lowered = lower::Lower(*program, target);
-        ASSERT_TRUE(lowered.ok()) << lowered.status() << program->ToText();
+        ASSERT_THAT(lowered, IsOk()) << program->ToText();
         ASSERT_EQ(BeyondLimits(*lowered, target), "") << target.cpu << " " << program->ToText();
       }
     }

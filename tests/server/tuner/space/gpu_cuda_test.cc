@@ -8,6 +8,7 @@
 #include "tests/server/tuner/space/exact_values.h"
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 #include "tests/worker/compile/emulated_program.h"
 #include "worker/compile/lower/lower.h"
 
@@ -43,40 +44,36 @@ TEST(CudaCandidates, ComputeTheWorkload) {
   int with_dots = 0;
   for (const char* const text : kWorkloads) {
     const auto workload = MakeWorkload(text);
-    const auto spaces = GenerateDesignSpaces(workload, Sm80());
-    ASSERT_TRUE(spaces.ok()) << spaces.status();
-    for (const auto& space : *spaces) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto spaces, GenerateDesignSpaces(workload, Sm80()));
+    for (const auto& space : spaces) {
       for (uint64_t i = 0; i < kCandidates; ++i) {
         Rng rng(29, i);
         const auto drawn = space->Sample(rng);
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << space->name();
         const auto program = space->Replay(*drawn);
         if (!program.ok()) continue;
-        const auto lowered = lower::Lower(*program, Sm80());
-        ASSERT_TRUE(lowered.ok()) << lowered.status();
-        absl::StatusOr<codegen::Code> code = codegen::Generate(*lowered, Sm80());
-        ASSERT_TRUE(code.ok()) << code.status();
-        with_dots += absl::StrContains(code->bytes, "hone_dp4a") ? 1 : 0;
+        HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(*program, Sm80()));
+        HONE_ASSERT_OK_AND_ASSIGN(codegen::Code code, codegen::Generate(lowered, Sm80()));
+        with_dots += absl::StrContains(code.bytes, "hone_dp4a") ? 1 : 0;
         candidates.push_back(
             {workload, schedule::TraceFileText(*space->workload(), space->trace(), *drawn)});
-        codes.push_back(*std::move(code));
+        codes.push_back(std::move(code));
       }
     }
   }
   EXPECT_GE(with_dots, 5 * kCandidates);
-  const auto programs = codegen::EmulatedPrograms::Build(std::move(codes));
-  ASSERT_TRUE(programs.ok()) << programs.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto programs,
+                            codegen::EmulatedPrograms::Build(std::move(codes)));
   for (size_t c = 0; c < candidates.size(); ++c) {
     const ir::Workload& workload = *candidates[c].workload;
     const std::vector<ir::Values> inputs = SmallIntegers(workload, 3);
-    const auto wanted = ir::Interpret(workload, inputs);
-    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto wanted, ir::Interpret(workload, inputs));
     const auto computed =
-        (*programs)->Run(c, workload, ExactValues(workload, workload.Inputs(), inputs),
-                         cuda::EmulatedOrder::kRandom, c);
-    ASSERT_TRUE(computed.ok()) << computed.status() << candidates[c].text;
-    ASSERT_EQ(*computed, ExactValues(workload, workload.Outputs(), *wanted))
-        << candidates[c].text << (*programs)->code(c).bytes;
+        programs->Run(c, workload, ExactValues(workload, workload.Inputs(), inputs),
+                      cuda::EmulatedOrder::kRandom, c);
+    ASSERT_THAT(computed, IsOk()) << candidates[c].text;
+    ASSERT_EQ(*computed, ExactValues(workload, workload.Outputs(), wanted))
+        << candidates[c].text << programs->code(c).bytes;
   }
 }
 

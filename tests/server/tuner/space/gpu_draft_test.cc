@@ -9,6 +9,7 @@
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -83,7 +84,7 @@ std::vector<Drafted> FirstCandidates(const char* text, const target::Target& tar
       if (space->digest() != candidate.space_digest) continue;
       const ir::Program program = space->Replay(candidate.decisions).value();
       feature::Nest nest;
-      EXPECT_TRUE(nest.Analyze(program).ok());
+      EXPECT_THAT(nest.Analyze(program), IsOk());
       drafted.push_back(
           {.tile = TileOf(program),
            .estimate = feature::EstimateGpuCost(nest, feature::GpuMachine::Of(target))});
@@ -120,7 +121,7 @@ TEST(GpuDraft, BlocksFitTheRegistersOfAUnit) {
       Rng rng(3, i);
       const ir::Program program = space->Replay(space->Sample(rng).value()).value();
       feature::Nest nest;
-      ASSERT_TRUE(nest.Analyze(program).ok());
+      ASSERT_THAT(nest.Analyze(program), IsOk());
       const feature::GpuTerms terms =
           feature::EstimateGpuCost(nest, feature::GpuMachine::Of(target)).launches[0];
       ASSERT_LE(terms.threads * terms.registers, 1.1 * target.gpu.unit_registers)

@@ -13,6 +13,7 @@
 #include "tests/server/research/template/gpu_template_workloads.h"
 #include "tests/server/tuner/space/gpu_workloads.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 #include "worker/compile/backend.h"
 #include "worker/compile/lower/lower.h"
 
@@ -64,25 +65,25 @@ void ExpectRightResultsOnTheDevice(const char* text, absl::string_view maker, do
   constexpr int kCandidates = 1;  // a driver takes seconds to compile some of them
   const absl::StatusOr<target::Target> target = opencl::TargetOf("opencl");
   if (!target.ok()) GTEST_SKIP() << target.status().message();
-  const auto gpu = target::OpenGpuFor(*target);
-  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto gpu, target::OpenGpuFor(*target));
   const auto workload = MakeWorkload(text);
   const std::vector<ir::Values> values = SmallIntegers(*workload, 3);
   const std::vector<std::string> inputs = ToBytes(*workload, workload->Inputs(), values);
   const std::vector<std::string> wanted =
       ToBytes(*workload, workload->Outputs(), ir::Interpret(*workload, values).value());
-  auto spaces = MakeSpaces(
-      {.workload = workload, .target = &*target, .generation = {.tolerance = tolerance}}, maker);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  spaces->push_back(DefaultCandidate(workload, *target).value());
-  for (const auto& space : *spaces) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      auto spaces,
+      MakeSpaces({.workload = workload, .target = &*target, .generation = {.tolerance = tolerance}},
+                 maker));
+  spaces.push_back(DefaultCandidate(workload, *target).value());
+  for (const auto& space : spaces) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(19, i);
       const auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       const auto program = space->Replay(*drawn);
       if (!program.ok()) continue;
-      ASSERT_EQ(Problem(*program, *target, **gpu, inputs, wanted), "")
+      ASSERT_EQ(Problem(*program, *target, *gpu, inputs, wanted), "")
           << schedule::TraceFileText(*space->workload(), space->trace(), *drawn)
           << program->ToText();
       if (space->decision_count() == 0) break;

@@ -12,6 +12,7 @@
 #include "tests/server/tuner/space/gpu_program.h"
 #include "tests/server/tuner/space/gpu_workloads.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 std::vector<std::unique_ptr<DesignSpace>> OfRules(
     const std::shared_ptr<const ir::Workload>& workload, const target::Target& target) {
   auto spaces = GenerateDesignSpaces(workload, target);
-  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  EXPECT_THAT(spaces, IsOk());
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 
@@ -40,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(All, SmallGpuWorkload, testing::ValuesIn(kSmallGpuWorkl
 std::set<std::string> Names(const char* text, const target::Target& target) {
   std::set<std::string> names;
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
-  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  EXPECT_THAT(spaces, IsOk());
   for (const auto& space : *spaces) names.insert(space->name());
   return names;
 }
@@ -69,7 +70,7 @@ TEST(GpuRules, EveryFamilyHasItsRule) {
 // The instruction "tensorize" of a space's trace; "" if it has none.
 std::string TensorizedBy(const char* text, const target::Target& target, absl::string_view space) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
-  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  EXPECT_THAT(spaces, IsOk());
   for (const auto& each : *spaces) {
     if (each->name() != space) continue;
     const std::string& trace = each->text();
@@ -125,9 +126,8 @@ TEST(GpuRules, MaliReadsOperandsDirectly) {
 
 TEST(GpuRules, RulesForCpusAreNotUsed) {
   for (const char* text : {"matmul m=64 n=64 k=64", "softmax m=64 n=64", "add m=64 n=64"}) {
-    auto spaces = GenerateDesignSpaces(MakeWorkload(text), Sm80());
-    ASSERT_TRUE(spaces.ok()) << spaces.status();
-    for (const auto& space : *spaces) {
+    HONE_ASSERT_OK_AND_ASSIGN(auto spaces, GenerateDesignSpaces(MakeWorkload(text), Sm80()));
+    for (const auto& space : spaces) {
       EXPECT_EQ(space->text().find("parallel("), std::string::npos) << space->text();
       EXPECT_NE(space->text().find("blockIdx.x"), std::string::npos) << space->text();
     }

@@ -11,6 +11,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/part_spaces.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -31,7 +32,7 @@ std::string Projections(int count, int widen) {
 std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text) {
   auto spaces =
       GenerateDesignSpaces(MakeWorkload(text), target::TargetByName("x86-avx512").value());
-  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  EXPECT_THAT(spaces, IsOk());
   return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
 }
 

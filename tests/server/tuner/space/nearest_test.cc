@@ -7,6 +7,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/transfer.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -60,11 +61,10 @@ TEST(Nearest, DecisionsOfAnotherShapeReplayAndMeetTheConstraints) {
     const std::vector<int64_t> decisions = *source->Sample(rng);
     for (const auto& space : to) {
       if (StructureOf(space->trace()) != StructureOf(source->trace())) continue;
-      const auto nearest = space->Nearest(decisions);
-      ASSERT_TRUE(nearest.ok()) << nearest.status();
-      EXPECT_TRUE(space->IsLegal(*nearest));
-      EXPECT_TRUE(space->Replay(*nearest).ok());
-      EXPECT_EQ(*nearest, *space->Nearest(decisions));
+      HONE_ASSERT_OK_AND_ASSIGN(const auto nearest, space->Nearest(decisions));
+      EXPECT_TRUE(space->IsLegal(nearest));
+      EXPECT_THAT(space->Replay(nearest), IsOk());
+      EXPECT_EQ(nearest, *space->Nearest(decisions));
       ++carried;
     }
   }

@@ -9,6 +9,7 @@
 #include "common/ir/interpreter.h"
 #include "common/schedule/trace.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -65,7 +66,8 @@ TEST(PartsOf, LeavesShortAndIndependentWorkloadsWhole) {
 TEST(WorkloadOf, EqualPartsAreEqualUpToNames) {
   const auto whole = MakeWorkload(Residuals(4));
   const auto second = WorkloadOf(*whole, {4, 6}), third = WorkloadOf(*whole, {6, 8});
-  ASSERT_TRUE(second.ok() && third.ok()) << second.status() << third.status();
+  ASSERT_THAT(second, IsOk());
+  ASSERT_THAT(third, IsOk());
   EXPECT_EQ(second->StructuralDigest(), third->StructuralDigest());
   EXPECT_EQ(second->ToText(),
             "workload residuals\n"
@@ -80,7 +82,7 @@ class PartSpaces : public testing::Test {
  protected:
   std::vector<std::unique_ptr<DesignSpace>> Make(const Generation& generation = {}) {
     auto spaces = GenerateDesignSpaces(workload_, Avx512(), generation);
-    EXPECT_TRUE(spaces.ok()) << spaces.status();
+    EXPECT_THAT(spaces, IsOk());
     return spaces.ok() ? *std::move(spaces) : std::vector<std::unique_ptr<DesignSpace>>();
   }
   const std::shared_ptr<const ir::Workload> workload_ = MakeWorkload(Residuals(6));
@@ -95,14 +97,12 @@ TEST_F(PartSpaces, SuggestSchedulesThatComputeTheWorkload) {
   for (const auto& space : spaces) {
     EXPECT_EQ(space->part_count(), 6);
     EXPECT_TRUE(space->IsLegal(space->suggested()));
-    const auto program = space->Replay(space->suggested());
-    ASSERT_TRUE(program.ok()) << program.status();
-    EXPECT_EQ(ir::Interpret(*program, inputs).value(), wanted) << space->name();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program, space->Replay(space->suggested()));
+    EXPECT_EQ(ir::Interpret(program, inputs).value(), wanted) << space->name();
     // The stored text is read again as a space with the same decisions.
-    const auto stored = DesignSpace::FromText(space->text());
-    ASSERT_TRUE(stored.ok()) << stored.status();
-    EXPECT_EQ((*stored)->digest(), space->digest());
-    EXPECT_TRUE((*stored)->IsLegal(space->suggested()));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto stored, DesignSpace::FromText(space->text()));
+    EXPECT_EQ(stored->digest(), space->digest());
+    EXPECT_TRUE(stored->IsLegal(space->suggested()));
   }
 }
 
@@ -122,13 +122,10 @@ TEST_F(PartSpaces, VectorsAreThoseOfTheirParts) {
     const std::vector<int64_t>& suggested = space->suggested();
     std::vector<int64_t> other = suggested;
     for (int draw = 0; draw < 20; ++draw) {
-      const auto sampled = space->Sample(rng);
-      ASSERT_TRUE(sampled.ok()) << sampled.status();
-      const auto moved = space->Mutate(*sampled, rng);
-      ASSERT_TRUE(moved.ok()) << moved.status();
-      const auto crossed = space->Crossover(*sampled, other, rng);
-      ASSERT_TRUE(crossed.ok()) << crossed.status();
-      for (const auto& vector : {*sampled, *moved, *crossed}) {
+      HONE_ASSERT_OK_AND_ASSIGN(const auto sampled, space->Sample(rng));
+      HONE_ASSERT_OK_AND_ASSIGN(const auto moved, space->Mutate(sampled, rng));
+      HONE_ASSERT_OK_AND_ASSIGN(const auto crossed, space->Crossover(sampled, other, rng));
+      for (const auto& vector : {sampled, moved, crossed}) {
         EXPECT_TRUE(space->IsLegal(vector));
         EXPECT_EQ(space->BrokenPrefix(vector), 0);
         EXPECT_EQ(space->Nearest(vector).value(), vector);
@@ -136,10 +133,10 @@ TEST_F(PartSpaces, VectorsAreThoseOfTheirParts) {
       int changed = 0;  // parts
       for (const DesignSpace::Part& part : space->parts())
         changed +=
-            !std::equal(moved->begin() + part.begin, moved->begin() + part.begin + part.count(),
-                        sampled->begin() + part.begin);
+            !std::equal(moved.begin() + part.begin, moved.begin() + part.begin + part.count(),
+                        sampled.begin() + part.begin);
       EXPECT_EQ(changed, 1);
-      other = *moved;
+      other = moved;
     }
     // The sites are those of a replay.
     schedule::GivenDecider decider(suggested);
@@ -163,9 +160,8 @@ TEST_F(PartSpaces, TakeTheBestSpaceOfEachPartFirst) {
     return absl::StrContains(program.ToText(), "prefetch=4") ? 1.0 : 2.0;
   }};
   const auto spaces = Make(generation);
-  const auto program = spaces[0]->Replay(spaces[0]->suggested());
-  ASSERT_TRUE(program.ok());
-  EXPECT_FALSE(absl::StrContains(program->ToText(), "prefetch=4")) << program->ToText();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto program, spaces[0]->Replay(spaces[0]->suggested()));
+  EXPECT_FALSE(absl::StrContains(program.ToText(), "prefetch=4")) << program.ToText();
 }
 
 TEST_F(PartSpaces, EndWhenTheCheckSaysSo) {
@@ -173,21 +169,20 @@ TEST_F(PartSpaces, EndWhenTheCheckSaysSo) {
   const Generation generation{.check = [&] {
     return ++calls < 20 ? absl::OkStatus() : absl::DeadlineExceededError("late");
   }};
-  const auto refused = GenerateDesignSpaces(workload_, Avx512(), generation);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(GenerateDesignSpaces(workload_, Avx512(), generation),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_EQ(calls, 20);
   calls = 0;
-  const auto whole = GenerateDesignSpaces(MakeWorkload("mlp m=16 k=16 h=16"), Avx512(), generation);
-  EXPECT_EQ(whole.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(GenerateDesignSpaces(MakeWorkload("mlp m=16 k=16 h=16"), Avx512(), generation),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_EQ(calls, 20);
 }
 
 // A replay that is continued gives what one replay of the whole trace gives.
 TEST(ContinueReplay, GivesTheWholeReplay) {
   const auto workload = MakeWorkload("dense m=24 n=32 k=16");
-  const auto spaces = GenerateDesignSpaces(workload, Avx512());
-  ASSERT_TRUE(spaces.ok());
-  for (const auto& space : *spaces) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces, GenerateDesignSpaces(workload, Avx512()));
+  for (const auto& space : spaces) {
     Rng rng(5);
     const std::vector<int64_t> decisions = space->Sample(rng).value();
     schedule::GivenDecider decider(decisions);
@@ -197,10 +192,10 @@ TEST(ContinueReplay, GivesTheWholeReplay) {
       prefix.instructions.assign(space->trace().instructions.begin(),
                                  space->trace().instructions.begin() + count);
       schedule::PartialReplay copy = partial;
-      ASSERT_TRUE(schedule::ContinueReplay(prefix, decider, copy).ok());
+      ASSERT_THAT(schedule::ContinueReplay(prefix, decider, copy), IsOk());
       partial = std::move(copy);
     }
-    ASSERT_TRUE(schedule::ContinueReplay(space->trace(), decider, partial).ok());
+    ASSERT_THAT(schedule::ContinueReplay(space->trace(), decider, partial), IsOk());
     EXPECT_EQ(partial.replayed.program.ToText(), space->Replay(decisions)->ToText());
   }
 }

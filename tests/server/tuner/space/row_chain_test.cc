@@ -6,6 +6,7 @@
 
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::set<std::string> Names(absl::string_view text, const target::Target& target) {
   std::set<std::string> names;
   const auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
-  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << text;
   if (!spaces.ok()) return names;
   for (const auto& space : *spaces) EXPECT_TRUE(names.insert(space->name()).second);
   return names;
@@ -22,7 +23,7 @@ std::set<std::string> Names(absl::string_view text, const target::Target& target
 // The design space of a workload's chain of contractions; null if there is none.
 std::unique_ptr<DesignSpace> Chain(absl::string_view text, const target::Target& target) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
-  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << text;
   if (!spaces.ok()) return nullptr;
   for (auto& space : *spaces) {
     if (space->name() == "chain") return std::move(space);

@@ -12,6 +12,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/rule.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 std::vector<std::unique_ptr<DesignSpace>> Generate(absl::string_view text,
                                                    const target::Target& target) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(text), target);
-  EXPECT_TRUE(spaces.ok()) << text << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << text;
   if (!spaces.ok()) return {};
   return *std::move(spaces);
 }
@@ -242,10 +243,9 @@ TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
     const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
     const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
     auto spaces = Generate(GetParam(), target);
-    auto fallback = DefaultCandidate(workload, target);
-    ASSERT_TRUE(fallback.ok()) << fallback.status();
-    EXPECT_EQ((*fallback)->decision_count(), 0);
-    spaces.push_back(*std::move(fallback));
+    HONE_ASSERT_OK_AND_ASSIGN(auto fallback, DefaultCandidate(workload, target));
+    EXPECT_EQ(fallback->decision_count(), 0);
+    spaces.push_back(std::move(fallback));
     for (const auto& space : spaces) {
       std::vector<int64_t> decisions;
       for (uint64_t i = 0; i < kCandidates; ++i) {
@@ -253,12 +253,12 @@ TEST_P(SmallWorkload, EveryCandidateComputesTheWorkload) {
         // Half of the candidates are mutants of the previous one.
         auto drawn = i % 2 == 0 ? space->Sample(rng) : space->Mutate(decisions, rng);
         if (i % 2 == 1 && absl::IsResourceExhausted(drawn.status())) continue;
-        ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+        ASSERT_THAT(drawn, IsOk()) << space->name();
         decisions = *drawn;
         auto program = space->Replay(decisions);
         if (!program.ok()) continue;  // FewCandidatesAreInvalid counts these
         auto computed = ir::Interpret(*program, inputs);
-        ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+        ASSERT_THAT(computed, IsOk()) << program->ToText();
         ASSERT_EQ(*computed, wanted)
             << schedule::TraceFileText(*space->workload(), space->trace(), decisions)
             << program->ToText();
@@ -275,7 +275,7 @@ TEST_P(SmallWorkload, FewCandidatesAreInvalid) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(13, i);
       auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       EXPECT_TRUE(space->IsLegal(*drawn)) << space->name();
       auto program = space->Replay(*drawn);
       ++tried;
@@ -323,7 +323,7 @@ TEST_P(LargeWorkload, CandidatesAreValidAndDiffer) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(17, i);
       auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       if (!known.insert(*drawn).second) continue;  // already drawn from this small space
       auto program = space->Replay(*drawn);
       ++tried;
@@ -476,18 +476,17 @@ TEST(Rules, EveryRegisterTileFitsTheRegisters) {
 }
 
 TEST(DefaultCandidate, IsUntiledParallelAndVectorized) {
-  auto space = DefaultCandidate(MakeWorkload("matmul m=64 n=64 k=64"), Avx512());
-  ASSERT_TRUE(space.ok()) << space.status();
-  const std::string text = (*space)->Replay({}).value().ToText();
+  HONE_ASSERT_OK_AND_ASSIGN(auto space,
+                            DefaultCandidate(MakeWorkload("matmul m=64 n=64 k=64"), Avx512()));
+  const std::string text = space->Replay({}).value().ToText();
   EXPECT_NE(text.find("parallel i.j_0 in 256"), std::string::npos) << text;
   EXPECT_NE(text.find("vectorized j_1 in 16"), std::string::npos) << text;
 }
 
 TEST(GenerateDesignSpaces, RefusesAnInvalidWorkload) {
   ir::Workload empty;
-  EXPECT_EQ(
-      GenerateDesignSpaces(std::make_shared<const ir::Workload>(empty), Avx512()).status().code(),
-      absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(GenerateDesignSpaces(std::make_shared<const ir::Workload>(empty), Avx512()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "common/base/rng.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 #include "tests/worker/compile/compiled_program.h"
 #include "worker/compile/lower/lower.h"
 
@@ -33,17 +34,15 @@ class ShortFormatsTest : public ::testing::TestWithParam<const char*> {};
 TEST_P(ShortFormatsTest, EverythingDrawnIsLowered) {
   const auto workload = MakeWorkload(GetParam());
   const target::Target target = target::TargetByName("x86-avx2").value();
-  const auto spaces = GenerateDesignSpaces(workload, target);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces, GenerateDesignSpaces(workload, target));
   Rng rng(5);
-  for (const auto& space : *spaces) {
+  for (const auto& space : spaces) {
     for (int draw = 0; draw < 10; ++draw) {
-      const auto decisions = space->Sample(rng);
-      ASSERT_TRUE(decisions.ok()) << decisions.status();
-      const auto program = space->Replay(*decisions);
+      HONE_ASSERT_OK_AND_ASSIGN(const auto decisions, space->Sample(rng));
+      const auto program = space->Replay(decisions);
       if (!program.ok()) continue;  // rules_test.cc counts these
       const auto lowered = lower::Lower(*program, target);
-      EXPECT_TRUE(lowered.ok()) << space->name() << ": " << lowered.status();
+      EXPECT_THAT(lowered, IsOk()) << space->name();
     }
   }
 }
@@ -53,13 +52,13 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ShortFormatsTest, ::testing::ValuesIn(kWorkl
 double DefaultSum(const std::string& text, const ir::Values& input) {
   const target::Target target = target::DetectHost();
   const auto space = DefaultCandidate(MakeWorkload(text), target);
-  EXPECT_TRUE(space.ok()) << space.status();
+  EXPECT_THAT(space, IsOk());
   const auto program = (*space)->Replay({});
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   const auto compiled = codegen::CompiledProgram::Load(*program, target);
-  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_THAT(compiled, IsOk());
   const auto outputs = (*compiled)->Run(std::vector<ir::Values>{input});
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT(outputs, IsOk());
   return (*outputs)[0][0];
 }
 
@@ -88,7 +87,7 @@ TEST(DefaultCandidateTest, LongSumsOfTheHighestRankAreNotCut) {
                                     "output C[a: 1, b: 2, c: 1, d: 2, e: 1, f: 2, g: 1, h: 2] = "
                                     "sum(k: 20000) A[a, b, c, d, k] * A[e, f, g, h, k]\n"),
                        target::DetectHost());
-  EXPECT_TRUE(space.ok()) << space.status();
+  EXPECT_THAT(space, IsOk());
 }
 
 }  // namespace

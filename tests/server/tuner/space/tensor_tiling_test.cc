@@ -14,6 +14,7 @@
 #include "server/tuner/search/search_strategy.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -25,7 +26,7 @@ using Spaces = std::vector<std::unique_ptr<DesignSpace>>;
 
 Spaces SpacesOf(absl::string_view workload, absl::string_view target) {
   auto spaces = GenerateDesignSpaces(MakeWorkload(workload), *target::TargetByName(target));
-  EXPECT_TRUE(spaces.ok()) << workload << ": " << spaces.status();
+  EXPECT_THAT(spaces, IsOk()) << workload;
   return spaces.ok() ? *std::move(spaces) : Spaces();
 }
 
@@ -168,11 +169,11 @@ void CheckCandidates(absl::string_view text, int* used) {
     for (uint64_t i = 0; i < kCandidates; ++i) {
       Rng rng(11, i);
       const auto drawn = space->Sample(rng);
-      ASSERT_TRUE(drawn.ok()) << space->name() << ": " << drawn.status();
+      ASSERT_THAT(drawn, IsOk()) << space->name();
       const auto program = space->Replay(*drawn);
-      ASSERT_TRUE(program.ok()) << space->name() << ": " << program.status();
+      ASSERT_THAT(program, IsOk()) << space->name();
       const auto computed = ir::Interpret(*program, inputs);
-      ASSERT_TRUE(computed.ok()) << computed.status() << program->ToText();
+      ASSERT_THAT(computed, IsOk()) << program->ToText();
       ASSERT_EQ(*computed, wanted) << space->name() << "\n" << program->ToText();
     }
   }

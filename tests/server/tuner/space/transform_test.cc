@@ -8,6 +8,7 @@
 #include "common/schedule/rewrite/rewrite.h"
 #include "server/tuner/space/generate.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -31,13 +32,12 @@ TEST_P(TransformsOfChannels, ProductsAreNotATileThatIsGathered) {
 
 TEST_P(TransformsOfChannels, SpacesAreMadeWithTheProductsAlone) {
   const target::Target target = target::TargetByName("x86-avx512").value();
-  const auto spaces = GenerateDesignSpaces(MakeWorkload(ConvolutionOf(GetParam())), target);
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  for (const auto& space : *spaces) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto spaces,
+                            GenerateDesignSpaces(MakeWorkload(ConvolutionOf(GetParam())), target));
+  for (const auto& space : spaces) {
     Rng rng(1);
-    const auto program = space->Replay(space->Sample(rng).value());
-    ASSERT_TRUE(program.ok()) << program.status();
-    EXPECT_NE(program->FindBlock("M"), ir::kNoNode) << space->name();
+    HONE_ASSERT_OK_AND_ASSIGN(const auto program, space->Replay(space->Sample(rng).value()));
+    EXPECT_NE(program.FindBlock("M"), ir::kNoNode) << space->name();
   }
 }
 

@@ -7,6 +7,7 @@
 #include "server/tuner/space/generate.h"
 #include "server/tuner/space/rule.h"
 #include "tests/server/tuner/space/workloads.h"
+#include "tests/status.h"
 
 namespace hone::space {
 namespace {
@@ -37,32 +38,33 @@ std::vector<Sketch> ApplyBroken(const RuleContext&, const Sketch& sketch, int ne
 constexpr Rule kRule = {"last_loop_first", ApplyLastLoopFirst, "a test's own"};
 
 TEST(RegisterRule, RuleAppliesIfRegisteredBeforeTheFirstSpaces) {
-  EXPECT_EQ(RegisterRule(kRule, "no_such_rule").code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(RegisterRule({"pack", ApplyLastLoopFirst, ""}).code(),
-            absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(RegisterRule({"", ApplyLastLoopFirst, ""}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(RegisterRule({"nothing", nullptr, ""}).code(), absl::StatusCode::kInvalidArgument);
-  ASSERT_TRUE(RegisterRule(kRule).ok());
-  ASSERT_TRUE(RegisterRule({"broken", ApplyBroken, "a test's own"}).ok());
-  EXPECT_EQ(RegisterRule(kRule).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(RegisterRule(kRule, "no_such_rule"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RegisterRule({"pack", ApplyLastLoopFirst, ""}),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(RegisterRule({"", ApplyLastLoopFirst, ""}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(RegisterRule({"nothing", nullptr, ""}), StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_THAT(RegisterRule(kRule), IsOk());
+  ASSERT_THAT(RegisterRule({"broken", ApplyBroken, "a test's own"}), IsOk());
+  EXPECT_THAT(RegisterRule(kRule), StatusIs(absl::StatusCode::kAlreadyExists));
 
   const auto workload = MakeWorkload(
       "workload add\n"
       "input A: f32[7, 90]\n"
       "output C[i: 7, j: 90] = A[i, j] + 1.0\n");
   int dropped = 0;
-  const auto spaces = GenerateDesignSpaces(workload, target::TargetByName("x86-avx512").value(),
-                                           Generation{.dropped = &dropped});
-  ASSERT_TRUE(spaces.ok()) << spaces.status();
-  ASSERT_EQ(spaces->size(), 2u);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto spaces, GenerateDesignSpaces(workload, target::TargetByName("x86-avx512").value(),
+                                              Generation{.dropped = &dropped}));
+  ASSERT_EQ(spaces.size(), 2u);
   EXPECT_EQ(dropped, 1);
-  EXPECT_EQ((*spaces)[0]->name(), "plain");
-  EXPECT_EQ((*spaces)[1]->name(), "turned");
-  const std::string text = (*spaces)[1]->Replay({}).value().ToText();
+  EXPECT_EQ(spaces[0]->name(), "plain");
+  EXPECT_EQ(spaces[1]->name(), "turned");
+  const std::string text = spaces[1]->Replay({}).value().ToText();
   EXPECT_LT(text.find("parallel j"), text.find("for i")) << text;
 
   const absl::Status late = RegisterRule({"late", ApplyLastLoopFirst, ""});
-  EXPECT_EQ(late.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(late, StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_NE(late.message().find("late"), absl::string_view::npos);
 }
 

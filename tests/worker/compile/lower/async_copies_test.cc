@@ -11,6 +11,7 @@
 #include "common/schedule/trace.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::lower {
@@ -46,23 +47,20 @@ target::Target Gpu(absl::string_view architecture) {
 class AsyncCopiesTest : public testing::Test {
  protected:
   void Make(int stages, absl::string_view architecture = "sm_80") {
-    auto file =
-        schedule::ParseTraceFile(absl::StrCat(kRows, "software_pipeline(k0, ", stages, ")\n"));
-    ASSERT_TRUE(file.ok()) << file.status();
-    workload_ = std::make_shared<const ir::Workload>(file->workload);
-    const auto program = schedule::Replay(workload_, file->parsed.trace, file->parsed.decisions);
-    ASSERT_TRUE(program.ok()) << program.status();
-    auto lowered = Lower(*program, Gpu(architecture));
-    ASSERT_TRUE(lowered.ok()) << lowered.status();
-    lowered_ = *std::move(lowered);
-    ASSERT_TRUE(Verify(lowered_).ok()) << Verify(lowered_);
+    HONE_ASSERT_OK_AND_ASSIGN(auto file, schedule::ParseTraceFile(absl::StrCat(
+                                             kRows, "software_pipeline(k0, ", stages, ")\n")));
+    workload_ = std::make_shared<const ir::Workload>(file.workload);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto program, schedule::Replay(workload_, file.parsed.trace, file.parsed.decisions));
+    HONE_ASSERT_OK_AND_ASSIGN(lowered_, Lower(program, Gpu(architecture)));
+    ASSERT_THAT(Verify(lowered_), IsOk());
   }
   // "" or what the interpreter says.
   std::string Problem() const {
     ir::Scalars input;
     for (int e = 0; e < 8 * 48; ++e) input.push_back(static_cast<double>(e % 7 - 3));
     const auto expected = ir::Interpret(*workload_, std::vector<ir::Scalars>{input});
-    EXPECT_TRUE(expected.ok()) << expected.status();
+    EXPECT_THAT(expected, IsOk());
     for (const ThreadOrder order :
          {ThreadOrder::kForward, ThreadOrder::kBackward, ThreadOrder::kShuffled}) {
       const auto actual =

@@ -13,6 +13,7 @@
 #include "tests/common/schedule/seed_range.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "tests/worker/compile/lower/random_gpu_schedule.h"
 #include "worker/compile/lower/lower.h"
 
@@ -56,26 +57,25 @@ TEST_P(GpuRandomTraces, ComputeTheWorkload) {
           wrong_lanes = 0;
   std::map<std::string, int> refusals;
   for (int64_t seed = range.first; seed < range.end(); ++seed) {
-    const absl::StatusOr<RandomGpuSchedule> example =
-        MakeRandomGpuSchedule(static_cast<uint64_t>(seed));
-    ASSERT_TRUE(example.ok()) << example.status();
-    absl::StatusOr<LoweredProgram> lowered = Lower(example->program, SmallGpu(seed));
+    HONE_ASSERT_OK_AND_ASSIGN(const RandomGpuSchedule example,
+                              MakeRandomGpuSchedule(static_cast<uint64_t>(seed)));
+    absl::StatusOr<LoweredProgram> lowered = Lower(example.program, SmallGpu(seed));
     if (absl::IsInvalidArgument(lowered.status())) {
       const std::string message(lowered.status().message());
       ++refusals[message.substr(0, message.find('\n'))];
       continue;
     }
-    ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n" << example->program.ToText();
+    ASSERT_THAT(lowered, IsOk()) << example.program.ToText();
     ++lowered_count;
-    const std::string problem = Problem(*example, *lowered);
-    ASSERT_EQ(problem, "") << example->program.ToText() << lowered->ToText()
+    const std::string problem = Problem(example, *lowered);
+    ASSERT_EQ(problem, "") << example.program.ToText() << lowered->ToText()
                            << schedule::RepeatHint(seed, "HONE_GPU_TRACES");
     const auto shuffle =
         std::ranges::find_if(lowered->stmts, [](const Stmt& stmt) { return stmt.lane_xor > 0; });
     if (shuffle != lowered->stmts.end()) {
       ++with_shuffles;
       const int distance = std::exchange(shuffle->lane_xor, shuffle->lane_xor ^ 3);
-      wrong_lanes += Problem(*example, *lowered).empty() ? 0 : 1;
+      wrong_lanes += Problem(example, *lowered).empty() ? 0 : 1;
       shuffle->lane_xor = distance;
     }
     const auto barrier = std::ranges::find(lowered->stmts, Stmt::Kind::kBarrier, &Stmt::kind);
@@ -85,7 +85,7 @@ TEST_P(GpuRandomTraces, ComputeTheWorkload) {
     // separates as well.
     ++planted;
     barrier->kind = Stmt::Kind::kSeq;
-    noticed += Problem(*example, *lowered).empty() ? 0 : 1;
+    noticed += Problem(example, *lowered).empty() ? 0 : 1;
   }
   std::cout << range.count << " schedules from seed " << range.first << " on: " << lowered_count
             << " lowered, " << with_barriers << " with barriers; " << noticed << " of " << planted

@@ -6,6 +6,7 @@
 #include "common/ir/interpreter.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "tests/worker/compile/lower/gpu_trace.h"
 
 namespace hone::lower {
@@ -18,8 +19,8 @@ using ::testing::Not;
 
 // Checks that the program keeps the rules and computes its workload, in each order of threads.
 void ExpectRight(const GpuTrace& lowered) {
-  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
-  ASSERT_TRUE(Verify(*lowered.program).ok()) << Verify(*lowered.program);
+  ASSERT_THAT(lowered.program, IsOk());
+  ASSERT_THAT(Verify(*lowered.program), IsOk());
   std::vector<ir::Scalars> inputs;
   int64_t next = 1;
   for (const ir::BufferId id : lowered.workload->Inputs()) {
@@ -30,21 +31,20 @@ void ExpectRight(const GpuTrace& lowered) {
       next = next * 31 % 1009;
     }
   }
-  const auto expected = ir::Interpret(*lowered.workload, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  HONE_ASSERT_OK_AND_ASSIGN(const auto expected, ir::Interpret(*lowered.workload, inputs));
   for (const ThreadOrder order :
        {ThreadOrder::kForward, ThreadOrder::kBackward, ThreadOrder::kShuffled}) {
     const auto actual =
         Interpret(*lowered.program, *lowered.workload, inputs, int64_t{1} << 32, order);
-    ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << lowered.program->ToText();
-    EXPECT_EQ(*actual, *expected);
+    ASSERT_THAT(actual, IsOk()) << lowered.program->ToText();
+    EXPECT_EQ(*actual, expected);
   }
 }
 
 // Each thread has four results in an array of its own, and copies its share of both tiles.
 TEST(GpuLowerTest, TiledMatmul) {
   const GpuTrace lowered = LowerTrace(kTiledMatmul);
-  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  ASSERT_THAT(lowered.program, IsOk());
   EXPECT_EQ(lowered.program->ToText(), R"(buffer A: f32[32, 24] argument
 buffer B: f32[24, 48] argument
 buffer C: f32[32, 48] argument
@@ -365,7 +365,7 @@ TEST(GpuLowerTest, SharedBuffersThatABarrierSeparatesShareMemory) {
 
 TEST(GpuLowerTest, MemoryThatIsStillInUseIsNotOverwritten) {
   GpuTrace lowered = LowerTrace(kTwoSums);
-  ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+  ASSERT_THAT(lowered.program, IsOk());
   LoweredProgram& program = *lowered.program;
   const std::vector<ir::Scalars> inputs = {ir::Scalars(4 * 64, ir::Scalar(1.0))};
   const auto storage_of = [&](absl::string_view name) -> Storage& {

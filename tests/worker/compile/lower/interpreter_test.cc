@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/ir/workload_parser.h"
+#include "tests/status.h"
 
 namespace hone::lower {
 namespace {
@@ -20,9 +21,7 @@ class LowerInterpreterTest : public testing::Test {
   }
 
   void Use(absl::string_view text) {
-    const auto workload = ir::ParseWorkload(text);
-    ASSERT_TRUE(workload.ok()) << workload.status();
-    workload_ = *workload;
+    HONE_ASSERT_OK_AND_ASSIGN(workload_, ir::ParseWorkload(text));
     for (const ir::Tensor& tensor : workload_.tensors) {
       const auto position = static_cast<int>(program_.buffers.size());
       program_.buffers.push_back(
@@ -78,9 +77,9 @@ TEST_F(LowerInterpreterTest, LanesReadBeforeTheyWrite) {
       For(ir::LoopKind::kSerial, i, {Store(kB, ir::Index::Of(i), Load(kA, ir::Index::Of(i)))});
   const StmtId shift = For(ir::LoopKind::kVectorized, lane,
                            {Store(kB, ir::Index::Of(lane) + 1, Load(kB, ir::Index::Of(lane)))});
-  const auto outputs = Run(program_.Add({.kind = Stmt::Kind::kSeq, .children = {copy, shift}}));
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_THAT((*outputs)[0], ElementsAre(1, 1, 2, 3));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto outputs, Run(program_.Add({.kind = Stmt::Kind::kSeq, .children = {copy, shift}})));
+  EXPECT_THAT(outputs[0], ElementsAre(1, 1, 2, 3));
 }
 
 TEST_F(LowerInterpreterTest, ElementsThatNothingReadsGetGarbage) {
@@ -89,11 +88,11 @@ TEST_F(LowerInterpreterTest, ElementsThatNothingReadsGetGarbage) {
   StmtId first_two = Store(kB, ir::Index::Of(lane), Load(kA, ir::Index::Of(lane)));
   program_.stmts[first_two].conditions = {{ir::Index::Of(lane), 2}};
   program_.stmts[first_two].may_leave_garbage = true;
-  const auto outputs = Run(For(ir::LoopKind::kVectorized, lane, {first_two}));
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ((*outputs)[0][1], 2);
-  EXPECT_THAT((*outputs)[0][2].real(), ::testing::IsNan());
-  EXPECT_THAT((*outputs)[0][3].real(), ::testing::IsNan());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs,
+                            Run(For(ir::LoopKind::kVectorized, lane, {first_two})));
+  EXPECT_EQ(outputs[0][1], 2);
+  EXPECT_THAT(outputs[0][2].real(), ::testing::IsNan());
+  EXPECT_THAT(outputs[0][3].real(), ::testing::IsNan());
 }
 
 TEST_F(LowerInterpreterTest, ABranchBetweenLanesIsRefused) {
@@ -178,8 +177,8 @@ TEST_F(LowerInterpreterTest, StepsAreLimited) {
   const ir::AtomId i = Var(4);
   program_.kernels[0].body =
       For(ir::LoopKind::kSerial, i, {Store(kB, ir::Index::Of(i), Load(kA, ir::Index::Of(i)))});
-  EXPECT_EQ(Interpret(program_, workload_, {{ir::Scalars(4, 1.0)}}, 3).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Interpret(program_, workload_, {{ir::Scalars(4, 1.0)}}, 3),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "tests/status.h"
+
 namespace hone::lower {
 namespace {
 
@@ -30,7 +32,7 @@ TEST(LayoutTest, SlicesOfLargerTensorsAreAccepted) {
   for (const auto& slice : slices) {
     EXPECT_THAT(CheckStrides("T", ir::DType::kI4, slice.shape, slice.strides).message(),
                 HasSubstr("a tensor of i4 is dense"));
-    ASSERT_TRUE(Check(slice.shape, slice.strides).ok()) << Check(slice.shape, slice.strides);
+    ASSERT_THAT(Check(slice.shape, slice.strides), IsOk());
     const Rows rows = RowsOf(slice.shape, slice.strides);
     EXPECT_EQ(rows.elements, slice.row);
     EXPECT_EQ(rows.pitch, slice.pitch);
@@ -61,9 +63,8 @@ TEST(LayoutTest, OtherStridesAreRefusedWithTheReason) {
       {{1 << 20, 1 << 10, 4}, {1 << 28, 1 << 18, 1}, "more than 1 TiB"},
   };
   for (const auto& mistake : mistakes) {
-    const absl::Status status = Check(mistake.shape, mistake.strides);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(mistake.reason));
+    EXPECT_THAT(Check(mistake.shape, mistake.strides),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(mistake.reason)));
   }
 }
 

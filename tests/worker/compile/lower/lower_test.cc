@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 #include "worker/compile/lower/passes.h"
 
 namespace hone::lower {
@@ -20,16 +21,16 @@ using ::testing::Not;
 // express this.
 LoweredProgram LowerText(absl::string_view text) {
   auto file = schedule::ParseTraceFile(text);
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   for (ir::Tensor& tensor : file->workload.tensors)
     tensor.output &= !absl::StartsWith(tensor.name, "unread");
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                         file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   target::Target target;
   target.cores = 2;
   const auto lowered = Lower(*program, target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   return *lowered;
 }
 

@@ -9,6 +9,7 @@
 #include "common/schedule/trace.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::lower {
@@ -59,13 +60,13 @@ void CountSums(const LoweredProgram& program, StmtId id, std::vector<bool> is_st
 // Lowers the convolution, and checks its results.
 LoweredProgram LowerRows(const PaddedRows& rows) {
   const auto file = schedule::ParseTraceFile(rows.ToText());
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                         file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   const auto lowered = Lower(*program, target::Target());
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
-  EXPECT_TRUE(Verify(*lowered).ok()) << Verify(*lowered);
+  EXPECT_THAT(lowered, IsOk());
+  EXPECT_THAT(Verify(*lowered), IsOk());
   std::vector<ir::Scalars> inputs;
   int64_t next = 1;
   for (const ir::BufferId id : file->workload.Inputs()) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/oracles/interpreter.h"
 #include "tests/oracles/verifier.h"
+#include "tests/status.h"
 #include "tests/worker/compile/lower/gpu_trace.h"
 
 namespace hone::lower {
@@ -163,13 +164,13 @@ TEST(PlantedRaceTest, EveryBarrierThatIsTakenOutIsMissed) {
   for (const Kernel& kernel : kernels) {
     SCOPED_TRACE(kernel.name);
     GpuTrace lowered = LowerTrace(kernel.trace, kernel.shuffle_width);
-    ASSERT_TRUE(lowered.program.ok()) << lowered.program.status();
+    ASSERT_THAT(lowered.program, IsOk());
     std::vector<ir::Scalars> inputs;
     for (const ir::BufferId id : lowered.workload->Inputs()) {
       inputs.emplace_back(ir::ElementsOf(lowered.workload->tensors[id].shape), ir::Scalar(1.0));
     }
     const std::string text = lowered.program->ToText();
-    ASSERT_TRUE(Interpret(*lowered.program, *lowered.workload, inputs).ok()) << text;
+    ASSERT_THAT(Interpret(*lowered.program, *lowered.workload, inputs), IsOk()) << text;
     int barriers = 0;
     for (Stmt& stmt : lowered.program->stmts) {
       if (stmt.kind != Stmt::Kind::kBarrier) continue;

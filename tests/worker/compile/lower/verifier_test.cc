@@ -7,6 +7,7 @@
 
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
+#include "tests/status.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::lower {
@@ -29,14 +30,14 @@ parallel(l3)
 
 LoweredProgram Lowered() {
   const auto file = schedule::ParseTraceFile(kTrace);
-  EXPECT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(file, IsOk());
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
                                         file->parsed.trace, file->parsed.decisions);
-  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program, IsOk());
   target::Target target;
   target.cores = 2;
   const auto lowered = Lower(*program, target);
-  EXPECT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(lowered, IsOk());
   return *lowered;
 }
 
@@ -61,7 +62,7 @@ Stmt& AnyStore(LoweredProgram& program) {
 
 TEST(VerifierTest, AcceptsTheResultOfLower) {
   const LoweredProgram program = Lowered();
-  EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << program.ToText();
+  EXPECT_THAT(Verify(program), IsOk()) << program.ToText();
   EXPECT_EQ(program.kernels.size(), 2u);
 }
 
@@ -76,9 +77,8 @@ class VerifierDamageTest : public testing::TestWithParam<Damage> {};
 TEST_P(VerifierDamageTest, IsFound) {
   LoweredProgram program = Lowered();
   GetParam().apply(program);
-  const absl::Status status = Verify(program);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr(GetParam().message));
+  EXPECT_THAT(Verify(program),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr(GetParam().message)));
 }
 
 const Damage kDamages[] = {
