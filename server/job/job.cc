@@ -14,7 +14,7 @@ namespace {
 // The limit for a revalidation, including the builds of its finalists, if the request has none.
 constexpr absl::Duration kRevalidation = absl::Minutes(2);
 
-// The measurements that have begun when a job is cancelled or told to finish may take this part of
+// The measurements that have begun when a job is cancelled or told to confirm may take this part of
 // the time that is left. The rest is for the confirmation.
 constexpr double kDrainShare = 0.5;
 
@@ -72,7 +72,7 @@ void Job::Begin() {
   ShowState();  // the parent reads the state of a child once the child has begun
   SetBegun();
   if (!state().cancelled && !confirm_asked_ && !search_.IsStopping()) return search_.Begin();
-  // The job was cancelled, told to finish or out of time before it began here. The results of an
+  // The job was cancelled, told to confirm or out of time before it began here. The results of an
   // earlier server are confirmed.
   StopSearch(Steady());
   search_.Pump();

@@ -17,7 +17,7 @@ namespace hone::job {
 // from any thread, returns at once, and takes effect through a message.
 //
 // A child, that is, the job of a task of networks (JobSpec::parent), proposes only as many
-// candidates as it is allowed. Then it waits until it is allowed more or told to finish.
+// candidates as it is allowed. Then it waits until it is allowed more or told to confirm.
 //
 // A job survives a restart of the server: everything it needs to continue is in the store, and a
 // Job made from a stored one first replays its events.

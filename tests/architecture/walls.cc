@@ -190,6 +190,7 @@ class Checker {
       CheckLength(*file);
       if (IsCxx(path)) CheckIncludes(*file);
     }
+    CheckFolders();
     std::sort(crossings_.begin(), crossings_.end());
     return std::move(crossings_);
   }
@@ -225,6 +226,19 @@ class Checker {
     if (lines > most) {
       crossings_.push_back(
           absl::StrCat(file.path, ": ", lines, " lines; a file has ", most, " at most"));
+    }
+  }
+
+  void CheckFolders() {
+    std::map<std::string, int> sizes;
+    for (const auto& [path, file] : files_) {
+      if (!InFolder(path, "tests")) ++sizes[path.substr(0, path.rfind('/'))];
+    }
+    for (const auto& [folder, files] : sizes) {
+      if (files > kMaxFiles) {
+        crossings_.push_back(
+            absl::StrCat(folder, ": ", files, " files; a folder has ", kMaxFiles, " at most"));
+      }
     }
   }
 

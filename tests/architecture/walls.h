@@ -19,10 +19,11 @@ struct SourceFile {
 //   - a file includes a generated protocol header or a confined package, directly or through other
 //     headers, outside the folders that may do so;
 //   - a folder is missing in the table;
-//   - a file has more than kMaxLines lines, or kMaxTestLines in tests.
+//   - a file has more than kMaxLines lines, or kMaxTestLines in tests;
+//   - a folder outside tests has more than kMaxFiles files.
 std::vector<std::string> FindCrossings(const std::vector<SourceFile>& files);
 
-inline constexpr int kMaxLines = 600, kMaxTestLines = 800;
+inline constexpr int kMaxLines = 600, kMaxTestLines = 800, kMaxFiles = 40;
 
 }  // namespace hone::architecture
 

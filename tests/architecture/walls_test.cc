@@ -131,6 +131,15 @@ TEST(WallsTest, ReportsUnknownFoldersAndLongFiles) {
   EXPECT_THAT(FindCrossings({{"tests/common/ir/long_test.cc", longest + "\n"}}), IsEmpty());
 }
 
+TEST(WallsTest, ReportsFoldersWithManyFiles) {
+  std::vector<SourceFile> files;
+  for (int i = 0; i < kMaxFiles; ++i) files.push_back({absl::StrCat("common/ir/", i, ".cc"), ""});
+  files.push_back({"common/ir/deeper/a.md", ""});
+  EXPECT_THAT(FindCrossings(files), IsEmpty());
+  files.push_back({"common/ir/README.md", ""});
+  EXPECT_THAT(FindCrossings(files), ElementsAre("common/ir: 41 files; a folder has 40 at most"));
+}
+
 TEST(WallsTest, OnlyTestsIncludeTests) {
   EXPECT_THAT(FindCrossings({{"server/store/store.cc", "#include \"tests/fakes/fake_clock.h\"\n"}}),
               ElementsAre(HasSubstr("includes a test")));

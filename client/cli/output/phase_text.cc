@@ -46,10 +46,13 @@ constexpr PhaseWords kPhases[] = {
     {JobPhase::KIND_NO_SERVER, PhaseRole::kWaits, "no server since $3"},
 };
 
+// What a newer server calls it.
+constexpr PhaseWords kUnknown = {JobPhase::KIND_UNSPECIFIED, PhaseRole::kFinishes, "$3"};
+
 const PhaseWords& WordsOf(const JobPhase& phase) {
   const auto* const found =
       absl::c_find_if(kPhases, [&](const PhaseWords& known) { return known.kind == phase.kind(); });
-  return found == std::end(kPhases) ? kPhases[0] : *found;
+  return found == std::end(kPhases) ? kUnknown : *found;
 }
 
 std::string Fill(absl::string_view words, const JobPhase& phase) {

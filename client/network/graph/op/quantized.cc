@@ -325,7 +325,7 @@ absl::StatusOr<Convolution> Check(const NodeView& node, const ConvolutionInputs&
 }
 
 // Writes the convolution with i32 elements and returns its value at c.Axes(). Zero points are
-// subtracted from the sum of products, as in quantized_matmul.cc. Padding equals the zero point of
+// subtracted from the sum of products, as for matrix products. Padding equals the zero point of
 // the image, so sums over the kernel leave out the taps that read padding.
 std::string WriteSum(const NodeView& node, StageWriter& writer, const ConvolutionInputs& in,
                      const Convolution& c) {

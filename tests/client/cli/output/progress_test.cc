@@ -300,6 +300,14 @@ TEST(PhaseTextTest, SaysWhatAJobDoesOrWaitsFor) {
   EXPECT_EQ(TextsOf(v1::JobPhase()).full, "");
 }
 
+TEST(PhaseTextTest, AnUnknownKindIsItsDetail) {
+  v1::JobPhase phase;
+  phase.set_kind(static_cast<v1::JobPhase::Kind>(1000));
+  phase.set_detail("polishing");
+  EXPECT_EQ(TextsOf(phase).full, "polishing");
+  EXPECT_EQ(RoleOf(phase), PhaseRole::kFinishes);
+}
+
 // New kinds must not be forgotten there.
 TEST(PhaseTextTest, EveryKindHasWords) {
   for (int kind = 1; v1::JobPhase::Kind_IsValid(kind); ++kind) {
