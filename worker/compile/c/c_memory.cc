@@ -17,6 +17,10 @@ using lower::Storage;
 
 constexpr char kPacked[] = "packed", kWorkspace[] = "workspace";
 
+bool IsPrepack(const LoweredKernel& kernel) {
+  return kernel.prepack || kernel.name == ir::kPrepackKernel;
+}
+
 bool IsPrivate(const Storage& storage) {
   return storage.kind == Kind::kStack || storage.kind == Kind::kRegister;
 }

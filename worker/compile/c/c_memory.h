@@ -78,10 +78,6 @@ class CMemoryPrinter {
   const std::map<ir::BufferId, int64_t>& alignments_;
 };
 
-inline bool IsPrepack(const lower::LoweredKernel& kernel) {
-  return kernel.prepack || kernel.name == ir::kPrepackKernel;
-}
-
 }  // namespace hone::codegen
 
 #endif  // HONE_WORKER_COMPILE_C_C_MEMORY_H_

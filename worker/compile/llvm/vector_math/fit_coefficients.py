@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the coefficients of exponential.cc, logarithm.cc, power.cc, error_function.cc and
-normal_distribution.cc.
+"""Prints the coefficients of exponential.cc, power.cc and error_function.cc.
 
 Each is a minimax fit in the relative error of the function that it serves, by Remez' exchange algorithm on a grid of
 Chebyshev points with 40 digits (Muller, Elementary Functions, 3rd ed., chapter 3), rounded to the format afterwards. The
