@@ -101,11 +101,12 @@ typedef struct {
 
 static Kernel make_kernel(Module module, const char* name, size_t shared_bytes, unsigned count, const Memory* parameters) {
   Kernel kernel = {NULL, 0, NULL, NULL};
-  int declared = 0;
+  int declared = 0, reserved = 0;
   check(cuModuleGetFunction()(&kernel.function, module, name), name);
   check(cuFuncGetAttribute()(&declared, kSharedBytes, kernel.function), "cuFuncGetAttribute");
   if (shared_bytes > (size_t)declared) kernel.dynamic_bytes = (unsigned)shared_bytes - (unsigned)declared;
-  if (shared_bytes > kCommonSharedBytes) {
+  check(cuFuncGetAttribute()(&reserved, kMaxDynamicSharedBytes, kernel.function), "cuFuncGetAttribute");
+  if (shared_bytes > kCommonSharedBytes && kernel.dynamic_bytes > (unsigned)reserved) {
     check(cuFuncSetAttribute()(kernel.function, kMaxDynamicSharedBytes, (int)kernel.dynamic_bytes), "cuFuncSetAttribute");
   }
   kernel.values = malloc(count * sizeof *kernel.values);

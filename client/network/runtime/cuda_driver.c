@@ -81,6 +81,8 @@ static hone_network_status ReadLimits(const HoneGpu* gpu, int device, HoneGpuLim
   memset(limits->device, 0, sizeof limits->device);
   hone_network_status status = Check(
       gpu, gpu->DeviceGetName(limits->device, sizeof limits->device - 1, device), "name the GPU");
+  for (char* c = limits->device; *c != '\0'; ++c)
+    if (*c < ' ' || *c > '~') *c = '?';
   for (size_t l = 0; l < sizeof all / sizeof *all && status == HONE_NETWORK_OK; ++l) {
     int value = 0;
     status = Check(gpu, gpu->DeviceGetAttribute(&value, all[l].attribute, device),
