@@ -119,7 +119,10 @@ void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
   };
   services_.executor->Schedule(
       [this, spec = std::move(spec), check = std::move(check), done = std::move(done)]() mutable {
-        const StopCheck stop = [this, &check] { return stopped_ ? Stopped() : check(); };
+        const StopCheck stop = [this, &check] {
+          if (stopped_) return Stopped();
+          return check == nullptr ? absl::OkStatus() : check();
+        };
         if (absl::Status ended = stop(); !ended.ok()) return std::move(done)(std::move(ended));
         absl::StatusOr<std::string> trace;
         const absl::Status thrown = CatchExceptions([&] {
