@@ -48,25 +48,35 @@ bool IsThere(const std::set<std::string>& paths, const std::string& name) {
   return false;
 }
 
+// Whether a folder or a file has this path without the end of its name.
+bool IsStem(const std::set<std::string>& paths, const std::string& path) {
+  if (paths.contains(absl::StrCat(path, "/"))) return true;
+  const auto file = paths.lower_bound(absl::StrCat(path, "."));
+  return file != paths.end() && absl::StartsWith(*file, absl::StrCat(path, "."));
+}
+
 // One line for each name of a source file in `code`, and each link to a file, that leads nowhere.
-// `path` is the document's. Names with capital letters (NAME.cc) stand for others.
+// `path` is the document's. Names with capital letters (NAME.cc) stand for others. A path that
+// begins with a room may leave out the end of the file's name (common/ir/program).
 std::vector<std::string> DeadNames(const std::set<std::string>& paths, const std::string& path,
                                    const std::string& text) {
   static const auto* const name =
       new std::regex(R"(`((?:[a-z0-9_.-]+/)*[a-z0-9_-]+\.(?:cc|h|c|py|sh|proto|cmake)|)"
-                     R"((?:[a-z0-9_-]+/)+)`|\]\(([^)#:]+)(?:#[^)]*)?\))");
+                     R"((?:[a-z0-9_-]+/)+)`|\]\(([^)#:]+)(?:#[^)]*)?\)|)"
+                     R"(`((?:proto|common|server|worker|client)/[a-z0-9_/]*[a-z0-9_])`)");
   std::vector<std::string> dead;
   int number = 0;
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
     ++number;
     for (std::sregex_iterator found(line.begin(), line.end(), *name), end; found != end; ++found) {
-      const std::string file = (*found)[1], link = (*found)[2];
-      const fs::path target = (fs::path(path).parent_path() / link).lexically_normal();
-      if (link.empty() ? !IsThere(paths, std::string(absl::StripPrefix(file, "./")))
-                       : !paths.contains(target.generic_string()) &&
-                             !paths.contains(absl::StrCat(target.generic_string(), "/"))) {
-        dead.push_back(absl::StrCat(path, ":", number, " names ", file, link));
-      }
+      const std::string file = (*found)[1], link = (*found)[2], part = (*found)[3];
+      const std::string target =
+          (fs::path(path).parent_path() / link).lexically_normal().generic_string();
+      const bool is_there =
+          !file.empty()   ? IsThere(paths, std::string(absl::StripPrefix(file, "./")))
+          : !part.empty() ? IsStem(paths, part)
+                          : paths.contains(target) || paths.contains(absl::StrCat(target, "/"));
+      if (!is_there) dead.push_back(absl::StrCat(path, ":", number, " names ", file, link, part));
     }
   }
   return dead;
@@ -102,6 +112,8 @@ TEST(DocumentsTest, DeadNamesAreFound) {
   EXPECT_THAT(dead("\n`programs.cc`"),
               ElementsAre(HasSubstr("common/README.md:2 names programs.cc")));
   EXPECT_THAT(dead("`am.cc`"), ElementsAre(HasSubstr("am.cc")));
+  EXPECT_THAT(dead("`common/ir/program`, `common/ir`, `common/ir/prog`"),
+              ElementsAre(HasSubstr("names common/ir/prog")));
   EXPECT_THAT(dead("`rule/`, [a](ir/program.h)"),
               ElementsAre(HasSubstr("rule/"), HasSubstr("ir/program.h")));
 }

@@ -3,7 +3,7 @@
 
 #include "server/tuner/cost_model/model_kind.h"
 
-// The kinds of the product. Each is defined in <name>_model.cc; those of the literature are in
+// The kinds of the product; registry.cc lists them. Those of the literature are in
 // server/research/model.
 namespace hone::cost_model {
 
