@@ -50,7 +50,8 @@ class DraftWork {
   // design space on the target. FailedPrecondition: the search has no legal candidate. Internal:
   // an exception was thrown. ResourceExhausted: kMaxAtOnce drafts are in progress. Unavailable: the
   // server is shutting down.
-  // `check`, unless null: the draft ends with its error, when nobody waits for it any longer.
+  // `check` is asked now and then unless it is null; the draft ends with the error that it returns,
+  // such as Cancelled once the caller has gone.
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>) &&>;
   void Draft(JobSpec spec, StopCheck check, Done done);
 

@@ -8,8 +8,8 @@
 // FindChainGroup(Y) prefers many row axes, so it begins with both axes of Y.
 // 1. Rows (i, e): Y would reduce whole rows to single elements. A chain cannot end like that.
 // 2. Rows (i): RowMembers() goes from Y to what it reads. Only Y reads E, at its own row i, so E is
-//    a member; only E reads S, at its own row, so S is one, too. S reads K at K[d, j]: d is not the
-//    row of S, so each row of S needs all of K, which stays outside. This leaves S, E and Y.
+//    a member. Only E reads S, at its own row, so S is a member, too. S reads K at K[d, j]: each
+//    row of S needs all of K, so K stays outside. The members are S, E and Y.
 // 3. MemberOf() accepts all three: S is a contraction with rows along i and vectors along j, along
 //    which K is contiguous; E is element-wise; Y is a contraction with vectors along e.
 // 4. HasChain(): E depends on the contraction S, and the contraction Y depends on E. The group is
