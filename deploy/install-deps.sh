@@ -27,7 +27,7 @@ packages=(
   build-essential cmake ninja-build ccache mold pkg-config git clang-format-19
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
-  libxgboost-dev libsqlite3-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
+  libxgboost-dev libsqlite3-dev libhdf5-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
   python3-numpy python3-venv
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev

@@ -37,6 +37,7 @@ void AddStrategies() {
   AddEvolutionary({.name = "evolutionary-metropolis", .temperature = 0.05});
   AddEvolutionary({.name = "evolutionary-no-crossover", .mutation = 1});
   search::RegisterSearchStrategy({"bayesian-index", search::MakeBayesianIndexSearch});
+  search::RegisterSearchStrategy({"draft", search::MakeDraftSearch});
   search::RegisterSearchStrategy({"genetic", search::MakeGeneticSearch});
   search::RegisterSearchStrategy({"grid", search::MakeGridSearch});
 }

@@ -121,6 +121,7 @@ std::vector<Package> Packages() {
       {"libtorch", {"torch/"}, {"server/research/model"}},
       {"Eigen", {"Eigen/"}, {}},
       {"Zstandard", {"zstd.h"}, {"server/research/lab"}},
+      {"HDF5", {"hdf5.h"}, {"common/record/dataset.cc"}},
       {"CLI11", {"CLI/"}, {"common/base/command_line.cc"}},
       {"prometheus-cpp", {"prometheus/"}, {"server/service"}},
       {"OpenSSL", {"openssl/"}, {"common/rpc"}},

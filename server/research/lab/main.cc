@@ -23,11 +23,13 @@
 #include "common/target/target.h"
 #include "server/research/lab/curves.h"
 #include "server/research/lab/experiment.h"
+#include "server/research/lab/judge.h"
 #include "server/research/lab/live.h"
 #include "server/research/lab/model_comparison.h"
 #include "server/research/lab/presets.h"
 #include "server/research/lab/recorded_set.h"
 #include "server/research/lab/recorder.h"
+#include "server/research/lab/sample.h"
 #include "server/research/lab/scheduler_comparison.h"
 #include "server/research/lab/summary.h"
 #include "server/research/register.h"
@@ -55,6 +57,9 @@ struct Flags {
   int64_t candidates = 4000;  // number of candidates for evaluating models
   std::string out;
   RecordOptions record;
+  CollectOptions collect;
+  std::vector<std::string> datasets;  // to judge on
+  bool per_task = false;
   std::vector<std::string> words;  // of an operator
 };
 
@@ -281,7 +286,29 @@ absl::Status Record(Flags& flags) {
                              EncodeRecordedSet(set));
 }
 
+absl::Status ListTasks(const Flags& flags) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<SampleTask> tasks, ReadSampleTasks(flags.collect.list));
+  for (const SampleTask& task : tasks)
+    std::printf("%-11s  %s\n", task.held_out ? "held out" : "development", task.name.c_str());
+  return absl::OkStatus();
+}
+
+absl::Status JudgeOnSamples(const Flags& flags) {
+  const std::vector<std::string> names =
+      flags.models.empty()
+          ? std::vector<std::string>{"draft", "analytic", "xgboost", "mlp", "random"}
+          : flags.models;
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOf(names));
+  for (const std::string& path : flags.datasets) {
+    HONE_ASSIGN_OR_RETURN(const Sample sample, ReadSample(path, sets, ThreadsOf(flags)));
+    HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names));
+    std::printf("%s\n", JudgementText(sample, models, flags.per_task).c_str());
+  }
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
+  research::Register();
   Flags flags;
   Command app{
       "Hone's laboratory: compares strategies, cost models and features on recorded design spaces, "
@@ -342,6 +369,32 @@ int Main(int argc, char** argv) {
              "Share of the programs to measure again, the fastest ones", {Range(0.0, 1.0)});
   record.AddFlag("--count", flags.record.only_count, "Only print the number of candidates");
   record.Add("--limit", flags.record.limit, "Maximum number of candidates in all spaces together");
+  Command& collect =
+      app.AddCommand("collect", "Measure candidates of the sample's tasks on this machine");
+  Command& tasks = app.AddCommand("tasks", "List the sample's tasks and which are held out");
+  for (Command* command : {&collect, &tasks})
+    command->Add("--tasks", flags.collect.list, "List of tasks", {Required(), ExistingFile()});
+  collect.Add("--work", flags.collect.work_folder,
+              "Folder of the store; a repeated command continues from it", {Required()});
+  collect.Add("--out", flags.collect.out, "The dataset; its tasks are not measured again",
+              {Required()});
+  collect.Add("--target", flags.collect.target, "Target of hone tune (default native)");
+  collect.Add("--only", flags.collect.only, "Only tasks whose line contains this text");
+  collect.Add("--uniform", flags.collect.uniform, "Uniform draws of each task (default 300)",
+              {Range(0, 100000)});
+  collect.Add("--drafted", flags.collect.drafted, "First candidates of the draft (default 64)",
+              {Range(0, 100000)});
+  collect.Add("--searched", flags.collect.searched,
+              "Trials of the default search after them (default 64)", {Range(0, 100000)});
+  Command& judge =
+      app.AddCommand("judge", "Judge cost models on tasks that they were not trained on");
+  judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
+  judge.Add(
+      "--cost-model", flags.models,
+      "Cost model, or draft; may be repeated (default: draft, analytic, xgboost, mlp, random)");
+  judge.AddFlag("--per-task", flags.per_task, "Also print a line for each task");
+  judge.Add("--threads", flags.threads, "Threads that extract features (default: one per core)",
+            {Range(1, 1024)});
   Command& models = app.AddCommand(
       "models", "Train and evaluate cost models on recorded sets, as hone models evaluate does");
   models.Add("--cost-model", flags.models, "Cost model; may be repeated", {Required()});
@@ -377,6 +430,12 @@ int Main(int argc, char** argv) {
   record.OnRun([&] { return Record(flags); });
   models.OnRun([&] { return JudgeModels(flags); });
   schedulers.OnRun([&] { return CompareTaskSchedulers(flags); });
+  collect.OnRun([&] {
+    flags.collect.program_folder = ProgramDir();
+    return Collect(flags.collect);
+  });
+  tasks.OnRun([&] { return ListTasks(flags); });
+  judge.OnRun([&] { return JudgeOnSamples(flags); });
   spaces.OnRun([&] { return WriteSpaces(flags); });
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   // Standard output is for results.

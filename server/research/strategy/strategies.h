@@ -36,6 +36,10 @@ std::unique_ptr<SearchStrategy> MakeAnnealingSearch(SearchContext context,
 // neighbouring indices are not necessarily similar.
 std::unique_ptr<SearchStrategy> MakeBayesianIndexSearch(SearchContext context);
 
+// The candidates of `evolutionary-drafted` before it knows any result: what a machine without a
+// model and without measurements would try, in this order. Results are ignored.
+std::unique_ptr<SearchStrategy> MakeDraftSearch(SearchContext context);
+
 // AutoTVM's genetic tuner (Chen et al., NeurIPS 2018). Genes are the sites of a decision vector.
 // Parents are drawn in proportion to their measured throughput. A child takes the sites before a
 // random position from one parent and the rest from the other. Children that are known mutate until

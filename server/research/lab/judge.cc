@@ -1,0 +1,342 @@
+#include "server/research/lab/judge.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/median.h"
+#include "common/base/rng.h"
+#include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/dataset.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/job/search/recorded_task.h"
+#include "server/research/lab/sample.h"
+#include "server/tuner/search/run_in_threads.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr char kDraft[] = "draft";
+constexpr size_t kFolds = 5;
+constexpr double kTimingNoise = 0.03;  // of throughputs; smaller differences say nothing
+constexpr double kShare = 0.95;
+constexpr int kTaskResamplings = 2000;
+constexpr double kIntervalTail = 0.025;
+
+using Records = std::vector<record::DatasetRecord>;
+
+absl::StatusOr<std::map<int32_t, Records>> ReadByTask(record::Dataset& dataset) {
+  std::map<int32_t, Records> tasks;
+  for (int64_t first = 0; first < dataset.size(); first += record::kDatasetPage) {
+    HONE_ASSIGN_OR_RETURN(Records page, dataset.Read(first, record::kDatasetPage));
+    for (record::DatasetRecord& record : page) tasks[record.task].push_back(std::move(record));
+  }
+  return tasks;
+}
+
+absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_t number,
+                                          const Records& records,
+                                          const std::vector<std::string>& feature_sets,
+                                          const job::TaskEnvironment& environment) {
+  const record::DatasetTask& described = dataset.tasks()[number];
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(described.workload));
+  JudgedTask task{
+      .name = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8)),
+      .family = described.network.empty() ? workload.name : described.network};
+  HONE_ASSIGN_OR_RETURN(task.held_out, IsHeldOut(described.workload));
+  task.features.resize(feature_sets.size());
+  std::map<int32_t, std::unique_ptr<job::TaskSpaces>> spaces;
+  for (const record::DatasetRecord& record : records) {
+    auto [space, fresh] = spaces.try_emplace(record.space);
+    if (fresh) {
+      auto opened = environment.OpenKept(dataset.spaces()[record.space],
+                                         dataset.targets()[record.target].text);
+      if (opened.ok()) space->second = *std::move(opened);
+    }
+    bool extracted = space->second != nullptr;
+    for (size_t s = 0; extracted && s < feature_sets.size(); ++s) {
+      extracted = space->second
+                      ->AppendFeatures(feature_sets[s],
+                                       {space->second->spaces()[0].digest, record.decisions},
+                                       &task.features[s])
+                      .ok();
+    }
+    if (!extracted) {
+      ++task.left_out;
+      continue;
+    }
+    task.latency_ns.push_back(record.latency_ns);
+    if (record.latency_ns > 0 && (task.best_ns == 0 || record.latency_ns < task.best_ns))
+      task.best_ns = record.latency_ns;
+  }
+  return task;
+}
+
+// Feature rows and labels of several tasks.
+struct TrainingData {
+  cost_model::FeatureMatrix features;
+  std::vector<double> throughput;
+
+  void Add(const JudgedTask& task, size_t set) {
+    const cost_model::FeatureMatrix& from = task.features[set];
+    features.columns = from.columns;
+    for (int i = 0; i < from.candidates(); ++i) {
+      const int rows = from.row_begin[i + 1] - from.row_begin[i];
+      features.Append(absl::MakeConstSpan(from.values)
+                          .subspan(static_cast<size_t>(from.row_begin[i]) * from.columns,
+                                   static_cast<size_t>(rows) * from.columns),
+                      rows);
+      throughput.push_back(task.latency_ns[i] > 0 ? task.best_ns / task.latency_ns[i] : 0);
+    }
+  }
+};
+
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::string& name) {
+  return cost_model::CreateCostModel(name == kDraft ? "analytic" : name, {.seed = 1});
+}
+
+// Trains on some tasks and scores others.
+absl::Status TrainAndScore(const std::string& name, const Sample& sample,
+                           const std::vector<const JudgedTask*>& train,
+                           const std::vector<const JudgedTask*>& judge,
+                           std::vector<TaskScore>& scores) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
+  const size_t set =
+      absl::c_find(sample.feature_sets, model->feature_set()) - sample.feature_sets.begin();
+  const bool reads = set < sample.feature_sets.size();
+  if (name != kDraft && reads) {
+    TrainingData data;
+    for (const JudgedTask* task : train) data.Add(*task, set);
+    HONE_RETURN_IF_ERROR(model->Update(data.features, data.throughput));
+  }
+  for (const JudgedTask* task : judge) {
+    cost_model::FeatureMatrix none;
+    none.row_begin.assign(task->latency_ns.size() + 1, 0);
+    HONE_ASSIGN_OR_RETURN(cost_model::Prediction prediction,
+                          model->Predict(reads ? task->features[set] : none));
+    scores.push_back(ScoreTask(*task, std::move(prediction.mean)));
+  }
+  return absl::OkStatus();
+}
+
+double GeometricMeanOf(const std::vector<const TaskScore*>& tasks, double TaskScore::* field) {
+  double sum = 0;
+  for (const TaskScore* task : tasks) sum += std::log(task->*field);
+  return std::exp(sum / static_cast<double>(tasks.size()));
+}
+
+double MeanOf(const std::vector<const TaskScore*>& tasks, double TaskScore::* field) {
+  double sum = 0, count = 0;
+  for (const TaskScore* task : tasks) {
+    if (std::isnan(task->*field)) continue;
+    sum += task->*field;
+    ++count;
+  }
+  return sum / count;
+}
+
+std::string IntervalText(const Interval& interval, double scale = 1) {
+  return scale == 1
+             ? absl::StrFormat("%.2f (%.2f–%.2f)", interval.value, interval.low, interval.high)
+             : absl::StrFormat("%.0f (%.0f–%.0f)", scale * interval.value, scale * interval.low,
+                               scale * interval.high);
+}
+
+std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks) {
+  const auto worst = [&](double TaskScore::* field) {
+    double most = 0;
+    for (const TaskScore& task : tasks) most = std::max(most, task.*field);
+    return most;
+  };
+  const auto mean = [&](double TaskScore::* field) {
+    return ClusteredBootstrap(tasks, [field](const std::vector<const TaskScore*>& some) {
+      return GeometricMeanOf(some, field);
+    });
+  };
+  const Interval pairs = ClusteredBootstrap(tasks, [](const std::vector<const TaskScore*>& some) {
+    return MeanOf(some, &TaskScore::pairs);
+  });
+  std::vector<double> trials;
+  std::vector<cost_model::RankedTask> ranked;
+  for (const TaskScore& task : tasks) {
+    trials.push_back(task.trials_to_95);
+    ranked.push_back(task.ranked);
+  }
+  return absl::StrFormat("| %s | %s | %.1f | %s | %.2f | %s | %.2f | %.2f | %.0f | %.0f |\n", name,
+                         IntervalText(mean(&TaskScore::first)), worst(&TaskScore::first),
+                         IntervalText(mean(&TaskScore::best_of_8)), worst(&TaskScore::best_of_8),
+                         IntervalText(pairs, 100), cost_model::TopK(ranked, 1),
+                         cost_model::TopK(ranked, 5), Quantile(trials, 0.5),
+                         Quantile(trials, 0.75));
+}
+
+}  // namespace
+
+absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
+                                  int threads) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
+                        record::Dataset::Open(path));
+  if (dataset->targets().size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", dataset->targets().size(), " targets; a sample has one"));
+  }
+  HONE_ASSIGN_OR_RETURN(const auto by_task, ReadByTask(*dataset));
+  Sample sample{.target = dataset->targets()[0].text,
+                .machine = dataset->targets()[0].machine,
+                .feature_sets = std::move(feature_sets)};
+  std::vector<std::pair<int32_t, const Records*>> work;
+  for (const auto& [task, records] : by_task) work.emplace_back(task, &records);
+  std::vector<absl::StatusOr<JudgedTask>> tasks(work.size(), absl::UnknownError(""));
+  std::atomic<size_t> next = 0;
+  const std::unique_ptr<job::TaskEnvironment> environment = job::MakeCompilerEnvironment(1);
+  search::RunInThreads(threads, [&](size_t) {
+    for (size_t i = next++; i < work.size(); i = next++) {
+      tasks[i] = ReadJudgedTask(*dataset, work[i].first, *work[i].second, sample.feature_sets,
+                                *environment);
+    }
+  });
+  for (absl::StatusOr<JudgedTask>& task : tasks) {
+    if (!task.ok()) return task.status();
+    if (task->best_ns > 0) sample.tasks.push_back(*std::move(task));
+  }
+  return sample;
+}
+
+TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores) {
+  TaskScore result{.name = task.name, .family = task.family};
+  std::vector<double> latency = task.latency_ns, throughput;
+  const double slowest = *absl::c_max_element(latency);
+  for (double& each : latency) {
+    throughput.push_back(each > 0 ? task.best_ns / each : 0);
+    if (each == 0) each = slowest;
+  }
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  double best = latency[order[0]];
+  result.first = best / task.best_ns;
+  result.trials_to_95 = static_cast<double>(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    best = std::min(best, latency[order[i]]);
+    if (i < 8) result.best_of_8 = best / task.best_ns;
+    if (task.best_ns >= kShare * best) {
+      result.trials_to_95 = static_cast<double>(i + 1);
+      break;
+    }
+  }
+  result.pairs = cost_model::PairwiseAccuracy(scores, throughput, kTimingNoise);
+  result.ranked = {.score = std::move(scores), .latency_ns = task.latency_ns};
+  return result;
+}
+
+absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names) {
+  std::vector<std::string> sets;
+  for (const std::string& name : names) {
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
+    const std::string set(model->feature_set());
+    if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
+  }
+  return sets;
+}
+
+absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
+                                               const std::vector<std::string>& names) {
+  std::vector<const JudgedTask*> development, held_out;
+  for (const JudgedTask& task : sample.tasks)
+    (task.held_out ? held_out : development).push_back(&task);
+  std::vector<JudgedModel> models;
+  for (const std::string& name : names) {
+    JudgedModel model{.name = name};
+    for (size_t fold = 0; fold < kFolds; ++fold) {
+      std::vector<const JudgedTask*> train, judge;
+      for (size_t t = 0; t < development.size(); ++t)
+        (t % kFolds == fold ? judge : train).push_back(development[t]);
+      HONE_RETURN_IF_ERROR(TrainAndScore(name, sample, train, judge, model.development));
+    }
+    HONE_RETURN_IF_ERROR(TrainAndScore(name, sample, development, held_out, model.held_out));
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+Interval ClusteredBootstrap(
+    const std::vector<TaskScore>& tasks,
+    const std::function<double(const std::vector<const TaskScore*>&)>& statistic) {
+  std::map<std::string, std::vector<const TaskScore*>> by_family;
+  std::vector<const TaskScore*> all;
+  for (const TaskScore& task : tasks) {
+    by_family[task.family].push_back(&task);
+    all.push_back(&task);
+  }
+  std::vector<const std::vector<const TaskScore*>*> families;
+  for (const auto& [name, family] : by_family) families.push_back(&family);
+  std::vector<double> values;
+  for (int i = 0; i < kTaskResamplings; ++i) {
+    Rng rng(/*seed=*/1, static_cast<uint64_t>(i));
+    std::vector<const TaskScore*> drawn;
+    for (size_t f = 0; f < families.size(); ++f) {
+      const std::vector<const TaskScore*>& family = *families[rng.Below(families.size())];
+      for (size_t t = 0; t < family.size(); ++t) drawn.push_back(family[rng.Below(family.size())]);
+    }
+    values.push_back(statistic(drawn));
+  }
+  return {statistic(all), Quantile(values, kIntervalTail), Quantile(values, 1 - kIntervalTail)};
+}
+
+std::string JudgementText(const Sample& sample, const std::vector<JudgedModel>& models,
+                          bool per_task) {
+  size_t candidates = 0;
+  int left_out = 0;
+  for (const JudgedTask& task : sample.tasks) {
+    candidates += task.latency_ns.size();
+    left_out += task.left_out;
+  }
+  std::string text = absl::StrFormat("%d candidates of %d tasks on %s", candidates,
+                                     sample.tasks.size(), sample.machine);
+  if (left_out > 0) absl::StrAppend(&text, "; ", left_out, " do not replay and were left out");
+  absl::StrAppend(&text, "\n");
+  for (const bool held_out : {false, true}) {
+    const auto scores = [held_out](const JudgedModel& model) -> const std::vector<TaskScore>& {
+      return held_out ? model.held_out : model.development;
+    };
+    if (models.empty() || scores(models[0]).empty()) continue;
+    absl::StrAppendFormat(
+        &text,
+        "\n%d %s tasks\n\n| model | first choice | worst | best of 8 | worst | pairs %% | top-1 | "
+        "top-5 | trials to 95 %% | worst quarter |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        scores(models[0]).size(), held_out ? "held-out" : "development");
+    for (const JudgedModel& model : models)
+      absl::StrAppend(&text, LineOf(model.name, scores(model)));
+    if (!per_task) continue;
+    absl::StrAppend(&text, "\n| task | best µs |");
+    for (const JudgedModel& model : models) absl::StrAppend(&text, " ", model.name, " |");
+    absl::StrAppend(&text, "\n|---|---|");
+    for (size_t i = 0; i < models.size(); ++i) absl::StrAppend(&text, "---|");
+    absl::StrAppend(&text, "\n");
+    for (size_t t = 0; t < scores(models[0]).size(); ++t) {
+      const TaskScore& first = scores(models[0])[t];
+      const auto judged = absl::c_find_if(
+          sample.tasks, [&](const JudgedTask& task) { return task.name == first.name; });
+      absl::StrAppendFormat(&text, "| %s | %.1f |", first.name, judged->best_ns / 1e3);
+      for (const JudgedModel& model : models) {
+        const TaskScore& score = scores(model)[t];
+        absl::StrAppendFormat(&text, " %.2f, %.2f, %.0f |", score.first, score.best_of_8,
+                              100 * score.pairs);
+      }
+      absl::StrAppend(&text, "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,81 @@
+#ifndef HONE_SERVER_RESEARCH_LAB_JUDGE_H_
+#define HONE_SERVER_RESEARCH_LAB_JUDGE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/research/lab/statistics.h"
+#include "server/tuner/cost_model/cost_model.h"
+#include "server/tuner/cost_model/metric.h"
+
+// Judging how well models order candidates of tasks that they have not seen.
+namespace hone::lab {
+
+// A task of the sample with what models read.
+struct JudgedTask {
+  std::string name;    // the workload's name and the begin of its digest
+  std::string family;  // see SampleTask
+  bool held_out = false;
+  std::vector<double> latency_ns;                   // per candidate; 0: failed
+  double best_ns = 0;                               // best known
+  std::vector<cost_model::FeatureMatrix> features;  // per feature set of Sample
+  int left_out = 0;                                 // candidates that do not replay any more
+};
+
+// The measurements of one dataset.
+struct Sample {
+  std::string target, machine;
+  std::vector<std::string> feature_sets;
+  std::vector<JudgedTask> tasks;
+};
+
+// Reads a dataset of one target and extracts features, in `threads` threads. InvalidArgument: the
+// dataset is malformed or has several targets. Tasks of which nothing ran are left out.
+absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
+                                  int threads);
+
+// How well scores order the candidates of one task. A latency of a failed candidate counts as the
+// slowest of the task.
+struct TaskScore {
+  std::string name, family;
+  double first = 1;         // latency of the best-scored candidate / best known latency
+  double best_of_8 = 1;     // the same for the fastest of the eight best-scored candidates
+  double pairs = 0;         // cost_model::PairwiseAccuracy of pairs that differ by more than 3 %
+  double trials_to_95 = 1;  // candidates to measure in the order of their scores until one has 95 %
+                            // of the best known speed
+  cost_model::RankedTask ranked;
+};
+TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores);
+
+// The scores of one model, on tasks that it was not trained on.
+struct JudgedModel {
+  std::string name;
+  std::vector<TaskScore> development, held_out;
+};
+
+// Judges `names`: "draft" is `analytic` without training; the others are registered models. For
+// development tasks, the model is trained on four fifths of the development tasks and judged on the
+// others, in turn; for held-out tasks, it is trained on all development tasks. Errors are those of
+// the models.
+absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
+                                               const std::vector<std::string>& names);
+
+// Returns the feature sets that the models read.
+absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names);
+
+// Returns the statistic over tasks with its 95 % interval from a bootstrap that first resamples
+// families and then the tasks of each family, because results of similar tasks are not independent.
+Interval ClusteredBootstrap(
+    const std::vector<TaskScore>& tasks,
+    const std::function<double(const std::vector<const TaskScore*>&)>& statistic);
+
+// Returns Markdown: one table for development and one for held-out tasks. `per_task`: and one with
+// a line per task and the first choices of all models.
+std::string JudgementText(const Sample& sample, const std::vector<JudgedModel>& models,
+                          bool per_task);
+
+}  // namespace hone::lab
+
+#endif  // HONE_SERVER_RESEARCH_LAB_JUDGE_H_

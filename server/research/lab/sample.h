@@ -1,0 +1,54 @@
+#ifndef HONE_SERVER_RESEARCH_LAB_SAMPLE_H_
+#define HONE_SERVER_RESEARCH_LAB_SAMPLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// The sample: measurements of random candidates of many tasks, one dataset
+// (common/record/dataset.h) per target, on which cost models are judged.
+namespace hone::lab {
+
+// A task of the sample.
+struct SampleTask {
+  std::string name;      // the line of the list
+  std::string workload;  // text form
+  std::string family;    // the name of its workload, or of its network; see Bootstrap in judge.h
+  std::string network;   // "" for a single operator
+  bool held_out = false;
+};
+
+// Reads a list of tasks: in each line an operator with its shape, or NETWORK/FILE.hone, relative to
+// the list's folder; # begins a comment. NotFound: a file cannot be read. InvalidArgument: a line
+// is malformed or a task occurs twice; the message has the line.
+absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list);
+
+// Whether a workload is held out: half of all are, by a hash of the structure, so that nobody
+// chooses. Held-out tasks are only used to judge; no constant, model or rule may be chosen by them.
+// InvalidArgument: the text is malformed.
+absl::StatusOr<bool> IsHeldOut(const std::string& workload);
+
+struct CollectOptions {
+  std::string list;            // of tasks
+  std::string program_folder;  // contains `hone`
+  std::string work_folder;     // has the store; continues an interrupted collection
+  std::string target = "native";
+  int uniform = 300;  // uniform draws of each task
+  int drafted = 64;   // the first candidates of the draft
+  int searched =
+      64;  // trials of the default search after them, so that the best known latency is low
+  std::string only;  // only tasks whose name contains this
+  std::string out;   // the dataset
+};
+
+// Measures candidates of every task with the real service: `hone tune` with the strategies
+// `random`, `draft` and `portfolio`. Then writes all results in the store to the dataset. If `out`
+// exists, its records are kept, and its tasks are not measured again. Errors: those of
+// ReadSampleTasks; Aborted: `hone` failed, call it again to continue.
+absl::Status Collect(const CollectOptions& options);
+
+}  // namespace hone::lab
+
+#endif  // HONE_SERVER_RESEARCH_LAB_SAMPLE_H_
