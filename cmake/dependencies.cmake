@@ -14,7 +14,6 @@ find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(lld_compression REQUIRED IMPORTED_TARGET zlib libzstd)
-pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(hdf5 REQUIRED IMPORTED_TARGET hdf5)
 # Optional. Without it, only SQLite stores are available.
 pkg_check_modules(HONE_LIBPQ IMPORTED_TARGET libpq>=15)

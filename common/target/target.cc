@@ -38,6 +38,7 @@ void VisitFields(T& target, Visitor visit) {
   visit("l2", target.l2_bytes, 0, kMaxCache);
   visit("l3", target.l3_bytes, 0, kMaxCache);
   visit("line", target.cache_line_bytes, 8, 1 << 12);
+  visit("calibration", target.calibration);
   if (target.kind == Kind::kCpu) return;
   visit("max_threads", target.gpu.max_threads, 1, 1 << 16);
   visit("shared", target.gpu.shared_bytes, 0, kMaxCache);
@@ -73,6 +74,11 @@ absl::Status Parse(absl::string_view, absl::string_view value, std::vector<std::
   return sorted ? absl::OkStatus() : Refuse("features must be sorted, each once");
 }
 
+absl::Status Parse(absl::string_view, absl::string_view value, Calibration& field) {
+  HONE_ASSIGN_OR_RETURN(field, Calibration::FromText(value));
+  return absl::OkStatus();
+}
+
 constexpr absl::string_view kKindNames[] = {"cpu", "cuda", "opencl"};
 
 absl::Status Parse(absl::string_view, absl::string_view value, Kind& field) {
@@ -103,14 +109,17 @@ template <typename Number>
 std::string FieldText(Number field) {
   return absl::StrCat(static_cast<int64_t>(field));
 }
+std::string FieldText(const Calibration& field) { return field.ToText(); }
 std::string FieldText(Kind field) { return std::string(KindName(field)); }
 
 // Whether the text form leaves a field out. The kind of a CPU is left out, because targets did not
-// have it from the beginning. Other fields are never left out.
+// have it from the beginning, and so is a calibration that was not made. Other fields are never
+// left out.
 template <typename Field>
 bool IsLeftOut(const Field&) {
   return false;
 }
+bool IsLeftOut(const Calibration& field) { return field.empty(); }
 bool IsLeftOut(Kind field) { return field == Kind::kCpu; }
 
 constexpr absl::string_view kSm = "sm_";  // the prefix of CUDA's architectures
@@ -142,8 +151,15 @@ bool Target::HasFeature(absl::string_view feature) const {
 }
 
 std::string Target::Key() const {
-  const std::string hash = DigestOf(ToText()).ToHex().substr(0, 8);
+  const std::string hash = DigestOf(KindText()).ToHex().substr(0, 8);
   return absl::StrCat(arch, "-", cpu, "-", InstructionSet(*this), "-", cores, "c-", hash);
+}
+
+std::string Target::KindText() const {
+  if (calibration.empty()) return ToText();
+  Target kind = *this;
+  kind.calibration = {};
+  return kind.ToText();
 }
 
 std::string Target::ToText() const {

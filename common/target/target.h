@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/target/calibration.h"
 
 namespace hone::target {
 
@@ -52,12 +53,17 @@ struct Target {
   int64_t l3_bytes = 0;
   int cache_line_bytes = 64;
   GpuLimits gpu;  // the text form of a CPU does not have it
+  // What a worker measured. Not part of the key, because no two measurements are equal.
+  Calibration calibration;
 
   // Of a CUDA device, "sm_80" is a feature if its compute capability is at least 8.0.
   bool HasFeature(absl::string_view feature) const;
-  // "x86_64-cascadelake-avx512-2c-<8 hex digits>". The digits are a hash over all fields.
+  // "x86_64-cascadelake-avx512-2c-<8 hex digits>". The digits are a hash over all fields except for
+  // the calibration.
   std::string Key() const;
   std::string ToText() const;
+  // The text without the calibration, which is the same for all devices with this key.
+  std::string KindText() const;
   // InvalidArgument: an unknown key, a number out of range or a missing field; the message names
   // it.
   static absl::StatusOr<Target> FromText(absl::string_view text);

@@ -9,6 +9,7 @@
 #include "server/job/actor/job_codec.h"
 #include "server/job/job.h"
 #include "server/job/network/network_job.h"
+#include "server/job/search/learned_draft.h"
 
 namespace hone::job {
 
@@ -36,6 +37,8 @@ JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
   const absl::StatusOr<WorkloadInfo> workload =
       services_.environment->Describe(snapshot.spec.workload);
   if (workload.ok()) snapshot.workload_digest = workload->digest;
+  // The job keeps this draft, so that its search can be repeated.
+  snapshot.spec.draft_model = NewestDraft(*services_.store, snapshot.spec.target_key).value_or(0);
   return snapshot;
 }
 

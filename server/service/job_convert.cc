@@ -214,7 +214,6 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                     .seed = request.seed(),
                     .tolerance = request.tolerance(),
                     .feature_set = request.feature_set(),
-                    .transfer = request.transfer(),
                     .revalidate = request.revalidate(),
                     .unpublished = request.unpublished(),
                     .inputs_digest = request.inputs_digest()};
@@ -315,7 +314,6 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   request.set_tolerance(snapshot.spec.tolerance);
   request.set_space(snapshot.spec.space);
   request.set_feature_set(snapshot.spec.feature_set);
-  request.set_transfer(snapshot.spec.transfer);
   request.set_revalidate(snapshot.spec.revalidate);
   request.set_priority(snapshot.spec.priority);
   request.set_unpublished(snapshot.spec.unpublished);

@@ -85,7 +85,8 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       .known_workers = [this] { return worker_memory_->WithAbsent(fleet_.KnownWorkers()); },
       .artifacts = &artifacts_,
       .environment = environment_.get(),
-      .executor = pool_.get()};
+      .executor = pool_.get(),
+      .note_result = [this](const std::string& target_key) { models_->NoteResult(target_key); }};
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
   models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
@@ -228,6 +229,7 @@ void Server::RunTicks() {
     if (stop_ticks_.HasBeenNotified()) return;
     fleet_.Tick();
     jobs_->Tick();
+    models_->Tick();
     standings_->Tick();
     worker_memory_->Tick();
     uploads_.Tick();

@@ -120,7 +120,7 @@ std::vector<Package> Packages() {
       {"XGBoost", {"xgboost/"}, {"server/tuner/cost_model"}},
       {"libtorch", {"torch/"}, {"server/research/model"}},
       {"Eigen", {"Eigen/"}, {}},
-      {"Zstandard", {"zstd.h"}, {"server/research/lab"}},
+      {"Zstandard", {"zstd.h"}, {}},
       {"HDF5", {"hdf5.h"}, {"common/record/dataset.cc"}},
       {"CLI11", {"CLI/"}, {"common/base/command_line.cc"}},
       {"prometheus-cpp", {"prometheus/"}, {"server/service"}},

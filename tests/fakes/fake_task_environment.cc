@@ -68,13 +68,12 @@ class Steps {
 class PickyStrategy final : public search::SearchStrategy {
  public:
   PickyStrategy(Steps steps, std::string space, int64_t size, std::optional<record::Candidate> only,
-                uint64_t seed, std::vector<record::Candidate> seeds)
+                uint64_t seed)
       : steps_(std::move(steps)),
         space_(std::move(space)),
         size_(size),
         only_(std::move(only)),
-        seed_(seed),
-        seeds_(std::move(seeds)) {}
+        seed_(seed) {}
   absl::string_view name() const override { return "picky"; }
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
@@ -104,10 +103,6 @@ class PickyStrategy final : public search::SearchStrategy {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return prediction.mean[a] > prediction.mean[b]; });
     std::vector<record::Candidate> candidates;
-    for (const record::Candidate& seed : std::exchange(seeds_, {})) {
-      if (static_cast<int>(candidates.size()) == n) break;
-      if (known_.insert(seed.decisions).second) candidates.push_back(seed);
-    }
     for (size_t i : order) {
       if (static_cast<int>(candidates.size()) == n) break;
       if (!known_.insert(pool[i]).second) continue;
@@ -125,7 +120,6 @@ class PickyStrategy final : public search::SearchStrategy {
   const int64_t size_;
   const std::optional<record::Candidate> only_;
   const uint64_t seed_;
-  std::vector<record::Candidate> seeds_;  // go first, all at once
   std::set<std::vector<int64_t>> known_;
 };
 
@@ -133,10 +127,11 @@ class NearestModel final : public cost_model::CostModel {
  public:
   absl::string_view name() const override { return "nearest"; }
   absl::string_view feature_set() const override { return "decisions"; }
+  using CostModel::Update;
   absl::Status Update(const cost_model::FeatureMatrix& features,
-                      absl::Span<const double> throughput) override {
+                      const cost_model::Labels& labels) override {
     features_ = features;
-    throughput_.assign(throughput.begin(), throughput.end());
+    throughput_.assign(labels.throughput.begin(), labels.throughput.end());
     return absl::OkStatus();
   }
   absl::StatusOr<cost_model::Prediction> Predict(
@@ -214,10 +209,9 @@ class FakeSpaces final : public TaskSpaces {
     return IsSearched(candidate) && candidate.decisions.size() == 3;
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
+      const std::string& name, uint64_t seed) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");
-    return std::make_unique<PickyStrategy>(steps_, spaces_[0].digest, size_, only_, seed + stream_,
-                                           std::move(seeds));
+    return std::make_unique<PickyStrategy>(steps_, spaces_[0].digest, size_, only_, seed + stream_);
   }
   absl::Status CheckFeatureSet(const std::string& feature_set) const override {
     return feature_set == "decisions" ? absl::OkStatus()
@@ -238,19 +232,6 @@ class FakeSpaces final : public TaskSpaces {
     std::vector<int64_t> fitting = decisions;
     for (int64_t& decision : fitting) decision = std::min(decision, size_ - 1);
     return record::Candidate{spaces_[0].digest, std::move(fitting)};
-  }
-  absl::StatusOr<std::vector<size_t>> AppendRelated(
-      const std::string&, const std::string& space,
-      absl::Span<const std::vector<int64_t>> decisions,
-      cost_model::FeatureMatrix* matrix) const override {
-    if (!absl::EndsWith(space, "searched")) return absl::InvalidArgumentError("no features");
-    std::vector<size_t> appended;
-    for (size_t i = 0; i < decisions.size(); ++i) {
-      matrix->columns = 3;
-      matrix->Append(std::vector<float>(decisions[i].begin(), decisions[i].end()), 1);
-      appended.push_back(i);
-    }
-    return appended;
   }
 
  private:
@@ -275,11 +256,9 @@ absl::StatusOr<bool> FakeTaskEnvironment::CheckSpace(const std::string&,
   return true;
 }
 
-absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(const std::string& workload,
-                                                                      const std::string&,
-                                                                      const std::string& space,
-                                                                      double,
-                                                                      StopCheck check) const {
+absl::StatusOr<std::unique_ptr<TaskSpaces>> FakeTaskEnvironment::Open(
+    const std::string& workload, const std::string&, const std::string& space, double,
+    StopCheck check, std::shared_ptr<const cost_model::CostModel>) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
   std::vector<int64_t> only;
   if (!space.empty()) {

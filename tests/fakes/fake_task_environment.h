@@ -36,10 +36,10 @@ class FakeTaskEnvironment final : public TaskEnvironment {
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;
   absl::StatusOr<bool> CheckSpace(const std::string& workload,
                                   const std::string& space) const override;
-  absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
-                                                   const std::string& target,
-                                                   const std::string& space, double tolerance,
-                                                   StopCheck check = nullptr) const override;
+  absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(
+      const std::string& workload, const std::string& target, const std::string& space,
+      double tolerance, StopCheck check = nullptr,
+      std::shared_ptr<const cost_model::CostModel> draft = nullptr) const override;
   absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                        const std::string& target) const override;
   // Returns |log2| of the ratio of the sizes if the names have the same first letter, otherwise

@@ -1,5 +1,5 @@
 // Stored results used again, with the real programs: `hone compare`, `hone best --nearest`,
-// transfer between tasks, `hone revalidate`, `hone pin` and `hone forget`.
+// `hone revalidate`, `hone pin` and `hone forget`.
 
 #include <algorithm>
 #include <map>
@@ -107,10 +107,8 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
               AllOf(HasSubstr("not measured: the schedule was adapted from that of matmul("),
                     HasSubstr("f32[48, 32]")));
 
-  // A task of that shape starts from the stored results.
-  const Result transferred =
-      home.Hone(With({"tune", "--transfer", "--trials", "8", "--json"}, kUnseen));
-  ASSERT_EQ(transferred.code, 0) << transferred.errors;
+  const Result tuned = home.Hone(With({"tune", "--trials", "8", "--json"}, kUnseen));
+  ASSERT_EQ(tuned.code, 0) << tuned.errors;
   EXPECT_FALSE(OneLineOfJson(home.Hone(With({"best", "--nearest", "--json"}, kUnseen)).output)
                    .contains("nearest"))
       << "a measured best takes precedence over an adapted one";

@@ -50,9 +50,10 @@ absl::StatusOr<nlohmann::json> Peaks(std::vector<std::string> command, const std
     const absl::StatusOr<std::string> text = ReadFile(cache);
     nlohmann::json json =
         text.ok() ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
-    if (json.is_object()) return json;
+    // Earlier versions measured no calibration.
+    if (json.is_object() && json.contains("calibration")) return json;
   }
-  spdlog::info("measuring the peak of this machine, which takes some seconds");
+  spdlog::info("measuring this machine, which takes some seconds");
   absl::StatusOr<nlohmann::json> measured = JsonOf(command);
   for (int i = 1; i < kPeakAttempts && absl::IsUnavailable(measured.status()); ++i) {
     spdlog::warn(
@@ -164,6 +165,14 @@ absl::StatusOr<v1::Capabilities> DescribeMachine(const MachineOptions& options) 
     HONE_ASSIGN_OR_RETURN(
         const nlohmann::json peaks,
         Peaks(command, absl::StrCat(options.state_dir, "/peak-", target.Key(), ".json")));
+    const absl::StatusOr<target::Calibration> calibration =
+        target::Calibration::FromText(peaks.value("calibration", ""));
+    if (calibration.ok()) {
+      device.target.calibration = *calibration;
+      capabilities.set_target(target.ToText());
+    } else {
+      spdlog::warn("{}", std::string(calibration.status().message()));
+    }
     capabilities.set_peak_gflops(peaks.value("gflops_all_cores", 0.0));
     capabilities.set_peak_gflops_one_core(peaks.value("gflops_one_core", 0.0));
     capabilities.set_read_gbps(peaks.value("read_gbps_all_cores", 0.0));

@@ -111,7 +111,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
                               .workload = source.workload->ToText(),
                               .trace = source.trace,
                               .program = source.program.ToText(),
-                              .target = target.ToText(),
+                              .target = target.KindText(),
                               .reads = record::ReadsText(ir::InputsThatRunReads(source.program))});
   response.artifact_digest = DigestOf(artifact).ToHex();
   HONE_RETURN_IF_ERROR(

@@ -17,6 +17,7 @@
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
+#include "worker/runner/calibrate.h"
 #include "worker/runner/conditions.h"
 #include "worker/runner/device.h"
 #include "worker/runner/gpu_device.h"
@@ -101,6 +102,9 @@ int MeasurePeak(const std::string& device, const std::string& lock_path) {
       device == kCpu ? hone::runner::MeasurePeak(hone::target::UsableCores())
                      : hone::runner::MeasureGpuPeak(device);
   if (!peak.ok()) return Fail(peak.status());
+  if (device == kCpu) {
+    peak->calibration = hone::runner::MeasureCalibration(hone::target::DetectHost()).ToText();
+  }
   std::puts(peak->ToJson().c_str());
   return 0;
 }

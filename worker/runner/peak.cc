@@ -74,13 +74,8 @@ std::vector<int> Cpus(int count) {
   return cpus;
 }
 
-struct Rate {
-  double per_ns = 0;
-  bool steady = false;
-};
+}  // namespace
 
-// Runs `work` in rounds on `threads` pinned threads at once until the best three rounds agree. A
-// round takes as long as its slowest thread. Returns the most work per nanosecond of all rounds.
 Rate BestRate(int threads, const std::function<double(int)>& work) {
   const std::vector<int> cpus = Cpus(threads);
   struct Round {
@@ -131,8 +126,6 @@ Rate BestRate(int threads, const std::function<double(int)>& work) {
   return rate;
 }
 
-}  // namespace
-
 std::vector<int> FmaWidths() {
   std::vector<int> widths = {128};
 #if defined(__x86_64__)
@@ -179,9 +172,9 @@ std::string Peak::ToJson() const {
   };
   return absl::StrFormat(
       R"({"cores": %d, "steady": %s, "gflops_one_core": %.1f, "gflops_all_cores": %.1f, "read_gbps_one_core": %.2f, )"
-      R"("read_gbps_all_cores": %.2f, "widths": [%s]})",
+      R"("read_gbps_all_cores": %.2f, "calibration": "%s", "widths": [%s]})",
       cores, steady ? "true" : "false", gflops_one_core(), gflops_all_cores(), read_gbps_one_core,
-      read_gbps_all_cores, absl::StrJoin(widths, ", ", width_json));
+      read_gbps_all_cores, calibration, absl::StrJoin(widths, ", ", width_json));
 }
 
 Peak MeasurePeak(int cores) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,17 @@ double RunFma(int width_bits, int64_t iterations);
 // Returns a value that depends on all of them.
 uint64_t RunStream(const void* data, size_t bytes);
 
+// The fastest of several rounds of some work.
+struct Rate {
+  double per_ns = 0;
+  bool steady = false;  // the three fastest rounds agree
+};
+
+// Runs `work`, which gets the number of its thread and returns how much it did, in rounds on
+// `threads` pinned threads at once until the best three rounds agree. A round takes as long as its
+// slowest thread.
+Rate BestRate(int threads, const std::function<double(int)>& work);
+
 // The measured limits of the machine, with which reports compare kernels.
 struct Peak {
   struct Width {
@@ -40,13 +52,14 @@ struct Peak {
   double read_gbps_one_core = 0;  // streaming reads from memory, 10⁹ bytes per second
   double read_gbps_all_cores = 0;
   int cores = 1;
-  bool steady = true;  // the best rounds agreed, so nothing else used the machine
+  bool steady = true;       // the best rounds agreed, so nothing else used the machine
+  std::string calibration;  // of a CPU: target::Calibration as text
 
   // The best of all widths. REQUIRES: there are widths.
   double gflops_one_core() const;
   double gflops_all_cores() const;
   // {"cores": 2, "steady": true, "gflops_one_core": …, "gflops_all_cores": …, "read_gbps_…": …,
-  // "widths": [{"vector_bits": 256, …}, …]}
+  // "calibration": "fma:0.29,…", "widths": [{"vector_bits": 256, …}, …]}
   std::string ToJson() const;
 };
 

@@ -82,7 +82,6 @@ struct TuneOptions {
   std::string cost_model;
   std::string space = "rules";
   std::string feature_set;
-  bool transfer = false;
   std::string priority;
   double tolerance = 0;
   bool trace = false;
@@ -147,7 +146,6 @@ absl::StatusOr<v1::CreateJobRequest> CommonSpec(const TuneOptions& options) {
   spec.set_strategy(options.strategy);
   spec.set_cost_model(options.cost_model);
   spec.set_feature_set(options.feature_set);
-  spec.set_transfer(options.transfer);
   spec.set_priority(options.priority);
   spec.set_tolerance(options.tolerance);
   return spec;
@@ -353,8 +351,6 @@ void AddTune(Command& app, Globals& globals) {
               {NotEmpty()});
   command.Add("--feature-set", options->feature_set,
               "Feature set for the cost model, instead of its own", {NotEmpty()});
-  command.AddFlag("--transfer", options->transfer,
-                  "Start from results and stored models of other workloads of the target");
   command.Add("--priority", options->priority,
               "low, normal (default) or high: the job's share of the workers while other jobs run",
               {OneOf({"low", "normal", "high"})});

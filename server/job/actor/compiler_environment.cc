@@ -96,13 +96,15 @@ bool HasFmaPeak(const ir::Workload& workload) {
   });
 }
 
+using Draft = std::shared_ptr<const cost_model::CostModel>;
+
 class CompilerSpaces final : public TaskSpaces {
  public:
   static absl::StatusOr<std::unique_ptr<TaskSpaces>> Make(const std::string& workload_text,
                                                           const std::string& target_text,
                                                           const std::string& space,
                                                           double tolerance, StopCheck check,
-                                                          int threads) {
+                                                          Draft draft, int threads) {
     HONE_ASSIGN_OR_RETURN(ir::Workload parsed, ir::ParseWorkload(workload_text));
     auto workload = std::make_shared<const ir::Workload>(std::move(parsed));
     auto made = std::make_unique<CompilerSpaces>();
@@ -110,8 +112,8 @@ class CompilerSpaces final : public TaskSpaces {
     HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
     made->check_ = std::move(check);
     int dropped = 0;
-    const std::unique_ptr<cost_model::CostModel> draft =
-        cost_model::MakeModel(cost_model::kAnalyticModel);
+    if (draft == nullptr) draft = cost_model::MakeModel(cost_model::kDraftModel);
+    made->draft_ = draft;
     const space::Generation generation{.tolerance = tolerance,
                                        .score =
                                            [&](const ir::Program& program) {
@@ -172,12 +174,9 @@ class CompilerSpaces final : public TaskSpaces {
            space.IsLegal(candidate.decisions);
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const override {
-    search::SearchContext context{.target = target_,
-                                  .seed = seed,
-                                  .threads = threads_,
-                                  .seeds = std::move(seeds),
-                                  .check = check_};
+      const std::string& name, uint64_t seed) const override {
+    search::SearchContext context{
+        .target = target_, .draft = draft_, .seed = seed, .threads = threads_, .check = check_};
     // The time of a replay grows faster than the number of stages.
     const auto stages = static_cast<int>(searched_[0]->workload()->stages.size());
     if (stages > kManyStages) {
@@ -237,24 +236,6 @@ class CompilerSpaces final : public TaskSpaces {
     HONE_RETURN_IF_ERROR(like.Replay(nearest).status());
     return record::Candidate{like.digest(), std::move(nearest)};
   }
-  absl::StatusOr<std::vector<size_t>> AppendRelated(
-      const std::string& feature_set, const std::string& space,
-      absl::Span<const std::vector<int64_t>> decisions,
-      cost_model::FeatureMatrix* matrix) const override {
-    HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features,
-                          feature::FindFeatureSet(feature_set));
-    HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(space));
-    const auto workload = std::make_shared<const ir::Workload>(std::move(file.workload));
-    const int index = IndexLike(file.parsed.trace);
-    std::vector<size_t> appended;
-    for (size_t i = 0; i < decisions.size(); ++i) {
-      const auto program = schedule::Replay(workload, file.parsed.trace, decisions[i]);
-      if (!program.ok() || !AppendRows(*features, *program, {index, decisions[i]}, matrix).ok())
-        continue;
-      appended.push_back(i);
-    }
-    return appended;
-  }
 
  private:
   static constexpr int kDefault = -1;  // index of the default schedule's space
@@ -275,15 +256,6 @@ class CompilerSpaces final : public TaskSpaces {
     }
     return like;
   }
-  absl::Status AppendRows(const feature::FeatureSet& features, const ir::Program& program,
-                          const feature::Chosen& chosen, cost_model::FeatureMatrix* matrix) const {
-    std::vector<float> rows;
-    int count = 0;
-    HONE_RETURN_IF_ERROR(features.ExtractCandidate(program, chosen, target_, rows, count));
-    matrix->columns = features.Columns();
-    matrix->Append(rows, count);
-    return absl::OkStatus();
-  }
   absl::Status Finish(const std::shared_ptr<const ir::Workload>& workload) {
     HONE_ASSIGN_OR_RETURN(default_, space::DefaultCandidate(workload, target_));
     for (size_t i = 0; i < searched_.size(); ++i) Know(*searched_[i], static_cast<int>(i));
@@ -297,6 +269,7 @@ class CompilerSpaces final : public TaskSpaces {
 
   int threads_ = 1;
   StopCheck check_;
+  Draft draft_;
   target::Target target_;
   std::vector<std::unique_ptr<space::DesignSpace>> searched_;
   std::unique_ptr<space::DesignSpace> default_;
@@ -329,8 +302,9 @@ class CompilerEnvironment final : public TaskEnvironment {
   absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
                                                    const std::string& target,
                                                    const std::string& space, double tolerance,
-                                                   StopCheck check) const override {
-    return CompilerSpaces::Make(workload, target, space, tolerance, std::move(check), threads_);
+                                                   StopCheck check, Draft draft) const override {
+    return CompilerSpaces::Make(workload, target, space, tolerance, std::move(check),
+                                std::move(draft), threads_);
   }
   absl::StatusOr<std::unique_ptr<TaskSpaces>> OpenKept(const std::string& space,
                                                        const std::string& target) const override {

@@ -61,7 +61,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "cost_model"}, spec.cost_model);
   visit({.proto = "tolerance"}, spec.tolerance);
   visit({.proto = "feature_set"}, spec.feature_set);
-  visit({.proto = "transfer"}, spec.transfer);
+  visit({.proto = "draft_model"}, spec.draft_model);
   visit({.proto = "space"}, spec.space);
   visit({.proto = "revalidate"}, spec.revalidate);
   visit({.proto = "owner"}, spec.owner);
@@ -182,8 +182,6 @@ void VisitFields(E& event, Visit& visit) {
   visit({.proto = "model_version"}, event.model_version);
   visit({.proto = "model_tells"}, event.model_tells);
   visit({.proto = "prior_record"}, event.prior_record);
-  visit({.proto = "transfer_record"}, event.transfer_record);
-  visit({.proto = "transfer_model"}, event.transfer_model);
 }
 
 template <record::Is<Proposal> P, typename Visit>

@@ -43,10 +43,6 @@ struct ProposeEvent {
   int64_t model_version = 0;  // how often the model had been trained; 0: untrained
   int64_t model_tells = 0;    // how many Tells, including earlier records, it was trained on
   int64_t prior_record = 0;   // earlier records up to this id were told before the first Propose
-  // The search started from other workloads' records up to this id; 0: from none.
-  int64_t transfer_record = 0;
-  // The row of the stored model that the search started from; 0: none.
-  int64_t transfer_model = 0;
   std::vector<Proposal> proposals;
 };
 

@@ -61,6 +61,8 @@ struct JobServices {
   fleet::ArtifactCache* artifacts = nullptr;
   const TaskEnvironment* environment = nullptr;
   Executor* executor = nullptr;
+  // Called with the target of every screened result, for what learns from them; may be null.
+  std::function<void(const std::string& target_key)> note_result;
   // Access to the children of jobs of networks. JobManager sets it.
   ChildJobs* children = nullptr;
   // Identifies this run of this server, as in claims. JobManager sets it.

@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
 #include "server/job/actor/record_policy.h"
+#include "server/job/search/learned_draft.h"
 
 namespace hone::job {
 
@@ -14,8 +15,10 @@ absl::Status JobTask::Open(StopCheck check) {
   const JobSpec& spec = job_.spec();
   const TaskEnvironment& environment = *job_.services().environment;
   HONE_ASSIGN_OR_RETURN(workload_, environment.Describe(spec.workload));
-  HONE_ASSIGN_OR_RETURN(spaces_, environment.Open(spec.workload, spec.target, spec.space,
-                                                  spec.tolerance, std::move(check)));
+  HONE_ASSIGN_OR_RETURN(
+      spaces_,
+      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance, std::move(check),
+                       LoadDraft(*job_.services().store, environment, spec.draft_model)));
   only_ = spaces_->only_candidate();
   JobSnapshot& state = job_.state();
   for (const std::optional<Best>* known : {&state.best, &state.default_schedule, &state.given}) {

@@ -119,7 +119,7 @@ struct JobSpec {
   std::string cost_model;  // never ""
   double tolerance = 0;
   std::string feature_set;  // that the cost model reads; "": its default
-  bool transfer = false;    // start from results of other workloads on the target
+  int64_t draft_model = 0;  // the stored draft that the search uses, by its row; 0: none
   // What makes the design spaces: the text of a trace file, or the name of a maker; "": the rules.
   std::string space;
   int revalidate = 0;         // if not 0, confirm this many stored candidates without a search

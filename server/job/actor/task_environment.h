@@ -76,9 +76,9 @@ class TaskSpaces {
   // Returns whether the candidate belongs to a searched space and its decisions are legal there.
   // Every proposal of a strategy is checked with this.
   virtual bool IsLegal(const record::Candidate& candidate) const = 0;
-  // `seeds`: see search::SearchContext. NotFound: unknown name; the message lists the names.
+  // NotFound: unknown name; the message lists the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed, std::vector<record::Candidate> seeds) const = 0;
+      const std::string& name, uint64_t seed) const = 0;
   // Checks whether a feature set can describe the candidates of these spaces. InvalidArgument: it
   // cannot, or the name is unknown; the message says why.
   virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;
@@ -94,13 +94,6 @@ class TaskSpaces {
   // that structure, or no near candidate is legal. InvalidArgument: the text is malformed.
   virtual absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                                   const std::vector<int64_t>& decisions) const = 0;
-  // Appends the rows of candidates of another workload's design space, for this task's target.
-  // Candidates that do not replay are left out; returns the indices of the others. InvalidArgument:
-  // the text is malformed, or the feature set is unknown.
-  virtual absl::StatusOr<std::vector<size_t>> AppendRelated(
-      const std::string& feature_set, const std::string& space,
-      absl::Span<const std::vector<int64_t>> decisions,
-      cost_model::FeatureMatrix* matrix) const = 0;
 };
 
 // The interface of the tuning loop to the compiler. Tests replace it. Thread-safe.
@@ -122,12 +115,12 @@ class TaskEnvironment {
   // is the job's; some schedules are legal only with a tolerance. InvalidArgument: a text is
   // malformed, or as for CheckSpace. FailedPrecondition: there is no design space for the workload.
   // `check`: while the spaces are made, and while their strategies propose, in the thread that does
-  // so; its errors are returned. May be null.
-  virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(const std::string& workload,
-                                                           const std::string& target,
-                                                           const std::string& space,
-                                                           double tolerance,
-                                                           StopCheck check = nullptr) const = 0;
+  // so; its errors are returned. May be null. `draft`: what ranks candidates before anything is
+  // measured (search::SearchContext::draft); null: the constants of the target.
+  virtual absl::StatusOr<std::unique_ptr<TaskSpaces>> Open(
+      const std::string& workload, const std::string& target, const std::string& space,
+      double tolerance, StopCheck check = nullptr,
+      std::shared_ptr<const cost_model::CostModel> draft = nullptr) const = 0;
   // Opens a task with one searched space, which is its first space, to compute features of old
   // records. `space` is the text of a stored design space; `target` is in text form.
   // InvalidArgument: the text is malformed, or it does not replay with this version of the program.

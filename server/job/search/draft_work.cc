@@ -9,6 +9,7 @@
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/executor.h"
+#include "server/job/search/learned_draft.h"
 #include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
 #include "server/tuner/space/transfer.h"
@@ -136,9 +137,11 @@ void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
 
 absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec, StopCheck check) const {
   const TaskEnvironment& environment = *services_.environment;
+  HONE_ASSIGN_OR_RETURN(const int64_t draft, NewestDraft(*services_.store, spec.target_key));
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<TaskSpaces> spaces,
-      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance, std::move(check)));
+      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance, std::move(check),
+                       LoadDraft(*services_.store, environment, draft)));
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<TaskSearch> search,
       TaskSearch::Create(&environment, spaces.get(), SearchOptionsOf(spec), /*prior=*/{}));

@@ -183,12 +183,12 @@ absl::StatusOr<ModelScore> ScoreModel(const EvaluationServices& services, const 
     LabelledRows material;
     for (size_t t = 0; t < tasks.size(); ++t) {
       for (int i = 0; i < tasks[t].candidates(); ++i) {
-        if (!fold[t][i]) material.Add(tasks[t], i);
+        if (!fold[t][i]) material.Add(tasks[t], static_cast<int32_t>(t), i);
       }
     }
     score.trained_on += material.features.candidates();
     const absl::Time begin = services.clock->Now();
-    HONE_RETURN_IF_ERROR(model->Update(material.features, material.throughput));
+    HONE_RETURN_IF_ERROR(model->Update(material.features, material.labels()));
     training += services.clock->Now() - begin;
     for (size_t t = 0; t < tasks.size(); ++t) {
       if (tasks[t].best_ns == 0 || CountHeld(fold, t) < kLeastHeldOut) continue;
@@ -196,7 +196,7 @@ absl::StatusOr<ModelScore> ScoreModel(const EvaluationServices& services, const 
       Answers answer;
       for (int i = 0; i < tasks[t].candidates(); ++i) {
         if (!fold[t][i]) continue;
-        asked.Add(tasks[t], i);
+        asked.Add(tasks[t], static_cast<int32_t>(t), i);
         answer.latency_ns.push_back(tasks[t].latency_ns[i]);
       }
       HONE_RETURN_IF_ERROR(services.pause());

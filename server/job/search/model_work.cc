@@ -1,19 +1,27 @@
 #include "server/job/search/model_work.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "server/job/actor/executor.h"
+#include "server/job/search/learned_draft.h"
 #include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/model_file.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::job {
 namespace {
 
 constexpr double kTrainingShare =
     0.2;  // of the trials; held out to evaluate a model before it is stored
+
+// A draft is learned again from at least this many new results, and at least a quarter as many as
+// it knows.
+constexpr int64_t kLearningStep = 256;
+constexpr int64_t kLearningRecords = 8000;  // bounds the time, evenly over workloads
 
 std::string MetricsJson(const ModelScore& score) {
   // NaN becomes null.
@@ -75,6 +83,20 @@ void ModelWork::Evaluate(EvaluationQuery query, WorkLimit limit,
       });
 }
 
+absl::StatusOr<std::string> ModelWork::Judge(const TrainingQuery& query, const std::string& target,
+                                             const EvaluationServices& services) const {
+  EvaluationQuery judge{.records = query.records,
+                        .models = {query.model},
+                        .held_out_trials = kTrainingShare,
+                        .seed = query.seed};
+  judge.records.target = target;
+  const absl::StatusOr<ModelEvaluation> judged = EvaluateModels(services, judge);
+  if (judged.ok()) return MetricsJson(judged->scores.front());
+  if (absl::IsNotFound(judged.status()))
+    return nlohmann::ordered_json{{"none", judged.status().message()}}.dump();
+  return judged.status();
+}
+
 absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                                                      const EvaluationServices& services) const {
   HONE_ASSIGN_OR_RETURN(
@@ -92,28 +114,20 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                               .target = recorded.target,
                               .scope = query.records.op},
                       .workloads = static_cast<int64_t>(recorded.tasks.size())};
-  EvaluationQuery judge{.records = query.records,
-                        .models = {query.model},
-                        .held_out_trials = kTrainingShare,
-                        .seed = query.seed};
-  judge.records.target = recorded.target;
-  const absl::StatusOr<ModelEvaluation> judged = EvaluateModels(services, judge);
-  if (judged.ok()) {
-    row.metrics = MetricsJson(judged->scores.front());
-  } else if (absl::IsNotFound(judged.status())) {
-    row.metrics = nlohmann::ordered_json{{"none", judged.status().message()}}.dump();
-  } else {
-    return judged.status();
+  if (query.model.name != kLearnedDraft) {  // which judges itself
+    HONE_ASSIGN_OR_RETURN(row.metrics, Judge(query, recorded.target, services));
   }
   LabelledRows material;
-  for (const TaskRows& task : tasks) {
-    for (int i = 0; i < task.candidates(); ++i) material.Add(task, i);
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    for (int i = 0; i < tasks[t].candidates(); ++i)
+      material.Add(tasks[t], static_cast<int32_t>(t), i);
   }
   if (material.throughput.empty()) {
     return absl::FailedPreconditionError(
         "none of the recorded candidates can be replayed any more");
   }
-  HONE_RETURN_IF_ERROR(model->Update(material.features, material.throughput));
+  HONE_RETURN_IF_ERROR(model->Update(material.features, material.labels()));
+  if (query.model.name == kLearnedDraft) row.metrics = model->Summary();
   HONE_RETURN_IF_ERROR(services.pause());
   HONE_ASSIGN_OR_RETURN(row.bytes, model->Save());
   HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
@@ -146,6 +160,51 @@ void ModelWork::Train(TrainingQuery query, WorkLimit limit,
           std::move(done)(std::move(kept));
         });
       });
+}
+
+void ModelWork::NoteResult(const std::string& target_key) {
+  absl::MutexLock lock(&mutex_);
+  ++fresh_[target_key];
+}
+
+void ModelWork::Tick() {
+  std::string target;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (learning_ || stopped_) return;
+    for (auto& [key, fresh] : fresh_) {
+      auto known = known_.find(key);
+      if (known == known_.end()) {
+        // Records that are older than this server count, too.
+        const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
+            {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
+        if (!row.ok()) fresh += kLearningStep;
+        known = known_.emplace(key, row.ok() ? row->records : 0).first;
+      }
+      if (fresh < std::max(kLearningStep, known->second / 4)) continue;
+      target = key;
+      fresh = 0;
+      learning_ = true;
+      break;
+    }
+  }
+  if (target.empty()) return;
+  Train({.records = {.target = target, .max_records = kLearningRecords},
+         .model = {.name = kLearnedDraft}},
+        WorkLimit{}, [this, target](const absl::StatusOr<store::ModelRow>& row) {
+          absl::MutexLock lock(&mutex_);
+          learning_ = false;
+          if (row.ok()) {
+            known_[target] = row->records;
+            spdlog::info("learned from {} results of {} tasks of {}: {}", row->records,
+                         row->workloads, target, row->metrics);
+          } else if (absl::IsResourceExhausted(row.status())) {
+            fresh_[target] += kLearningStep;  // after the request of a client
+          } else {
+            spdlog::warn("learning from the results of {}: {}", target,
+                         std::string(row.status().message()));
+          }
+        });
 }
 
 }  // namespace hone::job

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/job/job.h"
 #include "server/job/search/model_evaluation.h"
@@ -48,6 +51,12 @@ class ModelWork {
   void Train(TrainingQuery query, WorkLimit limit,
              absl::AnyInvocable<void(absl::StatusOr<store::ModelRow>) &&> done);
 
+  // Counts a result of a target, from any thread.
+  void NoteResult(const std::string& target_key);
+  // Called periodically. If a target has many new results, learns its draft from all of them, in
+  // the background (learned_draft.h).
+  void Tick();
+
   // Ends the current request at its next pause, and refuses new ones.
   void Stop() { stopped_ = true; }
 
@@ -55,6 +64,9 @@ class ModelWork {
   // Sets busy_, which the caller clears at its end. Unavailable, ResourceExhausted: see above.
   absl::Status TakeTurn();
   EvaluationServices Services(WorkLimit limit) const;
+  // Returns the quality of the model on left-out trials, as JSON.
+  absl::StatusOr<std::string> Judge(const TrainingQuery& query, const std::string& target,
+                                    const EvaluationServices& services) const;
   absl::StatusOr<store::ModelRow> MakeModel(const TrainingQuery& query,
                                             const EvaluationServices& services) const;
 
@@ -62,6 +74,10 @@ class ModelWork {
   const bool respect_timing_lock_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> stopped_{false};
+  absl::Mutex mutex_;
+  bool learning_ ABSL_GUARDED_BY(mutex_) = false;
+  // By target: results since the last learning, and records that it used.
+  std::map<std::string, int64_t> fresh_ ABSL_GUARDED_BY(mutex_), known_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::job

@@ -237,7 +237,7 @@ absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environ
   return all;
 }
 
-void LabelledRows::Add(const TaskRows& task, int i) {
+void LabelledRows::Add(const TaskRows& task, int32_t number, int i) {
   const auto columns = static_cast<size_t>(task.features.columns);
   const size_t begin = task.features.row_begin[i], end = task.features.row_begin[i + 1];
   features.columns = task.features.columns;
@@ -245,6 +245,7 @@ void LabelledRows::Add(const TaskRows& task, int i) {
       absl::MakeConstSpan(task.features.values).subspan(begin * columns, (end - begin) * columns),
       static_cast<int>(end - begin));
   throughput.push_back(task.Throughput(i));
+  tasks.push_back(number);
 }
 
 }  // namespace hone::job

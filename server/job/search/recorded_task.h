@@ -105,9 +105,11 @@ absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environ
 struct LabelledRows {
   cost_model::FeatureMatrix features;
   std::vector<double> throughput;
+  std::vector<int32_t> tasks;
 
-  // Adds candidate i of a task. REQUIRES: the same feature set in all calls.
-  void Add(const TaskRows& task, int i);
+  // Adds candidate i of the task with a number. REQUIRES: the same feature set in all calls.
+  void Add(const TaskRows& task, int32_t number, int i);
+  cost_model::Labels labels() const { return {throughput, tasks}; }
 };
 
 }  // namespace hone::job

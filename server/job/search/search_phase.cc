@@ -85,45 +85,16 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
   return earlier;
 }
 
-absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,
-                                                             const JobTask& task,
-                                                             int64_t up_to_record,
-                                                             int64_t model_id) {
-  const JobSpec& spec = job.spec();
-  // A search that began without transfer continues without it.
-  if (!spec.transfer || task.IsDecided() || (up_to_record == 0 && model_id == 0)) return nullptr;
-  HONE_ASSIGN_OR_RETURN(
-      Transfer transfer,
-      GatherTransfer(*job.services().store, *job.services().environment, task.spaces(),
-                     {.workload = task.workload(),
-                      .target_key = spec.target_key,
-                      .tolerance = spec.tolerance,
-                      .up_to_record = up_to_record,
-                      .cost_model = spec.cost_model,
-                      .feature_set = spec.feature_set,
-                      .model_id = model_id}));
-  if (transfer.empty()) return nullptr;
-  spdlog::info("job {}: starts from {} results of {} other workloads{} and {} adapted candidates",
-               job.id(), transfer.results, transfer.workloads,
-               transfer.model == nullptr ? "" : absl::StrCat(", stored model ", transfer.model_id),
-               transfer.seeds.size());
-  return std::make_shared<const Transfer>(std::move(transfer));
-}
-
 absl::Status SearchPhase::Restore() {
   const JobSpec& spec = job_.spec();
   HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events,
                         job_.services().store->Events(job_.id()));
   TaskSearchOptions options = SearchOptionsOf(spec);
   options.prior_record = -1;
-  options.transfer_record = -1;
-  options.transfer_model = -1;
   for (const store::JobEvent& event : events) {
     if (event.kind != kProposeKind) continue;
     HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
     if (options.prior_record < 0) options.prior_record = propose.prior_record;
-    if (options.transfer_record < 0) options.transfer_record = propose.transfer_record;
-    if (options.transfer_model < 0) options.transfer_model = propose.transfer_model;
     for (const Proposal& proposal : propose.proposals) {
       if (proposal.trial < 0) continue;
       trials_[proposal.trial] = {.candidate = proposal.candidate, .event = propose.number};
@@ -136,10 +107,6 @@ absl::Status SearchPhase::Restore() {
   for (const search::Measured& measured : earlier.prior) {
     if (measured.outcome == record::Outcome::kOk) task_.LowerBestLatency(measured.latency_ns);
   }
-  HONE_ASSIGN_OR_RETURN(options.transfer,
-                        FindTransfer(job_, task_, options.transfer_record, options.transfer_model));
-  options.transfer_record = options.transfer == nullptr ? 0 : options.transfer->last_record;
-  options.transfer_model = options.transfer == nullptr ? 0 : options.transfer->model_id;
   trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
   JobSnapshot& state = job_.state();
   state.allowance = std::max(state.allowance, Proposed());
@@ -426,6 +393,7 @@ void SearchPhase::Tell(const record::Record& record, const std::string& worker_i
   trial.told = true;
   job_.SetDoing("passing a result to the search");
   search_->Tell(record.trial, MeasuredOf(record));
+  if (job_.services().note_result != nullptr) job_.services().note_result(record.target);
   Count(record, worker_id);
 }
 

@@ -16,7 +16,6 @@
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
 #include "server/job/search/task_search.h"
-#include "server/job/search/transfer.h"
 #include "server/tuner/search/search_strategy.h"
 
 namespace hone::job {
@@ -38,12 +37,6 @@ search::Measured MeasuredOf(const record::Record& record);
 // all of them), so that a continued search starts from the same records as before.
 absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
                                                   int64_t up_to_record);
-
-// Returns results of related workloads for the search; null if there are none or transfer is off.
-absl::StatusOr<std::shared_ptr<const Transfer>> FindTransfer(const JobActor& job,
-                                                             const JobTask& task,
-                                                             int64_t up_to_record,
-                                                             int64_t model_id);
 
 // The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
 // their results, and trains the model in the background. Meanwhile, the best of the job is the

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/job/search/recorded_task.h"
-#include "server/tuner/cost_model/stacked_model.h"
 
 namespace hone::job {
 namespace {
@@ -17,35 +16,11 @@ constexpr size_t kTrainingStep = 16;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::TrainRelated() const {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model,
-                        environment_->CreateModel(model_, options_));
-  const std::string feature_set(model->feature_set());
-  cost_model::FeatureMatrix features;
-  std::vector<double> scores;
-  for (const Transfer::Space& space : transfer_->spaces) {
-    const absl::StatusOr<std::vector<size_t>> appended =
-        spaces_->AppendRelated(feature_set, space.text, space.decisions, &features);
-    if (!appended.ok()) continue;
-    for (const size_t i : *appended) scores.push_back(space.scores[i]);
-  }
-  if (scores.empty()) return nullptr;
-  HONE_RETURN_IF_ERROR(model->Update(features, scores));
-  return std::shared_ptr<const cost_model::CostModel>(std::move(model));
-}
-
 absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
     absl::Span<const search::Measured> fresh) {
-  if (transfer_ != nullptr) {
-    if (cost_model::TransferWeight(fresh.size()) > 0) {
-      HONE_ASSIGN_OR_RETURN(related_, TrainRelated());
-    }
-    transfer_.reset();
-  }
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model,
                         environment_->CreateModel(model_, options_));
   const std::string feature_set(model->feature_set());
-  if (related_ != nullptr) model = cost_model::MakeStackedModel(std::move(model), related_);
   for (const search::Measured& measured : fresh) {
     const bool ok = measured.outcome == record::Outcome::kOk;
     if (ok && !IsPlausibleLatency(measured.latency_ns)) continue;
@@ -75,12 +50,7 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
     std::vector<search::Measured> prior) {
   auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
   const TaskSearchOptions& kept = search->options_;
-  const Transfer* transfer = kept.transfer.get();
-  HONE_ASSIGN_OR_RETURN(
-      search->strategy_,
-      spaces->CreateStrategy(
-          kept.strategy, kept.seed,
-          transfer == nullptr ? std::vector<record::Candidate>() : transfer->seeds));
+  HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
   // One thread, because a model depends on the number of threads and must be the same on every
   // machine.
   const cost_model::CostModelOptions model_options{
@@ -88,16 +58,8 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   HONE_ASSIGN_OR_RETURN(search->model_, environment->CreateModel(kept.cost_model, model_options));
   HONE_RETURN_IF_ERROR(spaces->CheckFeatureSet(std::string(search->model_->feature_set())));
   if (!search->model_->feature_set().empty()) {
-    const bool stored = transfer != nullptr && transfer->model != nullptr;
-    search->related_ = transfer != nullptr && !transfer->spaces.empty() && !stored;
     search->trainer_ =
-        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options,
-                                  search->related_ || stored ? kept.transfer : nullptr);
-    if (stored) {  // it already ranks the first candidates
-      HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> own,
-                            environment->CreateModel(kept.cost_model, model_options));
-      search->model_ = cost_model::MakeStackedModel(std::move(own), transfer->model);
-    }
+        std::make_shared<Trainer>(environment, spaces, kept.cost_model, model_options);
   }
   search->next_event_ = kept.first_event;
   search->next_trial_ = kept.first_trial;
@@ -116,9 +78,7 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
                      .asked = n,
                      .model_version = model_version_,
                      .model_tells = static_cast<int64_t>(trained_tells_),
-                     .prior_record = options_.prior_record,
-                     .transfer_record = options_.transfer_record,
-                     .transfer_model = options_.transfer_model};
+                     .prior_record = options_.prior_record};
   HONE_ASSIGN_OR_RETURN(std::vector<record::Candidate> candidates,
                         strategy_->Propose(n, static_cast<uint64_t>(step_), model_.get()));
   ++next_event_;
@@ -155,7 +115,6 @@ void TaskSearch::TellStrategy(const search::Measured& measured) {
 
 bool TaskSearch::TrainingIsDue() const {
   if (trainer_ == nullptr || training_) return false;
-  if (related_) return true;
   return tells_.size() - taken_tells_ >= std::max(kTrainingStep, taken_tells_ / 8);
 }
 
@@ -163,7 +122,6 @@ std::vector<search::Measured> TaskSearch::TakeForTraining() {
   std::vector<search::Measured> fresh(tells_.begin() + taken_tells_, tells_.end());
   taken_tells_ = tells_.size();
   training_ = true;
-  related_ = false;
   return fresh;
 }
 
@@ -179,11 +137,9 @@ absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
     return absl::AbortedError(
         absl::StrCat("event ", event.number, ": the model knew more results than were told"));
   }
-  const bool first = event.model_version > 0 && model_version_ == 0;  // perhaps without results
-  if (trainer_ != nullptr && (first || static_cast<size_t>(event.model_tells) != trained_tells_)) {
+  if (trainer_ != nullptr && static_cast<size_t>(event.model_tells) != trained_tells_) {
     const size_t begin = taken_tells_;
     taken_tells_ = static_cast<size_t>(event.model_tells);
-    related_ = false;
     absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model =
         trainer_->Train(absl::MakeConstSpan(tells_).subspan(begin, taken_tells_ - begin));
     if (!model.ok()) return absl::AbortedError(model.status().message());

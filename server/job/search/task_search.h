@@ -16,7 +16,6 @@
 #include "common/base/digest.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/actor/task_environment.h"
-#include "server/job/search/transfer.h"
 #include "server/store/store.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/search/search_strategy.h"
@@ -27,19 +26,13 @@ namespace hone::job {
 // candidate and trains each new model on all of them. Used by one thread at a time.
 class Trainer {
  public:
-  // `transfer` may be null. The model starts from its stored model, or else from a model that the
-  // first Train trains on its results. REQUIRES: the model's name is registered.
+  // REQUIRES: the model's name is registered.
   Trainer(const TaskEnvironment* environment, const TaskSpaces* spaces, std::string model,
-          cost_model::CostModelOptions options, std::shared_ptr<const Transfer> transfer)
+          cost_model::CostModelOptions options)
       : environment_(environment),
         spaces_(spaces),
         model_(std::move(model)),
-        options_(options),
-        transfer_(std::move(transfer)) {
-    if (transfer_ == nullptr || transfer_->model == nullptr) return;
-    related_ = transfer_->model;
-    transfer_.reset();
-  }
+        options_(std::move(options)) {}
 
   // Adds `fresh` to the known results and trains a new model on all of them, except for candidates
   // without features.
@@ -47,15 +40,10 @@ class Trainer {
       absl::Span<const search::Measured> fresh);
 
  private:
-  // Trains a model on the related tasks; null if none of their candidates has features here.
-  absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> TrainRelated() const;
-
   const TaskEnvironment* const environment_;
   const TaskSpaces* const spaces_;
   const std::string model_;
   const cost_model::CostModelOptions options_;
-  std::shared_ptr<const Transfer> transfer_;  // null once it is no longer needed
-  std::shared_ptr<const cost_model::CostModel> related_;
   cost_model::FeatureMatrix features_;
   std::vector<double> latencies_;  // per candidate of features_; 0: failed
 };
@@ -66,16 +54,13 @@ struct TaskSearchOptions {
   std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
   int64_t prior_record = 0;  // see ProposeEvent
-  int64_t transfer_record = 0;
-  int64_t transfer_model = 0;
-  std::shared_ptr<const Transfer> transfer;  // null: none
-  int64_t first_event = 0;                   // number of its first event
-  int64_t first_trial = 1;                   // 0 is the default schedule
+  int64_t first_event = 0;   // number of its first event
+  int64_t first_trial = 1;   // 0 is the default schedule
 };
 
 // The search of one task: the strategy, the model, and the numbered events that make it
 // reproducible. If a search replays the events of another one, with the same spaces, seed, earlier
-// records and transfer, it reaches the same state and proposes the same candidates. Does no I/O and
+// records and draft, it reaches the same state and proposes the same candidates. Does no I/O and
 // does not depend on time. Used by one thread at a time.
 class TaskSearch {
  public:
@@ -132,7 +117,6 @@ class TaskSearch {
   size_t trained_tells_ = 0;             // known to the current model
   size_t taken_tells_ = 0;               // passed to the trainer
   bool training_ = false;
-  bool related_ = false;  // the next training also learns other workloads' results
   int64_t model_version_ = 0;
   std::vector<TellEvent::Told> untaken_;
   int64_t next_event_ = 0;

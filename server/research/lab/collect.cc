@@ -182,9 +182,8 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
 }
 
 absl::Status Collect(const CollectOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<SampleTask> tasks, ReadSampleTasks(options.list));
   std::map<std::string, std::string> networks;
-  for (const SampleTask& task : tasks) networks[task.workload] = task.network;
+  for (const SampleTask& task : options.tasks) networks[task.workload] = task.network;
   std::set<std::string> measured;
   std::unique_ptr<record::Dataset> before;
   if (std::filesystem::exists(options.out)) {
@@ -193,10 +192,10 @@ absl::Status Collect(const CollectOptions& options) {
   }
   HONE_RETURN_IF_ERROR(MakeDirectories(options.work_folder));
   size_t number = 0;
-  for (const SampleTask& task : tasks) {
+  for (const SampleTask& task : options.tasks) {
     ++number;
-    if (measured.contains(task.workload) || !absl::StrContains(task.name, options.only)) continue;
-    std::fprintf(stderr, "task %zu of %zu: %s\n", number, tasks.size(), task.name.c_str());
+    if (measured.contains(task.workload)) continue;
+    std::fprintf(stderr, "task %zu of %zu: %s\n", number, options.tasks.size(), task.name.c_str());
     HONE_RETURN_IF_ERROR(Measure(task, options));
   }
   const std::string path = options.work_folder + "/hone/hone.db";

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/median.h"
@@ -25,11 +26,11 @@
 namespace hone::lab {
 namespace {
 
-constexpr char kDraft[] = "draft";
+constexpr char kPresets[] = "presets";
 constexpr size_t kFolds = 5;
 constexpr double kTimingNoise = 0.03;  // of throughputs; smaller differences say nothing
 constexpr double kShare = 0.95;
-constexpr int kTaskResamplings = 2000;
+constexpr int kResamplings = 2000;
 constexpr double kIntervalTail = 0.025;
 
 using Records = std::vector<record::DatasetRecord>;
@@ -41,6 +42,11 @@ absl::StatusOr<std::map<int32_t, Records>> ReadByTask(record::Dataset& dataset) 
     for (record::DatasetRecord& record : page) tasks[record.task].push_back(std::move(record));
   }
   return tasks;
+}
+
+absl::StatusOr<std::string> NameOf(const std::string& text) {
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(text));
+  return absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8));
 }
 
 absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_t number,
@@ -85,6 +91,8 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
 struct TrainingData {
   cost_model::FeatureMatrix features;
   std::vector<double> throughput;
+  std::vector<int32_t> tasks;
+  int32_t added = 0;  // tasks
 
   void Add(const JudgedTask& task, size_t set) {
     const cost_model::FeatureMatrix& from = task.features[set];
@@ -96,12 +104,14 @@ struct TrainingData {
                                    static_cast<size_t>(rows) * from.columns),
                       rows);
       throughput.push_back(task.latency_ns[i] > 0 ? task.best_ns / task.latency_ns[i] : 0);
+      tasks.push_back(added);
     }
+    ++added;
   }
 };
 
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::string& name) {
-  return cost_model::CreateCostModel(name == kDraft ? "analytic" : name, {.seed = 1});
+  return cost_model::CreateCostModel(name == kPresets ? "draft" : name, {.seed = 1});
 }
 
 // Trains on some tasks and scores others.
@@ -113,10 +123,10 @@ absl::Status TrainAndScore(const std::string& name, const Sample& sample,
   const size_t set =
       absl::c_find(sample.feature_sets, model->feature_set()) - sample.feature_sets.begin();
   const bool reads = set < sample.feature_sets.size();
-  if (name != kDraft && reads) {
+  if (name != kPresets && reads) {
     TrainingData data;
     for (const JudgedTask* task : train) data.Add(*task, set);
-    HONE_RETURN_IF_ERROR(model->Update(data.features, data.throughput));
+    HONE_RETURN_IF_ERROR(model->Update(data.features, {data.throughput, data.tasks}));
   }
   for (const JudgedTask* task : judge) {
     cost_model::FeatureMatrix none;
@@ -182,7 +192,7 @@ std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks)
 }  // namespace
 
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads) {
+                                  int threads, const std::string& only) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
                         record::Dataset::Open(path));
   if (dataset->targets().size() != 1) {
@@ -194,7 +204,10 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
                 .machine = dataset->targets()[0].machine,
                 .feature_sets = std::move(feature_sets)};
   std::vector<std::pair<int32_t, const Records*>> work;
-  for (const auto& [task, records] : by_task) work.emplace_back(task, &records);
+  for (const auto& [task, records] : by_task) {
+    HONE_ASSIGN_OR_RETURN(const std::string name, NameOf(dataset->tasks()[task].workload));
+    if (absl::StrContains(name, only)) work.emplace_back(task, &records);
+  }
   std::vector<absl::StatusOr<JudgedTask>> tasks(work.size(), absl::UnknownError(""));
   std::atomic<size_t> next = 0;
   const std::unique_ptr<job::TaskEnvironment> environment = job::MakeCompilerEnvironment(1);
@@ -209,6 +222,21 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
     if (task->best_ns > 0) sample.tasks.push_back(*std::move(task));
   }
   return sample;
+}
+
+absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
+                        record::Dataset::Open(path));
+  HONE_ASSIGN_OR_RETURN(const auto by_task, ReadByTask(*dataset));
+  std::map<std::string, double> best;
+  for (const auto& [task, records] : by_task) {
+    double& known = best[dataset->tasks()[task].workload];
+    for (const record::DatasetRecord& record : records) {
+      if (record.latency_ns > 0 && (known == 0 || record.latency_ns < known))
+        known = record.latency_ns;
+    }
+  }
+  return best;
 }
 
 TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores) {
@@ -281,7 +309,7 @@ Interval ClusteredBootstrap(
   std::vector<const std::vector<const TaskScore*>*> families;
   for (const auto& [name, family] : by_family) families.push_back(&family);
   std::vector<double> values;
-  for (int i = 0; i < kTaskResamplings; ++i) {
+  for (int i = 0; i < kResamplings; ++i) {
     Rng rng(/*seed=*/1, static_cast<uint64_t>(i));
     std::vector<const TaskScore*> drawn;
     for (size_t f = 0; f < families.size(); ++f) {

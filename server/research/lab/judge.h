@@ -2,16 +2,23 @@
 #define HONE_SERVER_RESEARCH_LAB_JUDGE_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/research/lab/statistics.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/cost_model/metric.h"
 
 // Judging how well models order candidates of tasks that they have not seen.
 namespace hone::lab {
+
+// A value with its 95 % interval.
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
 
 // A task of the sample with what models read.
 struct JudgedTask {
@@ -31,10 +38,14 @@ struct Sample {
   std::vector<JudgedTask> tasks;
 };
 
-// Reads a dataset of one target and extracts features, in `threads` threads. InvalidArgument: the
-// dataset is malformed or has several targets. Tasks of which nothing ran are left out.
+// Reads a dataset of one target and extracts features, in `threads` threads. `only`: only tasks
+// whose name contains it. InvalidArgument: the dataset is malformed or has several targets. Tasks
+// of which nothing ran are left out.
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads);
+                                  int threads, const std::string& only = "");
+
+// Returns the lowest latency of every workload of a dataset, by its text.
+absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path);
 
 // How well scores order the candidates of one task. A latency of a failed candidate counts as the
 // slowest of the task.
@@ -55,7 +66,7 @@ struct JudgedModel {
   std::vector<TaskScore> development, held_out;
 };
 
-// Judges `names`: "draft" is `analytic` without training; the others are registered models. For
+// Judges `names`: "presets" is the draft without training; the others are registered models. For
 // development tasks, the model is trained on four fifths of the development tasks and judged on the
 // others, in turn; for held-out tasks, it is trained on all development tasks. Errors are those of
 // the models.

@@ -1,442 +1,194 @@
 // hone-lab: flags and wiring.
 
-#include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
-#include "common/operator/operator.h"
-#include "common/schedule/trace.h"
-#include "common/target/target.h"
-#include "server/research/lab/curves.h"
-#include "server/research/lab/experiment.h"
+#include "server/research/lab/compare.h"
 #include "server/research/lab/judge.h"
-#include "server/research/lab/live.h"
-#include "server/research/lab/model_comparison.h"
-#include "server/research/lab/presets.h"
-#include "server/research/lab/recorded_set.h"
-#include "server/research/lab/recorder.h"
 #include "server/research/lab/sample.h"
-#include "server/research/lab/scheduler_comparison.h"
-#include "server/research/lab/summary.h"
 #include "server/research/register.h"
-#include "server/tuner/space/generate.h"
 
 namespace hone::lab {
 namespace {
 
 constexpr int kFailure = 1;
-constexpr char kFolder[] = "tests/bench/recorded";
 
 struct Flags {
-  std::string recorded_dir;
-  std::string preset;
-  bool recorded = false;
-  bool live = false;
-  std::vector<std::string> sets, strategies, models, features, schedulers;
-  std::vector<std::string> ops;  // live: replace the sets
-  std::string target, space;     // live
-  std::string baseline;
-  int seeds = 0;
-  int64_t trials = 0;
-  int batch = 0;
-  int threads = 0;
-  int64_t candidates = 4000;  // number of candidates for evaluating models
-  std::string out;
-  RecordOptions record;
+  std::string list, only;  // of tasks
   CollectOptions collect;
-  std::vector<std::string> datasets;  // to judge on
-  bool per_task = false;
-  std::vector<std::string> words;  // of an operator
+  std::vector<std::string> datasets, models;
+  bool per_task = false, held_out = false, development = false;
+  int threads = 0;
+  std::vector<std::string> variants;
+  Comparison comparison;
+  std::string target, space, tolerance, sample, out;
 };
 
-// Returns the folder in the source tree, independent of the working directory.
-std::string RecordedFolder(const Flags& flags) {
-  if (!flags.recorded_dir.empty()) return flags.recorded_dir;
-  if (RecordedSetNames(kFolder).ok()) return kFolder;
-  return absl::StrCat(ProgramDir(), "/../../../", kFolder);
-}
-
-// Returns all combinations of the given strategies, models and feature sets.
-std::vector<Variant> NamedVariants(const Flags& flags) {
-  const auto or_one = [](const std::vector<std::string>& names, const char* fallback) {
-    return names.empty() ? std::vector<std::string>{fallback} : names;
-  };
-  std::vector<Variant> variants;
-  for (const std::string& strategy : or_one(flags.strategies, "evolutionary")) {
-    for (const std::string& model : or_one(flags.models, "xgboost")) {
-      for (const std::string& features : or_one(flags.features, "")) {
-        std::string label = strategy;
-        if (flags.models.size() > 1) absl::StrAppend(&label, "+", model);
-        if (flags.features.size() > 1) absl::StrAppend(&label, "+", features);
-        variants.push_back({label, strategy, model, features});
-      }
-    }
-  }
-  return variants;
-}
-
-absl::StatusOr<Experiment> ExperimentOf(const Flags& flags, const std::string& folder) {
-  Experiment experiment;
-  if (!flags.preset.empty()) {
-    HONE_ASSIGN_OR_RETURN(experiment, FindPreset(flags.preset));
-  } else {
-    experiment.name = "own comparison";
-    experiment.variants = NamedVariants(flags);
-    experiment.baseline = experiment.variants.front().label;
-  }
-  if (!flags.baseline.empty()) experiment.baseline = flags.baseline;
-  if (!flags.ops.empty() && !flags.live) {
-    return absl::InvalidArgumentError("--op needs --live; recorded sets are named with --set");
-  }
-  if (!flags.space.empty()) experiment.space = flags.space;
-  if ((!experiment.space.empty() || !flags.target.empty()) && !flags.live) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(experiment.name,
-                     " needs --live: recorded sets have the design spaces and the "
-                     "target that they were recorded with"));
-  }
-  if (!flags.sets.empty() || !flags.ops.empty()) experiment.sets = flags.sets;
-  experiment.sets.insert(experiment.sets.end(), flags.ops.begin(), flags.ops.end());
-  if (experiment.sets.empty()) {
-    HONE_ASSIGN_OR_RETURN(experiment.sets, RecordedSetNames(folder));
-  }
-  if (flags.seeds > 0) experiment.seeds = flags.seeds;
-  if (flags.trials > 0) experiment.trials = flags.trials;
-  if (flags.batch > 0) experiment.batch = flags.batch;
-  return experiment;
-}
-
-absl::StatusOr<Benches> OpenBenches(const std::vector<std::string>& names,
-                                    const std::string& folder) {
-  Benches benches;
-  for (const std::string& name : names) {
-    if (benches.contains(name)) continue;
-    HONE_ASSIGN_OR_RETURN(RecordedSet set, LoadRecordedSet(folder, name));
-    HONE_ASSIGN_OR_RETURN(benches[name], Bench::Open(std::move(set)));
-  }
-  return benches;
-}
-
-int ThreadsOf(const Flags& flags) {
-  if (flags.threads > 0) return flags.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-absl::StatusOr<Results> RunRecorded(const Flags& flags, const Experiment& experiment,
-                                    const std::string& folder) {
-  std::vector<std::string> names = experiment.sets;
-  for (const Variant& variant : experiment.variants) {
-    if (!variant.related.empty()) names.push_back(variant.related);
-  }
-  HONE_ASSIGN_OR_RETURN(const Benches benches, OpenBenches(names, folder));
-  return RunExperiment(experiment, benches, ThreadsOf(flags));
-}
-
-absl::StatusOr<Results> RunOnDevice(const Flags& flags, const Experiment& experiment,
-                                    const std::string& folder) {
-  if (flags.out.empty()) return absl::InvalidArgumentError("--live needs --out");
-  LiveOptions options{.program_folder = ProgramDir(),
-                      .work_folder = flags.out + "/live-runs",
-                      .target = flags.target};
-  for (const std::string& op : flags.ops) {
-    const std::vector<std::string> words = absl::StrSplit(op, ' ', absl::SkipEmpty());
-    if (words.empty()) return absl::InvalidArgumentError("--op needs an operator and its shape");
-    HONE_ASSIGN_OR_RETURN(const ir::Workload workload,
-                          op::BuildWorkload(words[0], absl::MakeConstSpan(words).subspan(1)));
-    options.workloads[op] = workload.ToText();
-  }
-  for (const std::string& name : experiment.sets) {
-    if (options.workloads.contains(name)) continue;
-    HONE_ASSIGN_OR_RETURN(const RecordedSet set, LoadRecordedSet(folder, name));
-    HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(set.spaces[0]));
-    options.workloads[name] = file.workload.ToText();
-  }
-  return RunLive(experiment, options);
-}
-
-absl::Status Compare(const Flags& flags) {
-  const std::string folder = RecordedFolder(flags);
-  HONE_ASSIGN_OR_RETURN(const Experiment experiment, ExperimentOf(flags, folder));
-  HONE_ASSIGN_OR_RETURN(const Results results, flags.live ? RunOnDevice(flags, experiment, folder)
-                                                          : RunRecorded(flags, experiment, folder));
-  const std::string summary = SummaryText(results);
-  const std::string time = TimeText(results);
-  std::printf("%s\n%s", summary.c_str(), time.c_str());
-  if (flags.out.empty()) return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
-  const std::pair<const char*, std::string> files[] = {
-      {"summary.md", summary},
-      {"runs.csv", RunsCsv(results)},
-      {"curves.csv", CurvesCsv(results)},
-      {"comparison.csv", ComparisonCsv(results)},
-      {"time.md", time},
-      {"time.csv", TimeCsv(results)},
-      {"trials.svg", SvgPlot(TrialsPlot(results))},
-      {"seconds.svg", SvgPlot(SecondsPlot(results))}};
-  for (const auto& [file, text] : files) {
-    HONE_RETURN_IF_ERROR(
-        WriteFileAtomically(absl::StrCat(flags.out, "/", flags.live ? "live-" : "", file), text));
-  }
-  return absl::OkStatus();
-}
-
-// Returns the given names, or those of all recorded sets.
-absl::StatusOr<std::vector<std::string>> SetNames(const Flags& flags, const std::string& folder) {
-  if (!flags.sets.empty()) return flags.sets;
-  return RecordedSetNames(folder);
-}
-
-absl::Status CompareTaskSchedulers(const Flags& flags) {
-  const std::string folder = RecordedFolder(flags);
-  SchedulerComparison comparison{.schedulers = flags.schedulers};
-  if (comparison.schedulers.empty())
-    comparison.schedulers = {"round-robin", "gradient", "expected-gain"};
-  HONE_ASSIGN_OR_RETURN(comparison.sets, SetNames(flags, folder));
-  if (flags.seeds > 0) comparison.seeds = flags.seeds;
-  comparison.trials =
-      flags.trials > 0 ? flags.trials : 32 * static_cast<int64_t>(comparison.sets.size());
-  if (flags.batch > 0) comparison.batch = flags.batch;
-  HONE_ASSIGN_OR_RETURN(const Benches benches, OpenBenches(comparison.sets, folder));
-  HONE_ASSIGN_OR_RETURN(const SchedulerResults results,
-                        CompareSchedulers(comparison, benches, ThreadsOf(flags)));
-  const std::string text = SchedulerText(results);
-  std::fputs(text.c_str(), stdout);
-  if (flags.out.empty()) return absl::OkStatus();
-  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
-  HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(flags.out, "/summary.md"), text));
-  return WriteFileAtomically(absl::StrCat(flags.out, "/curves.csv"), SchedulerCurvesCsv(results));
-}
-
-absl::Status ListSets(const Flags& flags) {
-  const std::string folder = RecordedFolder(flags);
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, RecordedSetNames(folder));
-  std::printf("%-24s %7s %9s %9s %10s %10s %8s %7s\n", "set", "spaces", "vectors", "programs",
-              "best µs", "median", "slowest", "failed");
-  for (const std::string& name : names) {
-    HONE_ASSIGN_OR_RETURN(const RecordedSet set, LoadRecordedSet(folder, name));
-    std::vector<double> latencies;
-    for (const Measurement& measurement : set.measurements) {
-      if (measurement.latency_ns > 0) latencies.push_back(measurement.latency_ns);
-    }
-    absl::c_sort(latencies);
-    const double best = latencies.front();
-    std::printf("%-24s %7zu %9zu %9zu %10.1f %9.2fx %7.1fx %7zu\n", name.c_str(), set.spaces.size(),
-                set.candidates.size(), set.measurements.size(), best / 1e3,
-                latencies[latencies.size() / 2] / best, latencies.back() / best,
-                set.measurements.size() - latencies.size());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JudgeModels(const Flags& flags) {
-  const std::string folder = RecordedFolder(flags);
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, SetNames(flags, folder));
-  std::vector<RecordedSet> sets;
-  for (const std::string& name : names) {
-    HONE_ASSIGN_OR_RETURN(sets.emplace_back(), LoadRecordedSet(folder, name));
-  }
-  job::EvaluationQuery query{.records = {.max_records = flags.candidates},
-                             .seed = static_cast<uint64_t>(std::max(flags.seeds, 1))};
-  for (const std::string& model : flags.models) {
-    if (flags.features.empty()) query.models.push_back({model, ""});
-    for (const std::string& features : flags.features) query.models.push_back({model, features});
-  }
-  HONE_ASSIGN_OR_RETURN(const job::ModelEvaluation evaluation, EvaluateOnSets(sets, query));
-  std::fputs(EvaluationText(evaluation).c_str(), stdout);
-  return absl::OkStatus();
-}
-
-// Writes the spaces as files, to be restricted by hand and then recorded.
-absl::Status WriteSpaces(const Flags& flags) {
-  const absl::Span<const std::string> words = flags.words;
-  HONE_ASSIGN_OR_RETURN(ir::Workload workload, op::BuildWorkload(words[0], words.subspan(1)));
-  HONE_ASSIGN_OR_RETURN(
-      const auto spaces,
-      space::GenerateDesignSpaces(std::make_shared<const ir::Workload>(std::move(workload)),
-                                  target::DetectHost()));
-  HONE_RETURN_IF_ERROR(MakeDirectories(flags.out));
-  for (const auto& space : spaces) {
-    const std::string path = absl::StrCat(flags.out, "/", space->name(), ".trace");
-    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, space->text()));
-    std::printf("%s\n", path.c_str());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Record(Flags& flags) {
-  flags.record.program_folder = ProgramDir();
-  absl::StatusOr<RecordedSet> recorded = RecordSet(flags.record);
-  if (flags.record.only_count && absl::IsCancelled(recorded.status())) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const RecordedSet set, std::move(recorded));
-  return WriteFileAtomically(absl::StrCat(RecordedFolder(flags), "/", set.name, kSetSuffix),
-                             EncodeRecordedSet(set));
+// Returns the tasks of the list that the flags select.
+absl::StatusOr<std::vector<SampleTask>> Tasks(const Flags& flags) {
+  HONE_ASSIGN_OR_RETURN(std::vector<SampleTask> tasks, ReadSampleTasks(flags.list));
+  std::erase_if(tasks, [&](const SampleTask& task) {
+    return !absl::StrContains(task.name, flags.only) || (flags.held_out && !task.held_out) ||
+           (flags.development && task.held_out);
+  });
+  return tasks;
 }
 
 absl::Status ListTasks(const Flags& flags) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<SampleTask> tasks, ReadSampleTasks(flags.collect.list));
+  HONE_ASSIGN_OR_RETURN(const std::vector<SampleTask> tasks, Tasks(flags));
   for (const SampleTask& task : tasks)
     std::printf("%-11s  %s\n", task.held_out ? "held out" : "development", task.name.c_str());
   return absl::OkStatus();
 }
 
-absl::Status JudgeOnSamples(const Flags& flags) {
-  const std::vector<std::string> names =
-      flags.models.empty()
-          ? std::vector<std::string>{"draft", "analytic", "xgboost", "mlp", "random"}
-          : flags.models;
+absl::Status CollectSample(Flags& flags) {
+  flags.collect.program_folder = ProgramDir();
+  HONE_ASSIGN_OR_RETURN(flags.collect.tasks, Tasks(flags));
+  return Collect(flags.collect);
+}
+
+absl::Status JudgeModels(const Flags& flags) {
+  std::vector<std::string> names = flags.models;
+  if (names.empty())
+    names = {"presets", "draft", "residual", "analytic", "xgboost", "mlp", "random"};
+  const int threads = flags.threads > 0
+                          ? flags.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOf(names));
   for (const std::string& path : flags.datasets) {
-    HONE_ASSIGN_OR_RETURN(const Sample sample, ReadSample(path, sets, ThreadsOf(flags)));
+    HONE_ASSIGN_OR_RETURN(const Sample sample, ReadSample(path, sets, threads, flags.only));
     HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names));
     std::printf("%s\n", JudgementText(sample, models, flags.per_task).c_str());
+    std::fflush(stdout);
   }
   return absl::OkStatus();
+}
+
+// Parses label=strategy[,cost model[,feature set[,store]]].
+absl::StatusOr<Variant> ParseVariant(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  const std::vector<std::string> words =
+      absl::StrSplit(parts.size() == 2 ? parts[1] : parts[0], ',');
+  if (parts[0].empty() || words.size() > 4) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--variant '", text, "' is not LABEL=STRATEGY[,COST-MODEL[,FEATURE-SET[,STORE]]]"));
+  }
+  const auto word = [&](size_t i) { return i < words.size() ? words[i] : std::string(); };
+  return Variant{parts[0], word(0), word(1), word(2), word(3)};
+}
+
+absl::Status CompareVariants(Flags& flags) {
+  Comparison& comparison = flags.comparison;
+  for (const std::string& text : flags.variants) {
+    HONE_ASSIGN_OR_RETURN(comparison.variants.emplace_back(), ParseVariant(text));
+  }
+  HONE_ASSIGN_OR_RETURN(comparison.tasks, Tasks(flags));
+  for (const auto& [option, value] : {std::pair{"--target", flags.target},
+                                      {"--space", flags.space},
+                                      {"--tolerance", flags.tolerance}}) {
+    if (!value.empty()) comparison.options.insert(comparison.options.end(), {option, value});
+  }
+  if (!flags.sample.empty()) {
+    HONE_ASSIGN_OR_RETURN(comparison.best_ns, BestOfSample(flags.sample));
+  }
+  comparison.program_folder = ProgramDir();
+  comparison.work_folder = flags.out + "/runs";
+  HONE_ASSIGN_OR_RETURN(const std::vector<ComparedRun> runs, Compare(comparison));
+  const std::string text = ComparisonText(comparison, runs);
+  std::fputs(text.c_str(), stdout);
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(flags.out + "/summary.md", text));
+  return WriteFileAtomically(flags.out + "/runs.csv", ComparisonCsv(comparison, runs));
 }
 
 int Main(int argc, char** argv) {
   research::Register();
   Flags flags;
   Command app{
-      "Hone's laboratory: compares strategies, cost models and features on recorded design spaces, "
-      "which are measured completely, so that no device is needed."};
+      "Hone's laboratory: measures a sample of many tasks on a machine, judges cost models on "
+      "tasks "
+      "that they have not seen, and compares ways to tune."};
   app.AddVersion("hone-lab " HONE_VERSION);
-  app.Footer(absl::StrCat(
-      "Presets: ", absl::StrJoin(PresetNames(), ", "),
-      "\n\nExamples:\n"
-      "  hone-lab --preset rocke --recorded --seeds 5 --out out/\n"
-      "  hone-lab --strategy portfolio --strategy evolutionary --set matmul_512 --trials 128\n"
-      "  hone-lab --strategy annealing --cost-model xgboost-rank --feature-set knob --feature-set "
-      "curve-fix\n"
-      "  hone-lab --preset portfolio --live --set conv2d_14x14x256 --seeds 2 --out out/\n"
-      "  hone-lab --preset portfolio --live --op 'matmul m=1024 n=1024 k=1024' --out out/\n"
-      "  hone-lab --preset zheng-gpu --live --target cuda --out out/\n"
-      "  hone-lab sets\n"
-      "  hone-lab models --cost-model xgboost --cost-model gp\n"
-      "  hone-lab schedulers --seeds 5\n"
-      "  hone-lab record matmul_512 --space a.trace --space b.trace --work /tmp/rec\n\n"
-      "Exit codes: 0 ok, 1 failed, 2 wrong usage or input."));
-  app.Add("--recorded-dir", flags.recorded_dir, "Folder of the recorded sets");
-  app.Add("--preset", flags.preset, "Name of a predefined comparison (see Presets)");
-  app.AddFlag("--recorded", flags.recorded, "Compare on recorded sets (the default)");
-  app.AddFlag(
-      "--live", flags.live,
-      "Compare on this machine: hone tunes the workloads of the sets in all their design spaces",
-      {Excludes("--recorded")});
-  app.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
-  app.Add("--op", flags.ops,
-          "With --live: an operator with its shape, in quotes, to tune instead of a set; may be "
-          "repeated");
-  app.Add("--target", flags.target, "With --live: the target of hone tune, such as cuda");
-  app.Add("--space", flags.space, "With --live: the design spaces of hone tune, such as templates");
-  app.Add("--strategy", flags.strategies, "Search strategy; may be repeated");
-  app.Add("--cost-model", flags.models, "Cost model; may be repeated (default: xgboost)");
-  app.Add("--feature-set", flags.features,
-          "Feature set that the model reads; may be repeated (default: its own)");
-  app.Add("--baseline", flags.baseline, "Variant that ratios are relative to (default: the first)");
-  app.Add("--seeds", flags.seeds, "Number of runs of each variant on each set (default 5)",
-          {Range(1, 1000)});
-  app.Add("--trials", flags.trials, "Maximum number of trials of a run (default 256)",
-          {Range(1, 1000000)});
-  app.Add("--batch", flags.batch,
-          "Candidates per proposal (default: an eighth of the trials, 4 to 32)", {Range(1, 4096)});
-  app.Add("--threads", flags.threads, "Number of runs in parallel (default: one per core)",
-          {Range(1, 1024)});
-  app.Add("--out", flags.out, "Folder for the tables, CSV files and plots");
-  Command& sets = app.AddCommand("sets", "List the recorded sets");
-  Command& record = app.AddCommand("record", "Measure design spaces completely on this machine");
-  record.Add("name", flags.record.name, "Name of the set", {Required()});
-  record.Add("--space", flags.record.space_files, "Trace file with open samplings; may be repeated",
-             {Required(), ExistingFile()});
-  record.Add("--work", flags.record.work_folder,
-             "Folder for the measurements; a repeated command continues from them", {Required()});
-  record.Add("--rounds", flags.record.rounds, "How many times to measure the fastest programs",
-             {Range(1, 100)});
-  record.Add("--top", flags.record.top_share,
-             "Share of the programs to measure again, the fastest ones", {Range(0.0, 1.0)});
-  record.AddFlag("--count", flags.record.only_count, "Only print the number of candidates");
-  record.Add("--limit", flags.record.limit, "Maximum number of candidates in all spaces together");
+  app.Footer(
+      "Examples:\n"
+      "  hone-lab tasks --held-out\n"
+      "  hone-lab collect --work /tmp/sample --out sample.h5\n"
+      "  hone-lab judge tests/bench/sample/*.h5\n"
+      "  hone-lab judge sample.h5 --cost-model residual --cost-model xgboost --per-task\n"
+      "  hone-lab compare --held-out --variant portfolio --variant evolutionary --trials 64 --out "
+      "out\n"
+      "  hone-lab compare --variant empty=portfolio --variant learned=portfolio,,,hone.db --out "
+      "out\n"
+      "\n"
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage or input.");
+  Command& tasks = app.AddCommand("tasks", "List the sample's tasks and which are held out");
   Command& collect =
       app.AddCommand("collect", "Measure candidates of the sample's tasks on this machine");
-  Command& tasks = app.AddCommand("tasks", "List the sample's tasks and which are held out");
-  for (Command* command : {&collect, &tasks})
-    command->Add("--tasks", flags.collect.list, "List of tasks", {Required(), ExistingFile()});
+  Command& judge =
+      app.AddCommand("judge", "Judge cost models on tasks that they were not trained on");
+  Command& compare = app.AddCommand("compare", "Compare ways to tune with the real service");
+  flags.list = "tests/bench/sample/tasks.txt";
+  for (Command* command : {&tasks, &collect, &compare}) {
+    command->Add("--tasks", flags.list, "List of tasks (default tests/bench/sample/tasks.txt)",
+                 {ExistingFile()});
+    command->AddFlag("--held-out", flags.held_out, "Only the tasks that are held out");
+    command->AddFlag("--development", flags.development, "Only the tasks that are not held out",
+                     {Excludes("--held-out")});
+  }
+  for (Command* command : {&tasks, &collect, &judge, &compare})
+    command->Add("--only", flags.only, "Only tasks whose name contains this text");
   collect.Add("--work", flags.collect.work_folder,
               "Folder of the store; a repeated command continues from it", {Required()});
   collect.Add("--out", flags.collect.out, "The dataset; its tasks are not measured again",
               {Required()});
   collect.Add("--target", flags.collect.target, "Target of hone tune (default native)");
-  collect.Add("--only", flags.collect.only, "Only tasks whose line contains this text");
   collect.Add("--uniform", flags.collect.uniform, "Uniform draws of each task (default 300)",
               {Range(0, 100000)});
   collect.Add("--drafted", flags.collect.drafted, "First candidates of the draft (default 64)",
               {Range(0, 100000)});
   collect.Add("--searched", flags.collect.searched,
               "Trials of the default search after them (default 64)", {Range(0, 100000)});
-  Command& judge =
-      app.AddCommand("judge", "Judge cost models on tasks that they were not trained on");
   judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
   judge.Add(
       "--cost-model", flags.models,
-      "Cost model, or draft; may be repeated (default: draft, analytic, xgboost, mlp, random)");
+      "Cost model, or presets, the draft without training; may be repeated (default: presets, "
+      "draft, residual, analytic, xgboost, mlp, random)",
+      {OneWordPerUse()});
   judge.AddFlag("--per-task", flags.per_task, "Also print a line for each task");
   judge.Add("--threads", flags.threads, "Threads that extract features (default: one per core)",
             {Range(1, 1024)});
-  Command& models = app.AddCommand(
-      "models", "Train and evaluate cost models on recorded sets, as hone models evaluate does");
-  models.Add("--cost-model", flags.models, "Cost model; may be repeated", {Required()});
-  models.Add("--feature-set", flags.features,
-             "Feature set that the models read instead of their own; may be repeated");
-  models.Add("--set", flags.sets, "Recorded set; may be repeated (default: all)");
-  models.Add("--candidates", flags.candidates,
-             "Maximum number of candidates, spread evenly over the sets", {Range(64, 1000000)});
-  models.Add("--seeds", flags.seeds, "Seed for choosing the held-out data (default 1)");
-  Command& schedulers = app.AddCommand(
-      "schedulers", "Compare the schedulers of a network's tasks on networks of recorded sets");
-  schedulers.Add(
-      "--scheduler", flags.schedulers,
-      "Task scheduler; may be repeated; the first is the baseline (default: round-robin, "
-      "gradient, expected-gain)");
-  schedulers.Add("--set", flags.sets,
-                 "Recorded set to use as a task; may be repeated (default: all)");
-  schedulers.Add("--seeds", flags.seeds, "Number of random networks (default 5)", {Range(1, 1000)});
-  schedulers.Add("--trials", flags.trials, "Number of trials per network (default: 32 per set)",
-                 {Range(1, 1000000)});
-  schedulers.Add("--batch", flags.batch, "Trials that a task gets at a time (default 8)",
-                 {Range(1, 4096)});
-  schedulers.Add("--threads", flags.threads, "Number of runs in parallel (default: one per core)",
-                 {Range(1, 1024)});
-  schedulers.Add("--out", flags.out, "Folder for summary.md and curves.csv");
-  Command& spaces = app.AddCommand("spaces",
-                                   "Write the design spaces that the rules generate for an "
-                                   "operator, so that they can be restricted");
-  spaces.Add("words", flags.words, "OP key=value...", {Required()});
-  spaces.Add("--out", flags.out, "Folder for the trace files", {Required()});
-  app.OnRun([&] { return Compare(flags); });
-  sets.OnRun([&] { return ListSets(flags); });
-  record.OnRun([&] { return Record(flags); });
-  models.OnRun([&] { return JudgeModels(flags); });
-  schedulers.OnRun([&] { return CompareTaskSchedulers(flags); });
-  collect.OnRun([&] {
-    flags.collect.program_folder = ProgramDir();
-    return Collect(flags.collect);
-  });
+  compare.Add(
+      "--variant", flags.variants,
+      "LABEL=STRATEGY[,COST-MODEL[,FEATURE-SET[,STORE]]]; may be repeated; empty parts mean "
+      "the defaults, and every run begins with a copy of the store",
+      {Required(), OneWordPerUse()});
+  compare.Add("--seeds", flags.comparison.seeds, "Runs of each variant on each task (default 1)",
+              {Range(1, 1000)});
+  compare.Add("--trials", flags.comparison.trials, "Trials of a run (default 64)",
+              {Range(1, 1000000)});
+  compare.Add("--target", flags.target, "Target of hone tune, such as cuda");
+  compare.Add("--space", flags.space, "Design spaces of hone tune, such as templates");
+  compare.Add("--tolerance", flags.tolerance, "Tolerance of hone tune");
+  compare.Add("--sample", flags.sample,
+              "Dataset of this machine, whose fastest candidates are known, too", {ExistingFile()});
+  compare.Add("--out", flags.out, "Folder for summary.md, runs.csv and the stores of the runs",
+              {Required()});
   tasks.OnRun([&] { return ListTasks(flags); });
-  judge.OnRun([&] { return JudgeOnSamples(flags); });
-  spaces.OnRun([&] { return WriteSpaces(flags); });
+  collect.OnRun([&] { return CollectSample(flags); });
+  judge.OnRun([&] { return JudgeModels(flags); });
+  compare.OnRun([&] { return CompareVariants(flags); });
+  app.RequireCommand(1, 1);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   // Standard output is for results.
   absl::Status status = SetUpLog("hone-lab", "text", "warning");

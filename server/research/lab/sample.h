@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
 absl::StatusOr<bool> IsHeldOut(const std::string& workload);
 
 struct CollectOptions {
-  std::string list;            // of tasks
+  std::vector<SampleTask> tasks;
   std::string program_folder;  // contains `hone`
   std::string work_folder;     // has the store; continues an interrupted collection
   std::string target = "native";

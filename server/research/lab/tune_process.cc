@@ -19,7 +19,6 @@
 #include "common/base/median.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
-#include "server/research/lab/statistics.h"
 
 namespace hone::lab {
 namespace {

@@ -24,7 +24,8 @@ std::vector<double> Costs(const FeatureMatrix& features) {
 
 class FormulaPredictor final : public Predictor {
  public:
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     const std::vector<double> costs = Costs(features);
     std::vector<double> units;
     for (size_t i = 0; i < costs.size(); ++i) {

@@ -42,7 +42,8 @@ class MlpPredictor final : public Predictor {
  public:
   explicit MlpPredictor(const CostModelOptions& options) : seed_(options.seed) {}
 
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     scaler_ = ColumnScaler::Fit(features.values, features.columns);
     network_ = MlpNetwork(scaler_.kept(), kHidden, seed_);
     Adam adam(kWeightDecay, kLargestGradient);

@@ -128,7 +128,8 @@ class TreeGruPredictor final : public Predictor {
   explicit TreeGruPredictor(const CostModelOptions& options)
       : seed_(options.seed), threads_(options.threads) {}
 
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     HONE_RETURN_IF_ERROR(CheckParents(features));
     try {
       TrainNetwork(features, throughput);

@@ -17,7 +17,8 @@ constexpr double kLargestExponent = 60;
 
 class AnalyticPredictor final : public Predictor {
  public:
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& given) override {
+    const absl::Span<const double> throughput = given.throughput;
     scaler_ = ColumnScaler::Fit(features.values, features.columns);
     std::vector<double> prior(scaler_.kept(), 0.0), labels;
     const int draft = scaler_.PositionOf(kDraftColumn);

@@ -34,6 +34,17 @@ struct FeatureMatrix {
   }
 };
 
+// What was measured, one value per candidate.
+struct Labels {
+  // The best latency of the task divided by the candidate's latency, in (0, 1], or 0 if the
+  // candidate failed.
+  absl::Span<const double> throughput;
+  // Numbers of the candidates' tasks; empty: all are of one task. Throughputs of different tasks
+  // cannot be compared.
+  absl::Span<const int32_t> tasks = {};
+  int32_t TaskOf(size_t candidate) const { return tasks.empty() ? 0 : tasks[candidate]; }
+};
+
 // The result of Predict, with one value per candidate. Higher is better.
 struct Prediction {
   std::vector<double> mean;
@@ -58,18 +69,22 @@ class CostModel {
 
   // Trains on exactly these candidates and forgets all earlier ones. They replace the old ones
   // because labels are relative to the best latency so far: when the best improves, every label
-  // changes. `throughput[i]` is the best latency of the task divided by the candidate's latency, in
-  // (0, 1], or 0 if the candidate failed. Without candidates, the model becomes untrained.
+  // changes. Without candidates, the model becomes untrained.
   // InvalidArgument: sizes differ, a value is not finite, or a label is outside [0, 1]; the message
   // names the first such value. An error leaves the model unchanged.
-  virtual absl::Status Update(const FeatureMatrix& features,
-                              absl::Span<const double> throughput) = 0;
+  virtual absl::Status Update(const FeatureMatrix& features, const Labels& labels) = 0;
+  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) {
+    return Update(features, Labels{throughput});
+  }
 
   // Returns one score per candidate. An untrained model that reads features returns zeros, except
   // `analytic`, which estimates without measurements (models.h). InvalidArgument: the columns
   // differ from those of the last Update, a candidate has no rows although the model reads
   // features, or a value is not finite.
   virtual absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const = 0;
+
+  // Returns what the model has learned as a JSON object, for people; "{}": nothing to tell.
+  virtual std::string Summary() const { return "{}"; }
 
   // Convert to and from a versioned binary form. Load replaces everything except the options.
   // InvalidArgument: the bytes are of another model, version or feature set, truncated or damaged;

@@ -105,7 +105,8 @@ Parameters ChooseParameters(const Matrix& points, absl::Span<const double> label
 
 class GpPredictor final : public Predictor {
  public:
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     scaler_ = ColumnScaler::Fit(features.values, features.columns);
     const std::vector<float> pooled = scaler_.PoolMeans(features.values, features.row_begin);
     const auto take = [&](absl::Span<const int> members) {

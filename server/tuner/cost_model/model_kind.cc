@@ -89,10 +89,14 @@ absl::Status ValidateFeatures(const FeatureMatrix& features, bool read, int colu
       "rows of ", features.columns, " columns, but the model was trained on ", columns));
 }
 
-// InvalidArgument: the number of labels is not the number of candidates, or a label is not in [0,
-// 1].
-absl::Status ValidateThroughput(const FeatureMatrix& features,
-                                absl::Span<const double> throughput) {
+// InvalidArgument: the number of labels or tasks is not the number of candidates, or a label is not
+// in [0, 1].
+absl::Status ValidateLabels(const FeatureMatrix& features, const Labels& labels) {
+  const absl::Span<const double> throughput = labels.throughput;
+  if (!labels.tasks.empty() && labels.tasks.size() != throughput.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(throughput.size(), " candidates, but ",
+                                                   labels.tasks.size(), " numbers of tasks"));
+  }
   if (throughput.size() != static_cast<size_t>(features.candidates())) {
     return absl::InvalidArgumentError(absl::StrCat(features.candidates(), " candidates, but ",
                                                    throughput.size(), " throughputs"));
@@ -116,11 +120,12 @@ class Model final : public CostModel {
   absl::string_view name() const override { return kind_.name; }
   absl::string_view feature_set() const override { return options_.feature_set; }
 
-  absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  using CostModel::Update;
+  absl::Status Update(const FeatureMatrix& features, const Labels& labels) override {
     HONE_RETURN_IF_ERROR(ValidateFeatures(features, ReadsFeatures(), kind_.columns));
-    HONE_RETURN_IF_ERROR(ValidateThroughput(features, throughput));
+    HONE_RETURN_IF_ERROR(ValidateLabels(features, labels));
     std::unique_ptr<Predictor> predictor = kind_.make(options_);
-    if (features.candidates() > 0) HONE_RETURN_IF_ERROR(predictor->Train(features, throughput));
+    if (features.candidates() > 0) HONE_RETURN_IF_ERROR(predictor->Train(features, labels));
     predictor_ = std::move(predictor);
     return absl::OkStatus();
   }
@@ -130,6 +135,8 @@ class Model final : public CostModel {
     if (!SeenNothing()) return predictor_->Predict(features);
     return Prediction{.mean = std::vector<double>(features.candidates(), 0.0)};
   }
+
+  std::string Summary() const override { return predictor_->Summary(); }
 
   absl::StatusOr<std::string> Save() const override {
     ByteWriter writer;

@@ -16,12 +16,14 @@ class Predictor {
   virtual ~Predictor() = default;
 
   // REQUIRES: a new predictor, valid rows and labels, and at least one candidate.
-  virtual absl::Status Train(const FeatureMatrix& features,
-                             absl::Span<const double> throughput) = 0;
+  virtual absl::Status Train(const FeatureMatrix& features, const Labels& labels) = 0;
   // Convert to and from the binary form inside a model file. REQUIRES for Parse: a new predictor.
   // InvalidArgument: truncated or inconsistent.
   virtual void Serialize(ByteWriter& writer) const = 0;
   virtual absl::Status Parse(ByteReader& reader) = 0;
+
+  // See CostModel.
+  virtual std::string Summary() const { return "{}"; }
 
   // The number of columns of the training rows; 0: untrained.
   virtual int columns() const = 0;

@@ -18,6 +18,10 @@ inline constexpr int kDraftColumn = 12;
 inline constexpr int kFormulaArithmeticColumn = 22;
 inline constexpr int kFormulaMemoryColumn = 23;
 
+// The number of columns of feature set "residual", the last of which are those of "draft"
+// (draft_weights.h).
+inline constexpr int kResidualColumns = 182;
+
 // The baseline that every learned model must beat: scores drawn uniformly from [0, 1). A score is a
 // function of the seed, the number of candidates in the last Update, the candidate's position in
 // the call, and its rows if it has any. The scores therefore change with every round of tuning, and
@@ -31,6 +35,17 @@ extern const ModelKind kRandomModel;
 // estimate is right. It is thus useful after a few candidates and stays close to the estimate.
 // Reads "analytic" only.
 extern const ModelKind kAnalyticModel;
+
+// The estimate of a program's cycles with factors for its parts (draft_weights.h), which a training
+// fits to the results of all tasks of a target. The score is 1 / cycles. Untrained, it is the draft
+// with the constants of the target. Reads "draft" only.
+extern const ModelKind kDraftModel;
+
+// Learns what the draft does not know: trees predict the logarithm of the factor by which a
+// statement takes longer than the fitted draft says. The score of a program is 1 / the sum of its
+// statements' corrected cycles. Trained on all tasks of a target, each relative to its mean. Reads
+// "residual" only.
+extern const ModelKind kResidualModel;
 
 // Ansor's model: gradient-boosted trees on the rows of statement features. XGBoost trains them with
 // the pack-sum objective (pack_objective.h), and FlatForest evaluates them. The trees up to the

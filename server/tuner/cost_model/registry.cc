@@ -11,8 +11,8 @@ namespace {
 
 std::vector<const ModelKind*>& Kinds() {
   static auto* const kinds = new std::vector<const ModelKind*>{
-      &kRandomModel,      &kAnalyticModel,   &kXgboostModel,
-      &kXgboostRankModel, &kXgboostBagModel, &kGpModel,
+      &kRandomModel,  &kAnalyticModel,    &kDraftModel,      &kResidualModel,
+      &kXgboostModel, &kXgboostRankModel, &kXgboostBagModel, &kGpModel,
   };
   return *kinds;
 }
@@ -21,8 +21,8 @@ class RandomPredictor final : public Predictor {
  public:
   explicit RandomPredictor(const CostModelOptions& options) : seed_(options.seed) {}
 
-  absl::Status Train(const FeatureMatrix&, absl::Span<const double> throughput) override {
-    trained_on_ = throughput.size();
+  absl::Status Train(const FeatureMatrix&, const Labels& labels) override {
+    trained_on_ = labels.throughput.size();
     return absl::OkStatus();
   }
 

@@ -21,7 +21,8 @@ class XgboostPredictor final : public Predictor {
  public:
   explicit XgboostPredictor(const CostModelOptions& options) : options_(options) {}
 
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     HONE_ASSIGN_OR_RETURN(forest_, TrainForest(features, throughput, forest_options, options_));
     if (forest_options.ranks)
       calibration_ = Calibration::Fit(ForestScores(forest_, features), throughput);
@@ -86,7 +87,8 @@ class XgboostBagPredictor final : public Predictor {
  public:
   explicit XgboostBagPredictor(const CostModelOptions& options) : options_(options) {}
 
-  absl::Status Train(const FeatureMatrix& features, absl::Span<const double> throughput) override {
+  absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const absl::Span<const double> throughput = labels.throughput;
     const int count = features.candidates();
     const auto columns = static_cast<size_t>(features.columns);
     const int drawn = std::max(1, static_cast<int>(std::lround(kShare * count)));

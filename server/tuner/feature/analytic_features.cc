@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "server/tuner/feature/analytic_terms.h"
@@ -118,7 +119,46 @@ void DescribeProgram(const Nest& nest, const target::Target& target, std::vector
     rows_out.push_back(SignedLog2(value));
 }
 
+// One row per statement. The estimate of a GPU is a single term.
+void DescribeCosts(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+  const auto append = [&](std::initializer_list<double> values) {
+    for (const double value : values) rows_out.push_back(static_cast<float>(value));
+  };
+  if (target.kind != target::Kind::kCpu) {
+    append({EstimateGpuCost(nest, GpuMachine::Of(target)).cycles, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0});
+    return;
+  }
+  const AnalyticMachine machine = AnalyticMachine::Of(target);
+  const AnalyticEstimate estimate = EstimateCost(nest, machine);
+  double fork_cycles = estimate.forks * machine.fork_cycles;
+  for (const AnalyticTerms& terms : estimate.statements) {
+    const double share = terms.share;
+    const double *traffic = terms.traffic_cycles, *jumps = terms.jump_cycles;
+    // Memory costs what this core needs for its share, or what all cores together need.
+    const double shared = std::min(1.0, machine.memory_shared_line_cycles / machine.line_cycles[2]);
+    append({share * (terms.compute_cycles - terms.math_cycles), share * terms.math_cycles,
+            share * terms.latency_cycles, share * terms.spill_cycles, share * terms.load_cycles,
+            share * terms.store_cycles, share * terms.bodies, share * terms.move_cycles,
+            share * (terms.entry_cycles - terms.move_cycles),
+            share * (traffic[0] - terms.page_cycles), share * terms.page_cycles,
+            share * (traffic[1] - jumps[1] - terms.contended_cycles), share * jumps[1],
+            share * terms.contended_cycles, share * traffic[2], shared * traffic[2],
+            jumps[2] / std::max(traffic[2], 1.0), fork_cycles});
+    fork_cycles = 0;
+  }
+}
+
 }  // namespace
+
+std::unique_ptr<FeatureSet> MakeDraftFeatures() {
+  return std::make_unique<FeatureSet>(
+      "draft",
+      std::vector<std::string>{"compute", "math", "latency", "spills", "loads", "stores", "bodies",
+                               "moves", "waits", "l2", "pages", "l3", "l3_jumps", "contended",
+                               "memory", "memory_shared", "memory_jumps", "forks"},
+      DescribeCosts);
+}
 
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures() {
   return std::make_unique<FeatureSet>("analytic",

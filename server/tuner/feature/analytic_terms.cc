@@ -365,6 +365,8 @@ class Estimator {
     const double outputs = terms.accumulators;
     double stores = 0;
     terms.compute_cycles = bodies * instances * per_instance / machine_.fma_pipes;
+    if (body.unit_depth < 0)
+      terms.math_cycles = bodies * instances * 16 * f.math / machine_.fma_pipes;
     const double steps = update ? instances / std::max(1.0, outputs) : 1;
     // Sums stay in registers during the loops that they do not depend on.
     int resident = body.depth;
@@ -376,6 +378,7 @@ class Estimator {
       const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
       terms.spill_cycles = bodies * 2 * std::max(0.0, needed - machine_.registers) * steps;
       const double entries = statement.executions[0] / statement.executions[resident];
+      terms.move_cycles = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
       terms.entry_cycles =
           entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
     } else {
@@ -384,6 +387,8 @@ class Estimator {
       if (update) loads += outputs;
       stores += outputs;
     }
+    terms.load_cycles = bodies * loads / machine_.loads;
+    terms.store_cycles = bodies * stores / machine_.stores;
     terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
     const double arithmetic =
         std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
@@ -391,15 +396,15 @@ class Estimator {
     // loads come in bursts.
     const double execute = std::hypot(arithmetic, terms.port_cycles) + bodies + terms.entry_cycles;
 
-    Traffic(statement, body, resident, steps, terms.traffic_cycles);
-    terms.traffic_cycles[1] += ContentionCycles(nest_.program(), statement, machine_);
+    Traffic(statement, body, resident, steps, terms);
+    terms.contended_cycles = ContentionCycles(nest_.program(), statement, machine_);
+    terms.traffic_cycles[1] += terms.contended_cycles;
     const double share = terms.share =
         BusiestShare(nest_.program(), statement, body.depth, machine_.cores);
     // All cores share the memory.
     const double alone = machine_.line_cycles[2];
-    const double memory =
-        terms.traffic_cycles[2] *
-        std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
+    terms.memory_share = std::max(share, std::min(1.0, machine_.memory_shared_line_cycles / alone));
+    const double memory = terms.traffic_cycles[2] * terms.memory_share;
     const double parts[] = {execute * share, terms.traffic_cycles[0] * share,
                             terms.traffic_cycles[1] * share, memory};
     const double largest = *absl::c_max_element(parts);
@@ -482,11 +487,10 @@ class Estimator {
   // Computes the cycles for loading a statement's cache lines into each level over the whole nest.
   // From the depth `resident` inwards, an updated output is in registers.
   void Traffic(const Statement& statement, const Body& body, int resident, double steps,
-               double (&cycles)[kCacheLevels]) {
+               AnalyticTerms& terms) {
     const double capacity[kCacheLevels] = {
         0.8 * static_cast<double>(machine_.l1_bytes), 0.7 * static_cast<double>(machine_.l2_bytes),
         0.7 * static_cast<double>(std::max(machine_.l3_bytes, machine_.l2_bytes))};
-    absl::c_fill(cycles, 0.0);
     const size_t accesses = statement.accesses.size();
     const size_t depths = body.depth + 1;
     total_bytes_.assign(depths, 0.0);
@@ -512,21 +516,20 @@ class Estimator {
         const bool sum = access.kind == AccessKind::kReadWrite;
         const int deepest = sum ? resident : body.depth;
         const double touches = sum ? 1e30 : Operands(statement, access, body);
-        cycles[level] += Misses(statement, access,
-                                absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
-                                steps, touches, level, capacity[level]);
+        Misses(statement, access, absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
+               steps, touches, level, capacity[level], terms);
       }
     }
   }
 
-  // Returns the cycles for loading an access into a cache level. Finds the outermost depth at which
+  // Adds the cycles for loading an access into a cache level. Finds the outermost depth at which
   // all data fits; from there inwards, the access is loaded once. Its data stays in the cache
   // during the adjacent outer loops that do not move the access. In the next outer loop, iterations
   // reuse the data that they share, mostly partly used lines. If not even one body fits, each step
   // of the body loads its lines again, but at most as many as it has operands.
-  double Misses(const Statement& statement, const Access& access,
-                absl::Span<const Footprint> footprints, double steps, double operands, int level,
-                double capacity) const {
+  void Misses(const Statement& statement, const Access& access,
+              absl::Span<const Footprint> footprints, double steps, double operands, int level,
+              double capacity, AnalyticTerms& terms) const {
     size_t depth = 0;
     bool fits = false;
     for (; depth < footprints.size(); ++depth) {
@@ -552,11 +555,15 @@ class Estimator {
     const bool jumps = loaded.run_bytes < 4 * kLineBytes && loaded.row_stride >= 2048;
     double cycles =
         lines * machine_.line_cycles[level] * (jumps && level > 0 ? machine_.unforeseen : 1);
+    if (jumps && level > 0) terms.jump_cycles[level] += cycles * runs;
     if (level == 0 && jumps && loaded.rows > machine_.pages) {
-      cycles += loaded.rows * std::min(1.0, static_cast<double>(loaded.row_stride) / 4096) *
-                machine_.page_cycles;
+      const double pages = loaded.rows *
+                           std::min(1.0, static_cast<double>(loaded.row_stride) / 4096) *
+                           machine_.page_cycles;
+      terms.page_cycles += pages * runs;
+      cycles += pages;
     }
-    return cycles * runs;
+    terms.traffic_cycles[level] += cycles * runs;
   }
 
   const Nest& nest_;

@@ -11,18 +11,26 @@ inline constexpr int kCacheLevels = 3;  // transfers from L2, from L3 and from m
 
 // The cost of one statement, in cycles of one core over the whole nest.
 struct AnalyticTerms {
-  double operations = 0;                     // element operations; a multiply-add counts as two
-  double compute_cycles = 0;                 // vector instructions through the pipes
-  double latency_cycles = 0;                 // dependent sums, if there are too few accumulators
-  double spill_cycles = 0;                   // sums that do not fit into the registers
-  double port_cycles = 0;                    // operands through the load and store ports
-  double entry_cycles = 0;                   // loading sums into registers and storing them
+  double operations = 0;      // element operations; a multiply-add counts as two
+  double compute_cycles = 0;  // vector instructions through the pipes
+  double latency_cycles = 0;  // dependent sums, if there are too few accumulators
+  double spill_cycles = 0;    // sums that do not fit into the registers
+  double math_cycles = 0;     // the part of compute_cycles for exp, tanh and the like
+  double load_cycles = 0;     // operands through the load ports
+  double store_cycles = 0;    // the same through the store ports
+  double port_cycles = 0;     // the larger of these two
+  double move_cycles = 0;     // loading sums into registers and storing them
+  double entry_cycles = 0;    // the same with the waits for it
   double traffic_cycles[kCacheLevels] = {};  // cache lines from L2, L3 and memory
-  double bodies = 1;                         // executions of the innermost straight-line code
-  double lanes = 1;                          // elements per vector instruction
-  double fill = 1;                           // share of the lanes that are used
-  double accumulators = 0;                   // vectors of sums in one body
-  double register_reuse = 1;                 // vector instructions per operand loaded
+  double jump_cycles[kCacheLevels] = {};  // the part of these for lines that no prefetcher follows
+  double page_cycles = 0;                 // the part of those from L2 for pages outside the TLB
+  double contended_cycles = 0;            // the part of those from L3 for lines of other cores
+  double memory_share = 1;                // of traffic_cycles[2], with all cores at the memory
+  double bodies = 1;                      // executions of the innermost straight-line code
+  double lanes = 1;                       // elements per vector instruction
+  double fill = 1;                        // share of the lanes that are used
+  double accumulators = 0;                // vectors of sums in one body
+  double register_reuse = 1;              // vector instructions per operand loaded
   double share =
       1;  // the busiest core's share of the work; work that predicates exclude does not count
   double cycles = 0;  // the estimate, using all cores

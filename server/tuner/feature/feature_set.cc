@@ -1,5 +1,6 @@
 #include "server/tuner/feature/feature_set.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +18,46 @@ std::vector<std::unique_ptr<FeatureSet>>& FeatureSets() {
     made->push_back(MakeStatementFeatures(StatementVariant::kCorrected));
     made->push_back(MakeStatementFeatures(StatementVariant::kOriginal));
     made->push_back(MakeAnalyticFeatures());
+    made->push_back(MakeDraftFeatures());
+    made->push_back(MakeResidualFeatures());
     return made;
   }();
   return *sets;
 }
 
+// Returns the columns of two sets with a row per statement side by side. A set with fewer rows has
+// zeros in the last ones.
+std::unique_ptr<FeatureSet> Join(std::string name, std::shared_ptr<const FeatureSet> a,
+                                 std::shared_ptr<const FeatureSet> b) {
+  std::vector<std::string> columns = a->ColumnNames();
+  columns.insert(columns.end(), b->ColumnNames().begin(), b->ColumnNames().end());
+  return std::make_unique<FeatureSet>(
+      std::move(name), std::move(columns),
+      [a, b](const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+        thread_local std::vector<float> of_a, of_b;
+        of_a.clear();
+        of_b.clear();
+        a->DescribeNest(nest, target, of_a);
+        b->DescribeNest(nest, target, of_b);
+        const size_t rows = std::max(of_a.size() / a->Columns(), of_b.size() / b->Columns());
+        of_a.resize(rows * a->Columns());
+        of_b.resize(rows * b->Columns());
+        for (size_t row = 0; row < rows; ++row) {
+          const auto append = [&](const std::vector<float>& from, int columns) {
+            const auto begin = from.begin() + static_cast<ptrdiff_t>(row) * columns;
+            rows_out.insert(rows_out.end(), begin, begin + columns);
+          };
+          append(of_a, a->Columns());
+          append(of_b, b->Columns());
+        }
+      });
+}
+
 }  // namespace
+
+std::unique_ptr<FeatureSet> MakeResidualFeatures() {
+  return Join("residual", MakeStatementFeatures(StatementVariant::kCorrected), MakeDraftFeatures());
+}
 
 void RegisterFeatureSet(std::unique_ptr<FeatureSet> set) {
   FeatureSets().push_back(std::move(set));

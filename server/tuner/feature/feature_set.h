@@ -37,6 +37,12 @@ class FeatureSet {
       : name_(std::move(name)), columns_(std::move(columns)), describe_(std::move(describe)) {}
   virtual ~FeatureSet() = default;
 
+  // Appends the rows of an analyzed program. REQUIRES: it has a statement.
+  void DescribeNest(const Nest& nest, const target::Target& target,
+                    std::vector<float>& rows_out) const {
+    describe_(nest, target, rows_out);
+  }
+
   // The registered name, as CostModel::feature_set() gives it.
   absl::string_view name() const { return name_; }
   int Columns() const { return static_cast<int>(columns_.size()); }

@@ -46,6 +46,15 @@ std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant);
 // parallel iterations fill), which are in (0, 1].
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures();
 
+// "draft": what the estimate of a program's cycles adds up, one row per statement, so that the cost
+// model "draft" can weigh the parts anew (server/tuner/cost_model/draft_model.cc). All columns are
+// cycles of the machine's constants on the busiest core, except for `memory_jumps`, a share of
+// `memory`. `forks` is in the first row only. The estimate of a GPU is in `compute`.
+std::unique_ptr<FeatureSet> MakeDraftFeatures();
+
+// "residual": the columns of "statement", then those of "draft", one row per statement.
+std::unique_ptr<FeatureSet> MakeResidualFeatures();
+
 }  // namespace hone::feature
 
 #endif  // HONE_SERVER_TUNER_FEATURE_FEATURE_SETS_H_

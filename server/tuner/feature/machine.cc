@@ -24,9 +24,29 @@ constexpr ArmCore kArmCores[] = {
     {"apple-m1", 4, 4, 3, 2},
 };
 
-}  // namespace
+// Replaces constants by what was measured. The unit of the estimate is the cycle in which a
+// multiply-add has the preset latency.
+void Calibrate(const target::Calibration& measured, AnalyticMachine& machine) {
+  if (measured.fma_latency <= 0) return;
+  const double cycle_ns = measured.fma_latency / machine.fma_latency;
+  const auto cycles = [&](double ns, double& constant) {
+    if (ns > 0) constant = ns / cycle_ns;
+  };
+  const auto rate = [&](double ns, double& constant) {
+    if (ns > 0) constant = cycle_ns / ns;
+  };
+  rate(measured.fma, machine.fma_pipes);
+  rate(measured.load, machine.loads);
+  rate(measured.store, machine.stores);
+  cycles(measured.l2_line, machine.line_cycles[0]);
+  cycles(measured.l3_line, machine.line_cycles[1]);
+  cycles(measured.memory_line, machine.line_cycles[2]);
+  cycles(measured.memory_shared_line, machine.memory_shared_line_cycles);
+  cycles(measured.fork, machine.fork_cycles);
+}
 
-AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
+// Returns the constants of a kind of CPU.
+AnalyticMachine PresetOf(const target::Target& target) {
   AnalyticMachine machine{.l1_bytes = target.l1_bytes,
                           .l2_bytes = target.l2_bytes,
                           .l3_bytes = target::ReachableL3Bytes(target),
@@ -60,6 +80,14 @@ AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
     machine.stores = 0.5;
   }
   if (is_one_of({"znver1", "znver2", "znver3", "znver4"})) machine.l2_ways = 8;
+  return machine;
+}
+
+}  // namespace
+
+AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
+  AnalyticMachine machine = PresetOf(target);
+  Calibrate(target.calibration, machine);
   return machine;
 }
 

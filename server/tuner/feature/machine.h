@@ -31,13 +31,14 @@ struct AnalyticMachine {
   double fork_cycles = 12000;  // per entry of a parallel loop
   // Per entry of the loops during which sums stay in registers: the wait for the first loads and
   // the last sums, and the mispredicted loop exit. Of the values from 40 to 300, this orders the
-  // recorded spaces best (tests/bench/recorded).
+  // recorded spaces best (tests/bench/results/literature.md).
   double entry_cycles = 100;
   int64_t l1_bytes = 32 << 10, l2_bytes = 256 << 10, l3_bytes = 0;  // available to data
   int vector_bits = 128;
   int registers = 16;
   int cores = 1;
 
+  // The constants of this kind of CPU, replaced by the target's calibration where it has one.
   static AnalyticMachine Of(const target::Target& target);
 };
 

@@ -250,8 +250,7 @@ bool IsMorePromising(const Member& a, const Member& b) {
 class BayesianSearch final : public HistorySearch {
  public:
   explicit BayesianSearch(SearchContext context)
-      : HistorySearch("bayesian", std::move(context),
-                      cost_model::MakeModel(cost_model::kAnalyticModel)) {}
+      : HistorySearch("bayesian", std::move(context), /*has_draft=*/true) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

@@ -24,8 +24,7 @@ constexpr int kSamples = 3;
 class DropletSearch final : public HistorySearch {
  public:
   DropletSearch(SearchContext context, bool draft)
-      : HistorySearch("droplet", std::move(context),
-                      draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr) {}
+      : HistorySearch("droplet", std::move(context), draft) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

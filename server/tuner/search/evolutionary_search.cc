@@ -22,9 +22,7 @@ constexpr int kRetries = 3;             // attempts to breed a child that is new
 class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch(options.name, std::move(context),
-                      options.draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr),
-        options_(options) {}
+      : HistorySearch(options.name, std::move(context), options.draft), options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {

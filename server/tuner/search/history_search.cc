@@ -5,12 +5,19 @@
 
 #include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
+#include "server/tuner/cost_model/model_kind.h"
+#include "server/tuner/cost_model/models.h"
 
 namespace hone::search {
 namespace {
 
 // If one candidate in a hundred is unseen, the probability that all draws miss it is 1 in 170.
 constexpr int kTries = 512;
+
+std::shared_ptr<const cost_model::CostModel> DraftOf(const SearchContext& context) {
+  if (context.draft != nullptr) return context.draft;
+  return cost_model::MakeModel(cost_model::kDraftModel);
+}
 
 }  // namespace
 
@@ -90,11 +97,10 @@ void BatchPicker::PickBest(absl::Span<const Scored> pool, int size) {
 
 void BatchPicker::Sort() { SortByScore(batch_); }
 
-HistorySearch::HistorySearch(absl::string_view name, SearchContext context,
-                             std::unique_ptr<const cost_model::CostModel> draft)
+HistorySearch::HistorySearch(absl::string_view name, SearchContext context, bool has_draft)
     : name_(name),
       context_(std::move(context)),
-      draft_(std::move(draft)),
+      draft_(has_draft ? DraftOf(context_) : nullptr),
       history_(&context_),
       evaluator_(&context_, draft_.get()) {}
 

@@ -120,9 +120,8 @@ class HistorySearch : public SearchStrategy {
     bool learnt = false;  // the model has predicted a score other than 0
   };
 
-  // `draft`: the model that ranks candidates until there are results; may be null.
-  HistorySearch(absl::string_view name, SearchContext context,
-                std::unique_ptr<const cost_model::CostModel> draft = nullptr);
+  // `has_draft`: whether the context's draft ranks candidates until there are results.
+  HistorySearch(absl::string_view name, SearchContext context, bool has_draft = false);
 
   // Begins a Propose of n candidates: refreshes the history and makes evaluations contain the
   // features that the model reads. `purpose` gives each strategy its own random numbers. Returns
@@ -156,7 +155,7 @@ class HistorySearch : public SearchStrategy {
  private:
   const absl::string_view name_;
   const SearchContext context_;
-  const std::unique_ptr<const cost_model::CostModel> draft_;
+  const std::shared_ptr<const cost_model::CostModel> draft_;  // null: none
   History history_;
   Evaluator evaluator_;
 };

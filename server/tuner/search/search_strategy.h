@@ -34,7 +34,9 @@ struct Measured {
 struct SearchContext {
   std::vector<const space::DesignSpace*> spaces;  // all of one workload
   target::Target target;                          // the target of the candidates
-  uint64_t seed = 0;                              // derived from the job and the task
+  // Ranks candidates before anything is measured; null: the draft with the constants of the target.
+  std::shared_ptr<const cost_model::CostModel> draft;
+  uint64_t seed = 0;  // derived from the job and the task
   // Number of threads that a Propose may use, including the caller's. It does not change the
   // candidates.
   int threads = 1;

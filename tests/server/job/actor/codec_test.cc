@@ -18,7 +18,7 @@ TEST(CodecTest, SpecRoundTrips) {
                      .strategy = "evolutionary",
                      .cost_model = "xgboost",
                      .tolerance = 1e-3,
-                     .transfer = true,
+                     .draft_model = 12,
                      .space = "workload x\ntrace 1\n",
                      .is_check = true};
   HONE_ASSERT_OK_AND_ASSIGN(JobSpec read, DecodeSpec(EncodeSpec(spec)));

@@ -1,0 +1,31 @@
+#ifndef HONE_SERVER_JOB_SEARCH_LEARNED_DRAFT_H_
+#define HONE_SERVER_JOB_SEARCH_LEARNED_DRAFT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/job/actor/task_environment.h"
+#include "server/store/store.h"
+
+namespace hone::job {
+
+// The model that a server learns from the results of all tasks of a target, and that ranks
+// candidates before a task has results of its own (server/tuner/cost_model/models.h).
+inline constexpr char kLearnedDraft[] = "residual";
+
+// Returns the row of the newest learned draft of a target; 0: there is none. Errors are those of
+// the store.
+absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& target_key);
+
+// Loads a learned draft by its row. Returns null, which stands for the constants of the target, if
+// `id` is 0, and, with a warning in the log, if the row is gone or this version of the program
+// cannot read it.
+std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
+                                                       const TaskEnvironment& environment,
+                                                       int64_t id);
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_SEARCH_LEARNED_DRAFT_H_

@@ -1,0 +1,102 @@
+#include "server/research/lab/judge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/base/rng.h"
+#include "tests/status.h"
+
+namespace hone::lab {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ScoreTaskTest, CountsByHand) {
+  const JudgedTask task{.latency_ns = {200, 100, 0, 400, 103}, .best_ns = 100};
+  // The best-scored candidate takes twice the best; the next is the failed one, then 103.
+  const TaskScore score = ScoreTask(task, {0.9, 0.1, 0.8, 0.2, 0.7});
+  EXPECT_DOUBLE_EQ(score.first, 2);
+  EXPECT_DOUBLE_EQ(score.best_of_8, 1);
+  EXPECT_EQ(score.trials_to_95, 3);
+  // Of the nine pairs that are clearly apart, the scores order these: 200 over 400, and 103 over
+  // 400.
+  EXPECT_NEAR(score.pairs, 2.0 / 9, 1e-9);
+}
+
+// A failed first choice counts as the slowest candidate.
+TEST(ScoreTaskTest, FailuresAreSlow) {
+  const JudgedTask task{.latency_ns = {0, 100, 300}, .best_ns = 100};
+  EXPECT_DOUBLE_EQ(ScoreTask(task, {3, 2, 1}).first, 3);
+}
+
+TEST(ClusteredBootstrapTest, SimilarTasksWidenTheInterval) {
+  // The same forty values, once in families of equal values and once each in its own family.
+  std::vector<TaskScore> alone, clustered;
+  Rng rng(1);
+  for (int family = 0; family < 4; ++family) {
+    const double value = 1 + family;
+    for (int i = 0; i < 10; ++i) {
+      clustered.push_back({.family = std::to_string(family), .first = value});
+      alone.push_back({.family = std::to_string(10 * family + i), .first = value});
+    }
+  }
+  const auto mean = [](const std::vector<const TaskScore*>& some) {
+    double sum = 0;
+    for (const TaskScore* score : some) sum += score->first;
+    return sum / static_cast<double>(some.size());
+  };
+  const Interval narrow = ClusteredBootstrap(alone, mean),
+                 wide = ClusteredBootstrap(clustered, mean);
+  EXPECT_DOUBLE_EQ(narrow.value, 2.5);
+  EXPECT_DOUBLE_EQ(wide.value, 2.5);
+  EXPECT_LT(narrow.low, 2.5);
+  EXPECT_GT(narrow.high, 2.5);
+  EXPECT_GT(wide.high - wide.low, 2 * (narrow.high - narrow.low));
+}
+
+// A sample in which a candidate's latency is its position, and its only feature says so.
+Sample MakeSample(int tasks) {
+  Sample sample{.target = "target", .machine = "a machine", .feature_sets = {"statement"}};
+  for (int t = 0; t < tasks; ++t) {
+    JudgedTask task{.name = "task " + std::to_string(t),
+                    .family = "family " + std::to_string(t % 3),
+                    .held_out = t % 2 == 1,
+                    .best_ns = 1000};
+    cost_model::FeatureMatrix features{.columns = 12};
+    Rng rng(t);
+    for (int i = 0; i < 60; ++i) {
+      std::vector<float> row(12, 0.0f);
+      row[3] = static_cast<float>(rng.Uniform());
+      task.latency_ns.push_back(1000 * std::exp(row[3]));
+      features.Append(row, 1);
+    }
+    task.best_ns = *std::min_element(task.latency_ns.begin(), task.latency_ns.end());
+    task.features = {features};
+    sample.tasks.push_back(task);
+  }
+  return sample;
+}
+
+TEST(JudgeTest, TellsModelsThatLearnFromThoseThatGuess) {
+  const Sample sample = MakeSample(20);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto models, Judge(sample, {"xgboost", "random"}));
+  ASSERT_EQ(models.size(), 2u);
+  for (const JudgedModel& model : models) {
+    EXPECT_EQ(model.development.size(), 10u);
+    EXPECT_EQ(model.held_out.size(), 10u);
+  }
+  for (size_t t = 0; t < 10; ++t) {
+    EXPECT_GT(models[0].held_out[t].pairs, 0.9);
+    EXPECT_LT(models[1].held_out[t].pairs, 0.7);
+    EXPECT_EQ(models[0].held_out[t].name, sample.tasks[2 * t + 1].name);
+  }
+  const std::string text = JudgementText(sample, models, /*per_task=*/true);
+  EXPECT_THAT(text, HasSubstr("1200 candidates of 20 tasks on a machine"));
+  EXPECT_THAT(text, HasSubstr("10 held-out tasks"));
+  EXPECT_THAT(Judge(sample, {"crystal ball"}), StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace hone::lab
