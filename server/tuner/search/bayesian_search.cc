@@ -10,7 +10,6 @@
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/gaussian_process.h"
-#include "server/tuner/cost_model/models.h"
 #include "server/tuner/search/history.h"
 #include "server/tuner/search/history_search.h"
 #include "server/tuner/search/random_draw.h"
@@ -249,8 +248,8 @@ bool IsMorePromising(const Member& a, const Member& b) {
 
 class BayesianSearch final : public HistorySearch {
  public:
-  explicit BayesianSearch(SearchContext context)
-      : HistorySearch("bayesian", std::move(context), /*has_draft=*/true) {}
+  explicit BayesianSearch(std::shared_ptr<Evaluator> evaluator)
+      : HistorySearch("bayesian", std::move(evaluator)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -445,8 +444,8 @@ class BayesianSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context) {
-  return std::make_unique<BayesianSearch>(std::move(context));
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(std::shared_ptr<Evaluator> evaluator) {
+  return std::make_unique<BayesianSearch>(std::move(evaluator));
 }
 
 }  // namespace hone::search

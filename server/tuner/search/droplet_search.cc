@@ -3,7 +3,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/tuner/cost_model/models.h"
 #include "server/tuner/search/history_search.h"
 #include "server/tuner/search/site_values.h"
 #include "server/tuner/search/strategies.h"
@@ -23,8 +22,8 @@ constexpr int kSamples = 3;
 
 class DropletSearch final : public HistorySearch {
  public:
-  DropletSearch(SearchContext context, bool draft)
-      : HistorySearch("droplet", std::move(context), draft) {}
+  explicit DropletSearch(std::shared_ptr<Evaluator> evaluator)
+      : HistorySearch("droplet", std::move(evaluator)) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -131,8 +130,8 @@ class DropletSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeDropletSearch(SearchContext context, bool draft) {
-  return std::make_unique<DropletSearch>(std::move(context), draft);
+std::unique_ptr<SearchStrategy> MakeDropletSearch(std::shared_ptr<Evaluator> evaluator) {
+  return std::make_unique<DropletSearch>(std::move(evaluator));
 }
 
 }  // namespace hone::search

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
+#include "server/tuner/cost_model/models.h"
 #include "server/tuner/search/run_in_threads.h"
 
 namespace hone::search {
@@ -49,8 +50,9 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
   return absl::OkStatus();
 }
 
-Evaluator::Evaluator(const SearchContext* context, const cost_model::CostModel* draft)
-    : context_(context), draft_(draft) {}
+Evaluator::Evaluator(SearchContext context, bool draft)
+    : context_(std::move(context)),
+      draft_(draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr) {}
 Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
@@ -73,7 +75,7 @@ absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
 }
 
 EvaluationPtr Evaluator::Make(const Point& point) {
-  const space::DesignSpace& space = *context_->spaces[point.space];
+  const space::DesignSpace& space = *context_.spaces[point.space];
   const bool by_parts =
       features_ == nullptr || features_->MaxDecisions() == std::numeric_limits<int>::max();
   return space.parts().empty() || !by_parts ? MakeWhole(space, point) : MakeOfParts(space, point);
@@ -85,13 +87,13 @@ EvaluationPtr Evaluator::MakeWhole(const space::DesignSpace& space, const Point&
   if (!program.ok()) return evaluation;
   if (features_ != nullptr &&
       !features_
-           ->ExtractCandidate(*program, {point.space, point.decisions}, context_->target,
+           ->ExtractCandidate(*program, {point.space, point.decisions}, context_.target,
                               evaluation->rows, evaluation->row_count)
            .ok()) {
     return evaluation;
   }
   evaluation->program = program->StructuralDigest();
-  if (draft_ != nullptr) evaluation->draft = DraftScoreOf(*draft_, *program, context_->target);
+  if (draft_ != nullptr) evaluation->draft = DraftScoreOf(*draft_, *program, context_.target);
   evaluation->legal = true;
   return evaluation;
 }
@@ -145,7 +147,7 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
   std::vector<size_t> missing;
   absl::flat_hash_map<Digest, size_t> first;  // `points` may contain duplicates
   for (size_t i = 0; i < points.size(); ++i) {
-    keys[i] = KeyOf(*context_, points[i]);
+    keys[i] = KeyOf(context_, points[i]);
     if (const auto found = recent_.find(keys[i]); found != recent_.end()) {
       evaluations[i] = found->second;
     } else if (const auto old = older_.find(keys[i]); old != older_.end()) {
@@ -159,19 +161,19 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
                       [&](size_t a, size_t b) { return points[a].space < points[b].space; });
   // Works in portions so that a kernel can be timed between them.
   int parts = 1;
-  for (const space::DesignSpace* space : context_->spaces)
+  for (const space::DesignSpace* space : context_.spaces)
     parts = std::max(parts, space->part_count());
-  const size_t portion = std::max<size_t>(1, kPointsPerPortion / parts) * context_->threads;
+  const size_t portion = std::max<size_t>(1, kPointsPerPortion / parts) * context_.threads;
   for (size_t begin = 0; begin < missing.size(); begin += portion) {
     const size_t end = std::min(begin + portion, missing.size());
     const size_t threads = std::clamp<size_t>((end - begin) * parts / kPointsPerThread, 1,
-                                              std::min<size_t>(context_->threads, end - begin));
+                                              std::min<size_t>(context_.threads, end - begin));
     const auto work = [&](size_t thread) {
       for (size_t m = begin + thread; m < end; m += threads) {
         evaluations[missing[m]] = Make(points[missing[m]]);
       }
     };
-    if (context_->check != nullptr) HONE_RETURN_IF_ERROR(context_->check());
+    if (context_.check != nullptr) HONE_RETURN_IF_ERROR(context_.check());
     YieldToTimers();
     RunInThreads(threads, work);
   }

@@ -48,7 +48,7 @@ struct Evaluation {
   // their defaults.
   bool legal = false;
   Digest program;           // structural digest of the program
-  double draft = 0;         // score by the draft model, in 1 / cycles; 0 without a draft model
+  double draft = 0;         // score by the draft, in 1 / cycles; 0 without a draft
   std::vector<float> rows;  // rows of the feature set
   int row_count = 0;
 };
@@ -62,14 +62,17 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
                           std::vector<float>& rows, int& row_count);
 
 // Replays candidates, extracts their digests, draft scores and feature rows, and caches the last
-// several thousand evaluations. An evaluation depends only on the candidate, the draft model and
-// the feature set, not on the cache or the number of threads. Used by one thread at a time.
+// several thousand evaluations. An evaluation depends only on the candidate, the draft and the
+// feature set, not on the cache or the number of threads. Strategies that run in turn share one.
+// Used by one thread at a time.
 class Evaluator {
  public:
-  // `context` and `draft` outlive the evaluator. `draft`: the model that scores every candidate
-  // before anything is measured; may be null.
-  explicit Evaluator(const SearchContext* context, const cost_model::CostModel* draft = nullptr);
+  // `draft`: whether the draft scores candidates.
+  explicit Evaluator(SearchContext context, bool draft = false);
   ~Evaluator();
+
+  const SearchContext& context() const { return context_; }
+  bool has_draft() const { return draft_ != nullptr; }
 
   // Makes later evaluations contain the rows of the feature set that `model` reads, or no rows if
   // the model is null or its feature set is "". InvalidArgument: the feature set does not exist.
@@ -94,8 +97,8 @@ class Evaluator {
   EvaluationPtr MakeOfParts(const space::DesignSpace& space, const Point& point);
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
-  const SearchContext* const context_;
-  const cost_model::CostModel* const draft_;
+  const SearchContext context_;
+  const std::unique_ptr<const cost_model::CostModel> draft_;
   const feature::FeatureSet* features_ = nullptr;
   Cache recent_, older_;  // when recent_ is full, it replaces older_
   absl::Mutex parts_mutex_;

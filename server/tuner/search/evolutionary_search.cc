@@ -5,7 +5,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
-#include "server/tuner/cost_model/models.h"
 #include "server/tuner/search/history_search.h"
 #include "server/tuner/search/random_draw.h"
 #include "server/tuner/search/strategies.h"
@@ -21,8 +20,8 @@ constexpr int kRetries = 3;             // attempts to breed a child that is new
 
 class EvolutionarySearch final : public HistorySearch {
  public:
-  EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch(options.name, std::move(context), options.draft), options_(options) {}
+  EvolutionarySearch(std::shared_ptr<Evaluator> evaluator, const EvolutionaryOptions& options)
+      : HistorySearch(options.name, std::move(evaluator)), options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -156,9 +155,9 @@ class EvolutionarySearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(std::shared_ptr<Evaluator> evaluator,
                                                        const EvolutionaryOptions& options) {
-  return std::make_unique<EvolutionarySearch>(std::move(context), options);
+  return std::make_unique<EvolutionarySearch>(std::move(evaluator), options);
 }
 
 }  // namespace hone::search

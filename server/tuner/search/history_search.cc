@@ -5,19 +5,12 @@
 
 #include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
-#include "server/tuner/cost_model/model_kind.h"
-#include "server/tuner/cost_model/models.h"
 
 namespace hone::search {
 namespace {
 
 // If one candidate in a hundred is unseen, the probability that all draws miss it is 1 in 170.
 constexpr int kTries = 512;
-
-std::shared_ptr<const cost_model::CostModel> DraftOf(const SearchContext& context) {
-  if (context.draft != nullptr) return context.draft;
-  return cost_model::MakeModel(cost_model::kDraftModel);
-}
 
 }  // namespace
 
@@ -97,36 +90,35 @@ void BatchPicker::PickBest(absl::Span<const Scored> pool, int size) {
 
 void BatchPicker::Sort() { SortByScore(batch_); }
 
-HistorySearch::HistorySearch(absl::string_view name, SearchContext context, bool has_draft)
-    : name_(name),
-      context_(std::move(context)),
-      draft_(has_draft ? DraftOf(context_) : nullptr),
-      history_(&context_),
-      evaluator_(&context_, draft_.get()) {}
+HistorySearch::HistorySearch(absl::string_view name, std::shared_ptr<Evaluator> evaluator)
+    : name_(name), evaluator_(std::move(evaluator)), history_(&context()) {}
+
+HistorySearch::HistorySearch(absl::string_view name, SearchContext context)
+    : HistorySearch(name, std::make_shared<Evaluator>(std::move(context))) {}
 
 absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
                                                          const cost_model::CostModel* model,
                                                          uint64_t purpose) {
-  HONE_RETURN_IF_ERROR(evaluator_.UseFeaturesOf(model));
-  HONE_RETURN_IF_ERROR(history_.Refresh(evaluator_));
+  HONE_RETURN_IF_ERROR(evaluator_->UseFeaturesOf(model));
+  HONE_RETURN_IF_ERROR(history_.Refresh(*evaluator_));
   return Call{.model = model,
               .event = event,
-              .ranking = Ranking::Of(context_, history_, draft_ != nullptr),
-              .rng = Rng(context_.seed, event, purpose),
-              .source = UnseenSource(&context_, &history_, &evaluator_),
-              .picker = BatchPicker(context_, history_, n)};
+              .ranking = Ranking::Of(context(), history_, evaluator_->has_draft()),
+              .rng = Rng(context().seed, event, purpose),
+              .source = UnseenSource(&context(), &history_, evaluator_.get()),
+              .picker = BatchPicker(context(), history_, n)};
 }
 
 absl::StatusOr<std::vector<Scored>> HistorySearch::Score(absl::Span<const Point> points,
                                                          Call& call) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations, evaluator_.Evaluate(points));
+  HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations, evaluator_->Evaluate(points));
   HONE_ASSIGN_OR_RETURN(const std::vector<double> predictions,
-                        evaluator_.Predict(evaluations, call.model));
+                        evaluator_->Predict(evaluations, call.model));
   for (const double prediction : predictions) call.learnt |= prediction != 0;
   std::vector<Scored> scored;
   for (size_t i = 0; i < points.size(); ++i) {
     if (!evaluations[i]->legal) continue;
-    const Digest key = KeyOf(context_, points[i]);
+    const Digest key = KeyOf(context(), points[i]);
     const History::Entry* known = history_.Find(key);
     const double draft = call.ranking.DraftScore(points[i].space, evaluations[i]->draft);
     const double score = known != nullptr && known->told
@@ -143,7 +135,7 @@ absl::StatusOr<bool> HistorySearch::Add(const Point& point, Call& call) {
 }
 
 absl::Status HistorySearch::CoverByDraws(Call& call) {
-  for (size_t s = 0; s < context_.spaces.size(); ++s) {
+  for (size_t s = 0; s < context().spaces.size(); ++s) {
     const int space = static_cast<int>(s);
     if (call.picker.full() || !history_.IsUntried(space) || call.picker.Covers(space)) continue;
     HONE_RETURN_IF_ERROR(AddDrawn(call.source.Draw(space, call.rng), call).status());
@@ -170,7 +162,7 @@ absl::StatusOr<bool> HistorySearch::AddDrawn(std::optional<Unseen> drawn, Call& 
 std::vector<record::Candidate> HistorySearch::Commit(Call& call) {
   std::vector<record::Candidate> candidates;
   for (Scored& each : call.picker.batch()) {
-    candidates.push_back(CandidateOf(context_, each.point));
+    candidates.push_back(CandidateOf(context(), each.point));
     history_.AddProposal(std::move(each.point), std::move(each.evaluation), call.event, call.learnt,
                          each.prediction);
   }
@@ -178,7 +170,7 @@ std::vector<record::Candidate> HistorySearch::Commit(Call& call) {
 }
 
 bool HistorySearch::Sample(int space, Rng& rng, std::vector<Point>& points) const {
-  absl::StatusOr<std::vector<int64_t>> drawn = context_.spaces[space]->Sample(rng);
+  absl::StatusOr<std::vector<int64_t>> drawn = context().spaces[space]->Sample(rng);
   if (drawn.ok()) points.push_back({space, *std::move(drawn)});
   return drawn.ok();
 }

@@ -101,8 +101,8 @@ class BatchPicker {
 // order.
 void SortByScore(std::vector<Scored>& candidates);
 
-// The base class of strategies. It holds a history and an evaluator, and scores candidates with a
-// Ranking.
+// The base class of strategies. It holds a history and an evaluator, which other strategies may
+// share, and scores candidates with a Ranking.
 class HistorySearch : public SearchStrategy {
  public:
   absl::string_view name() const final { return name_; }
@@ -120,8 +120,10 @@ class HistorySearch : public SearchStrategy {
     bool learnt = false;  // the model has predicted a score other than 0
   };
 
-  // `has_draft`: whether the context's draft ranks candidates until there are results.
-  HistorySearch(absl::string_view name, SearchContext context, bool has_draft = false);
+  // The evaluator's draft ranks candidates until there are results.
+  HistorySearch(absl::string_view name, std::shared_ptr<Evaluator> evaluator);
+  // Makes an evaluator without a draft.
+  HistorySearch(absl::string_view name, SearchContext context);
 
   // Begins a Propose of n candidates: refreshes the history and makes evaluations contain the
   // features that the model reads. `purpose` gives each strategy its own random numbers. Returns
@@ -148,16 +150,14 @@ class HistorySearch : public SearchStrategy {
   // Appends a uniform draw from a space. Returns false if no legal vector was found.
   bool Sample(int space, Rng& rng, std::vector<Point>& points) const;
 
-  const SearchContext& context() const { return context_; }
+  const SearchContext& context() const { return evaluator_->context(); }
   History& history() { return history_; }
-  Evaluator& evaluator() { return evaluator_; }
+  const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
 
  private:
   const absl::string_view name_;
-  const SearchContext context_;
-  const std::shared_ptr<const cost_model::CostModel> draft_;  // null: none
+  const std::shared_ptr<Evaluator> evaluator_;
   History history_;
-  Evaluator evaluator_;
 };
 
 }  // namespace hone::search

@@ -38,10 +38,10 @@ struct Pending {
 
 class PortfolioSearch final : public HistorySearch {
  public:
-  explicit PortfolioSearch(SearchContext given)
-      : HistorySearch("portfolio", std::move(given)),
-        strategies_{MakeEvolutionarySearch(context(), {.draft = true}),
-                    MakeBayesianSearch(context()), MakeDropletSearch(context(), /*draft=*/true)} {}
+  explicit PortfolioSearch(const std::shared_ptr<Evaluator>& evaluator)
+      : HistorySearch("portfolio", evaluator),
+        strategies_{MakeEvolutionarySearch(evaluator), MakeBayesianSearch(evaluator),
+                    MakeDropletSearch(evaluator)} {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -140,8 +140,8 @@ class PortfolioSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context) {
-  return std::make_unique<PortfolioSearch>(std::move(context));
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(const std::shared_ptr<Evaluator>& evaluator) {
+  return std::make_unique<PortfolioSearch>(evaluator);
 }
 
 }  // namespace hone::search

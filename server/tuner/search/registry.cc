@@ -83,18 +83,25 @@ std::unique_ptr<SearchStrategy> MakeSeededSearch(
   return std::make_unique<SeededSearch>(std::move(context), make(std::move(inner)));
 }
 
+std::shared_ptr<Evaluator> Drafted(SearchContext context) {
+  return std::make_shared<Evaluator>(std::move(context), /*draft=*/true);
+}
+std::shared_ptr<Evaluator> Undrafted(SearchContext context) {
+  return std::make_shared<Evaluator>(std::move(context));
+}
+
 std::vector<StrategyEntry>& Strategies() {
+  using Context = SearchContext;
   static auto* const strategies = new std::vector<StrategyEntry>{
-      {"bayesian", MakeBayesianSearch},
-      {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
+      {"bayesian", [](Context given) { return MakeBayesianSearch(Drafted(std::move(given))); }},
+      {"droplet", [](Context given) { return MakeDropletSearch(Undrafted(std::move(given))); }},
       {"evolutionary",
-       [](SearchContext context) { return MakeEvolutionarySearch(std::move(context)); }},
+       [](Context given) { return MakeEvolutionarySearch(Undrafted(std::move(given))); }},
       {"evolutionary-drafted",
-       [](SearchContext context) {
-         return MakeEvolutionarySearch(std::move(context),
-                                       {.name = "evolutionary-drafted", .draft = true});
+       [](Context given) {
+         return MakeEvolutionarySearch(Drafted(std::move(given)), {.name = "evolutionary-drafted"});
        }},
-      {"portfolio", MakePortfolioSearch},
+      {"portfolio", [](Context given) { return MakePortfolioSearch(Drafted(std::move(given))); }},
       {"random", MakeRandomSearch},
   };
   return *strategies;

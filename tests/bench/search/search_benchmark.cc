@@ -1,5 +1,5 @@
-// The cost of a Propose and of its parts per candidate (drawing, replaying, hashing, features,
-// draft and prediction), on the design spaces that the rules make for a matmul and a convolution.
+// The cost of a search and of its parts per candidate (drawing, replaying, hashing, features, draft
+// and prediction), on the design spaces that the rules make.
 
 #include <benchmark/benchmark.h>
 
@@ -10,7 +10,6 @@
 
 #include "common/operator/operator.h"
 #include "server/tuner/cost_model/cost_model.h"
-#include "server/tuner/cost_model/models.h"
 #include "server/tuner/feature/analytic_terms.h"
 #include "server/tuner/feature/feature_set.h"
 #include "server/tuner/search/evaluator.h"
@@ -128,12 +127,13 @@ void BM_Draft(benchmark::State& state, const Task& task) {
 
 // Results for the candidates that a strategy proposed, made from the draft with noise, and a model
 // trained on them.
-class Told {
+class Device {
  public:
-  explicit Told(const Spaces* spaces)
+  explicit Device(const Spaces* spaces)
       : spaces_(spaces), model_(*cost_model::CreateCostModel("xgboost", {})) {}
 
-  void Tell(SearchStrategy& strategy, const std::vector<record::Candidate>& candidates) {
+  // Also trains the model.
+  std::vector<Measured> Measure(const std::vector<record::Candidate>& candidates) {
     const feature::FeatureSet& set = **feature::FindFeatureSet("statement");
     matrix_.columns = set.Columns();
     std::vector<Measured> results;
@@ -150,11 +150,11 @@ class Told {
         results.push_back({candidate, record::Outcome::kOk, latencies_.back()});
       }
     }
-    strategy.Tell(results);
     const double best = *std::min_element(latencies_.begin(), latencies_.end());
     std::vector<double> throughput;
     for (const double latency : latencies_) throughput.push_back(best / latency);
     if (!model_->Update(matrix_, throughput).ok()) std::abort();
+    return results;
   }
   const cost_model::CostModel* model() const { return model_.get(); }
   const cost_model::FeatureMatrix& matrix() const { return matrix_; }
@@ -166,33 +166,45 @@ class Told {
   std::vector<double> latencies_;
 };
 
-// Proposes 32 candidates in a new search, or in a search with 128 results and a model trained on
-// them. Arguments: number of results, threads.
-void BM_Propose(benchmark::State& state, const Task& task, const std::string& name) {
+// The proposals of a search of 128 trials like a job's: batches of 16, the next of which is
+// proposed before the results of the last are told. The time does not include the training. The
+// label is a digest of the proposals, which a faster program must not change. Argument: threads.
+void BM_Search(benchmark::State& state, const Task& task, const std::string& name) {
+  constexpr int kTrials = 128, kBatch = 16;
   const Spaces spaces(task);
   SearchContext context = spaces.context;
-  context.seed = 1;
-  context.threads = static_cast<int>(state.range(1));
+  context.threads = static_cast<int>(state.range(0));
+  DigestBuilder proposals;
   for (auto _ : state) {
-    state.PauseTiming();
+    ++context.seed;
+    Device device(&spaces);
+    std::vector<Measured> results;
+    std::vector<record::Candidate> pending;
     auto strategy = *CreateSearchStrategy(name, context);
-    Told told(&spaces);
-    uint64_t event = 0;
-    for (int64_t results = 0; results < state.range(0); results += 32) {
-      told.Tell(*strategy, *strategy->Propose(32, event++, told.model()));
+    for (int trials = 0; trials < kTrials; trials += kBatch) {
+      for (const Measured& result : results) strategy->Tell(absl::MakeConstSpan(&result, 1));
+      auto proposed = *strategy->Propose(kBatch, trials, device.model());
+      state.PauseTiming();
+      for (const record::Candidate& candidate : proposed) {
+        proposals.Add(absl::string_view(candidate.space_digest));
+        for (const int64_t decision : candidate.decisions) proposals.Add(decision);
+      }
+      if (!pending.empty()) results = device.Measure(pending);
+      pending = std::move(proposed);
+      state.ResumeTiming();
     }
-    state.ResumeTiming();
-    benchmark::DoNotOptimize(strategy->Propose(32, event++, told.model()));
   }
+  state.SetItemsProcessed(state.iterations() * kTrials);
+  state.SetLabel(proposals.Finish().ToHex());
 }
 
 void BM_Predict(benchmark::State& state, const Task& task) {
   const Spaces spaces(task);
   auto strategy = *CreateSearchStrategy("random", spaces.context);
-  Told told(&spaces);
-  told.Tell(*strategy, *strategy->Propose(256, 0, nullptr));
-  for (auto _ : state) benchmark::DoNotOptimize(told.model()->Predict(told.matrix()));
-  state.SetItemsProcessed(state.iterations() * told.matrix().candidates());
+  Device device(&spaces);
+  device.Measure(*strategy->Propose(256, 0, nullptr));
+  for (auto _ : state) benchmark::DoNotOptimize(device.model()->Predict(device.matrix()));
+  state.SetItemsProcessed(state.iterations() * device.matrix().candidates());
 }
 
 // Candidates per second that an evaluator processes for the first time, on one core: replayed,
@@ -207,12 +219,11 @@ void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
     points.push_back({static_cast<int>(space - context.spaces.begin()), drawn.decisions});
   }
   auto strategy = *CreateSearchStrategy("random", context);
-  const auto draft = cost_model::MakeModel(cost_model::kAnalyticModel);
-  Told told(&spaces);
-  told.Tell(*strategy, *strategy->Propose(128, 0, nullptr));
-  const cost_model::CostModel* const model = ranked ? told.model() : nullptr;
+  Device device(&spaces);
+  device.Measure(*strategy->Propose(128, 0, nullptr));
+  const cost_model::CostModel* const model = ranked ? device.model() : nullptr;
   for (auto _ : state) {
-    Evaluator evaluator(&context, draft.get());
+    Evaluator evaluator(context, /*draft=*/true);
     if (!evaluator.UseFeaturesOf(model).ok()) state.SkipWithError("no features");
     const std::vector<EvaluationPtr> evaluations = *evaluator.Evaluate(points);
     benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));
@@ -236,13 +247,21 @@ void Register(const Task& task) {
                                                 {"evaluate_model", BM_EvaluateByModel}};
   for (const auto& [name, part] : parts)
     benchmark::RegisterBenchmark((task.op + "/" + name).c_str(), part, task);
-  for (const std::string& name : SearchStrategyNames()) {
-    benchmark::RegisterBenchmark((task.op + "/propose_32/" + name).c_str(), BM_Propose, task, name)
-        ->Args({0, 1})
-        ->Args({128, 1})
-        ->Args({128, 2})
-        ->Unit(benchmark::kMillisecond)
-        ->Iterations(5);
+}
+
+void RegisterSearches() {
+  const Task tasks[] = {
+      {"matmul", {"m=512", "n=512", "k=512"}},
+      {"conv2d", {"n=1", "h=28", "w=28", "ci=128", "co=128", "k=3", "s=1", "p=1"}},
+      {"softmax", {"m=512", "n=1000"}}};
+  for (const Task& task : tasks) {
+    for (const std::string& name : SearchStrategyNames()) {
+      benchmark::RegisterBenchmark((task.op + "/search_128/" + name).c_str(), BM_Search, task, name)
+          ->Arg(1)
+          ->Arg(2)
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(3);
+    }
   }
 }
 
@@ -252,6 +271,7 @@ void Register(const Task& task) {
 int main(int argc, char** argv) {
   hone::search::Register(hone::search::kMatmul);
   hone::search::Register(hone::search::kConv);
+  hone::search::RegisterSearches();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "common/base/rng.h"
-#include "server/tuner/cost_model/models.h"
 #include "tests/server/tuner/search/spaces.h"
 #include "tests/status.h"
 
@@ -36,9 +35,7 @@ class RankingTest : public testing::Test {
 
   TestSpaces spaces_ = MatmulSpaces(512);
   SearchContext context_ = spaces_.Context(1);
-  const std::unique_ptr<cost_model::CostModel> draft_ =
-      cost_model::MakeModel(cost_model::kAnalyticModel);
-  Evaluator evaluator_{&context_, draft_.get()};
+  Evaluator evaluator_{context_, /*draft=*/true};
   History history_{&context_};
 };
 
