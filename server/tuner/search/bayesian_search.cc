@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -221,9 +222,6 @@ double ResidualModel::Feasibility(int space, const KernelInput& input) const {
   return ok / all;
 }
 
-using cost_model::GaussianProcess;
-using cost_model::KernelInput;
-
 constexpr int kFitted = 128;        // maximum number of results in the process of a design space
 constexpr int kPool = 128;          // candidates per design space from which a batch is picked
 constexpr int kCentres = 4;         // best results per design space that are centres of its region
@@ -254,9 +252,10 @@ class BayesianSearch final : public HistorySearch {
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/7));
-    const ResidualModel residual =
-        ResidualModel::Of(context(), history(), call.ranking, kFitted, kDeviation);
-    HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(residual, call));
+    // A portfolio asks several times between results.
+    if (!residual_.has_value())
+      residual_ = ResidualModel::Of(context(), history(), call.ranking, kFitted, kDeviation);
+    HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(*residual_, call));
     std::vector<Scored> pool;
     for (const std::vector<Member>& members : pools) {
       for (const Member& member : members) pool.push_back(member.scored);
@@ -265,10 +264,15 @@ class BayesianSearch final : public HistorySearch {
     call.picker.CoverUntried(pool);
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
     call.picker.PickBest(pool, std::min(n, call.picker.size() + 1));
-    PickByThompson(residual, pools, call);
+    PickByThompson(*residual_, pools, call);
     HONE_RETURN_IF_ERROR(FillByDraws(call));
     call.picker.Sort();
     return Commit(call);
+  }
+
+  void Tell(absl::Span<const Measured> results) override {
+    HistorySearch::Tell(results);
+    residual_.reset();
   }
 
  private:
@@ -440,6 +444,8 @@ class BayesianSearch final : public HistorySearch {
       call.picker.Add(best->scored);
     }
   }
+
+  std::optional<ResidualModel> residual_;  // of the results so far
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ Evaluator::Evaluator(SearchContext context, bool draft)
 Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
+  predictions_.clear();
   const feature::FeatureSet* features = nullptr;
   if (model != nullptr && !model->feature_set().empty()) {
     const absl::StatusOr<const feature::FeatureSet*> found =
@@ -185,20 +186,28 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
 }
 
 absl::StatusOr<std::vector<double>> Evaluator::Predict(absl::Span<const EvaluationPtr> evaluations,
-                                                       const cost_model::CostModel* model) const {
+                                                       const cost_model::CostModel* model) {
   std::vector<double> scores(evaluations.size(), 0.0);
   if (model == nullptr) return scores;
   cost_model::FeatureMatrix matrix{.columns = features_ == nullptr ? 0 : features_->Columns()};
   std::vector<size_t> asked;
   for (size_t i = 0; i < evaluations.size(); ++i) {
     if (!evaluations[i]->legal) continue;
+    // Without features, the score depends on the position in the matrix.
+    if (features_ != nullptr && !predictions_.try_emplace(evaluations[i]).second) continue;
     matrix.Append(evaluations[i]->rows, evaluations[i]->row_count);
     asked.push_back(i);
   }
-  if (asked.empty()) return scores;
-  HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(matrix));
-  for (size_t a = 0; a < asked.size() && a < prediction.mean.size(); ++a) {
-    if (std::isfinite(prediction.mean[a])) scores[asked[a]] = prediction.mean[a];
+  if (!asked.empty()) {
+    HONE_ASSIGN_OR_RETURN(const cost_model::Prediction prediction, model->Predict(matrix));
+    for (size_t a = 0; a < asked.size() && a < prediction.mean.size(); ++a) {
+      if (std::isfinite(prediction.mean[a])) scores[asked[a]] = prediction.mean[a];
+    }
+  }
+  if (features_ == nullptr) return scores;
+  for (const size_t i : asked) predictions_[evaluations[i]] = scores[i];
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    if (evaluations[i]->legal) scores[i] = predictions_[evaluations[i]];
   }
   return scores;
 }

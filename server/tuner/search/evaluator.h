@@ -75,7 +75,8 @@ class Evaluator {
   bool has_draft() const { return draft_ != nullptr; }
 
   // Makes later evaluations contain the rows of the feature set that `model` reads, or no rows if
-  // the model is null or its feature set is "". InvalidArgument: the feature set does not exist.
+  // the model is null or its feature set is "". Forgets the predictions. InvalidArgument: the
+  // feature set does not exist.
   absl::Status UseFeaturesOf(const cost_model::CostModel* model);
 
   // Returns one evaluation per point, in order. None is null. Errors are those of the context's
@@ -83,10 +84,11 @@ class Evaluator {
   absl::StatusOr<std::vector<EvaluationPtr>> Evaluate(absl::Span<const Point> points);
 
   // Returns the model's scores, one per evaluation. The score is 0 if the candidate is illegal,
-  // if the model's prediction is not finite, or if the model is null. Returns the model's errors.
-  // REQUIRES: the evaluations were made after the last UseFeaturesOf(model).
+  // if the model's prediction is not finite, or if the model is null. Asks a model that reads
+  // features once for each evaluation. Returns the model's errors. REQUIRES: the evaluations were
+  // made after the last UseFeaturesOf(model), and the model has not changed since.
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
-                                              const cost_model::CostModel* model) const;
+                                              const cost_model::CostModel* model);
 
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
@@ -101,6 +103,7 @@ class Evaluator {
   const std::unique_ptr<const cost_model::CostModel> draft_;
   const feature::FeatureSet* features_ = nullptr;
   Cache recent_, older_;  // when recent_ is full, it replaces older_
+  absl::flat_hash_map<EvaluationPtr, double> predictions_;
   absl::Mutex parts_mutex_;
   Cache parts_ ABSL_GUARDED_BY(parts_mutex_);  // of parts; cleared when it is full
 };

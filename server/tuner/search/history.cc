@@ -60,7 +60,6 @@ void History::AddProposal(Point point, EvaluationPtr evaluation, uint64_t event,
                           double prediction) {
   programs_.insert(evaluation->program);
   Entry& entry = At(point);
-  entry.proposed = true;
   entry.event = event;
   entry.predicted = predicted;
   entry.prediction = prediction;

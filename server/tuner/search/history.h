@@ -20,8 +20,7 @@ class History {
  public:
   struct Entry {
     Point point;
-    bool proposed = false;
-    uint64_t event = 0;      // the event of the proposal
+    uint64_t event = 0;      // the event of the proposal; 0 if it was only told
     bool predicted = false;  // a trained model scored the candidate before the proposal
     double prediction = 0;
     bool told = false;

@@ -96,10 +96,11 @@ class PortfolioSearch final : public HistorySearch {
       while (context().spaces[space]->digest() != candidate.space_digest) ++space;
       points.push_back({space, candidate.decisions});
     }
-    HONE_ASSIGN_OR_RETURN(std::vector<Scored> scored, Score(points, call));
-    for (Scored& each : scored) {
-      Point point = each.point;
-      if (call.picker.Add(std::move(each))) pending.push_back({std::move(point), arm});
+    HONE_ASSIGN_OR_RETURN(const std::vector<EvaluationPtr> evaluations,
+                          evaluator()->Evaluate(points));
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (call.picker.Add({.point = points[i], .evaluation = evaluations[i]}))
+        pending.push_back({std::move(points[i]), arm});
     }
     return absl::OkStatus();
   }

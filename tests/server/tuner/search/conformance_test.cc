@@ -1,6 +1,7 @@
 // The contract of SearchStrategy, checked for every registered strategy.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -9,6 +10,7 @@
 #include "common/base/rng.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/feature/feature_set.h"
+#include "server/tuner/search/strategies.h"
 #include "tests/server/tuner/search/spaces.h"
 #include "tests/status.h"
 
@@ -292,6 +294,42 @@ INSTANTIATE_TEST_SUITE_P(Registered, StrategyTest, testing::ValuesIn(SearchStrat
                          [](const auto& info) {
                            return absl::StrReplaceAll(info.param, {{"-", "_"}});
                          });
+
+// Strategies that share an evaluator propose what each proposes alone.
+TEST(SharedEvaluatorTest, DoesNotChangeTheCandidates) {
+  const TestSpaces spaces = MatmulSpaces();
+  SearchContext context = spaces.Context(7);
+  context.population = 64;
+  const auto evaluator = [&] { return std::make_shared<Evaluator>(context, /*draft=*/true); };
+  const auto make = [](std::array<std::shared_ptr<Evaluator>, 3> with) {
+    std::vector<std::unique_ptr<SearchStrategy>> made;
+    made.push_back(MakeEvolutionarySearch(with[0]));
+    made.push_back(MakeBayesianSearch(with[1]));
+    made.push_back(MakeDropletSearch(with[2]));
+    return made;
+  };
+  const auto one = evaluator();
+  const auto shared = make({one, one, one}), alone = make({evaluator(), evaluator(), evaluator()});
+  Learner learner(&spaces);
+  for (uint64_t event = 0; event < 6; ++event) {
+    std::vector<Measured> results;
+    for (size_t i = 0; i < shared.size(); ++i) {
+      HONE_ASSERT_OK_AND_ASSIGN(const Candidates proposed,
+                                shared[i]->Propose(8, event, learner.model()));
+      HONE_ASSERT_OK_AND_ASSIGN(const Candidates expected,
+                                alone[i]->Propose(8, event, learner.model()));
+      EXPECT_EQ(proposed, expected) << shared[i]->name();
+      for (const record::Candidate& candidate : proposed)
+        results.push_back(Measure(spaces, candidate));
+    }
+    if (event % 2 == 0) continue;  // asked twice between results
+    for (size_t i = 0; i < shared.size(); ++i) {
+      shared[i]->Tell(results);
+      alone[i]->Tell(results);
+    }
+    learner.Learn(results);
+  }
+}
 
 TEST(SearchRegistryTest, RejectsUnknownAndInvalidStrategies) {
   const TestSpaces spaces = TinySpace(3);
