@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/golden.h"
 #include "tests/integration/process.h"
 
 namespace hone::cli {
@@ -161,6 +162,8 @@ TEST_F(CommandLineTest, WorkerConfigPrintsOneJsonObject) {
 }
 
 TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
+  GoldenOfTest golden;
+  golden.Name(files_.path(), "DIR");
   const std::string team = files_ / "team", path = files_ / "pi-07.conf";
   ASSERT_EQ(integration::RunProgram({"hone-server", "init", team, "--host", "hone.internal"}).code,
             0);
@@ -170,7 +173,7 @@ TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
       "worker-config", "--name", "pi-07", "--authority", team, "-o", path};
   const Result refused = Hone(words);
   EXPECT_EQ(refused.code, 1) << refused.output;
-  EXPECT_THAT(refused.errors, AllOf(HasSubstr(path + " exists"), HasSubstr("--overwrite")));
+  golden.Add(refused.errors);
   std::string kept;
   std::getline(std::ifstream(path), kept);
   EXPECT_EQ(kept, "of an earlier run");
@@ -179,7 +182,7 @@ TEST_F(CommandLineTest, WorkerConfigFileIsReadableByOwnerOnly) {
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_THAT(result.output, AllOf(HasSubstr(path), Not(HasSubstr("PRIVATE KEY"))));
+  golden.Add(result.output);
   const Result printed = Hone({"worker-config", "--name", "pi-07", "--authority", team});
   EXPECT_THAT(printed.output, HasSubstr("PRIVATE KEY"));
   EXPECT_EQ(Hone({"worker-config", "--name", "a", "--authority", team, "-o", "/nowhere/x"}).code,

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/rng.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::client {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Returns a file made of version, dictionary and data.
 std::string File(int major, const std::string& dictionary, const std::string& data) {
@@ -69,6 +69,7 @@ TEST(Npy, WrittenHeadersRoundTrip) {
 }
 
 TEST(Npy, FindsElementsOutsideOfABound) {
+  GoldenOfTest golden;
   const auto check = [](ir::DType dtype, std::string data, int64_t bound) {
     const NpyArray array = {.data = data};
     return std::string(CheckBelow(array, dtype, bound).message());
@@ -76,10 +77,10 @@ TEST(Npy, FindsElementsOutsideOfABound) {
   EXPECT_EQ(check(ir::DType::kI32, std::string("\x01\0\0\0\x07\0\0\0", 8), 8), "");
   EXPECT_EQ(check(ir::DType::kI32, std::string("\x01\0\0\0\x08\0\0\0", 8), 8),
             "its element 1 is 8; the workload declares elements from 0 to 7");
-  EXPECT_THAT(check(ir::DType::kI32, "\xff\xff\xff\xff", 8), HasSubstr("element 0 is -1"));
-  EXPECT_THAT(check(ir::DType::kI8, "\xff", 8), HasSubstr("element 0 is -1"));
-  EXPECT_THAT(check(ir::DType::kU8, "\xff", 8), HasSubstr("element 0 is 255"));
-  EXPECT_THAT(check(ir::DType::kI64, std::string(8, '\xff'), 8), HasSubstr("element 0 is -1"));
+  golden.Add(check(ir::DType::kI32, "\xff\xff\xff\xff", 8));
+  golden.Add(check(ir::DType::kI8, "\xff", 8));
+  golden.Add(check(ir::DType::kU8, "\xff", 8));
+  golden.Add(check(ir::DType::kI64, std::string(8, '\xff'), 8));
 }
 
 TEST(Npy, PacksElementsOfFourBits) {
@@ -93,11 +94,11 @@ TEST(Npy, PacksElementsOfFourBits) {
 }
 
 TEST(Npy, RejectsMismatchedTypesAndShapes) {
+  GoldenOfTest golden;
   const std::string file = File(1, kDictionary, std::string(24, 'x'));
   const NpyArray array = ParseNpy(file).value();
-  EXPECT_THAT(CheckNpy(array, ir::DType::kF64, {2, 3}).message(),
-              HasSubstr("it is f32[2, 3], expected f64[2, 3]"));
-  EXPECT_THAT(CheckNpy(array, ir::DType::kF32, {6}).message(), HasSubstr("expected f32[6]"));
+  golden.Add(CheckNpy(array, ir::DType::kF64, {2, 3}).message());
+  golden.Add(CheckNpy(array, ir::DType::kF32, {6}).message());
   EXPECT_FALSE(CheckNpy(array, ir::DType::kI32, {2, 3}).ok());
   NpyArray half = array;
   for (const char* type : {"u2", "V2"}) {
@@ -115,56 +116,51 @@ TEST(Npy, RejectsMismatchedTypesAndShapes) {
   }
   byte.type = "i1";
   EXPECT_THAT(CheckNpy(byte, ir::DType::kI4, {2, 3}), IsOk());
-  EXPECT_THAT(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message(),
-              HasSubstr("expected f8e4m3[2, 3], in NumPy of the type u1 or V1"));
+  golden.Add(CheckNpy(array, ir::DType::kF8E4M3, {2, 3}).message());
   byte.type = "b1";
-  EXPECT_THAT(CheckNpy(byte, ir::DType::kI8, {2, 3}).message(), HasSubstr("it is bool[2, 3]"));
+  golden.Add(CheckNpy(byte, ir::DType::kI8, {2, 3}).message());
   byte.type = "V1";
-  EXPECT_THAT(CheckNpy(byte, ir::DType::kI8, {2, 3}).message(), HasSubstr("it is V1[2, 3]"));
+  golden.Add(CheckNpy(byte, ir::DType::kI8, {2, 3}).message());
 }
 
 TEST(Npy, ErrorsNameTheCause) {
+  GoldenOfTest golden;
   const std::string data(24, 'x');
   const auto with = [&](const char* from, const char* to) {
     return File(1, absl::StrReplaceAll(kDictionary, {{from, to}}), data);
   };
-  const struct {
-    std::string file;
-    const char* why;
-  } cases[] = {
-      {"", "does not begin"},
-      {"PK\x03\x04", "does not begin"},
-      {std::string("\x93NUMPY", 6), "header is truncated"},
-      {std::string("\x93NUMPY\x01", 7), "header is truncated"},
-      {std::string("\x93NUMPY\x01\x00\xff", 9), "header is truncated"},
-      {File(3, kDictionary, data), "version 3"},
-      {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12), "4294967295 bytes"},
-      {File(1, kDictionary, data + "x"), "25 bytes of data"},
-      {File(1, kDictionary, data.substr(1)), "23 bytes of data"},
-      {with("<f4", ">f4"), "big-endian"},
-      {with("<f4", "|O"), "not a plain number"},
-      {with("<f4", "<U7"), "not a plain number"},
-      {with("<f4", "<f99999999999999999999"), "not a plain number"},
-      {with("'<f4'", "[('a', '<f4')]"), "structures"},
-      {with("'<f4'", "'<f4"), "malformed"},
-      {with("False", "True"), "Fortran order"},
-      {with("False", "None"), "neither True nor False"},
-      {with("(2, 3)", "(-2, 3)"), "shape is malformed"},
-      {with("(2, 3)", "(4294967296, 4294967296, 4)"), "overflows"},
-      {with("(2, 3)", "(99999999999999999999)"), "shape is malformed"},
-      {with("(2, 3)", "(2, 3"), "malformed"},
-      {with("'shape'", "'size'"), "key 'size'"},
-      {with("'shape': (2, 3), ", ""), "lacks descr"},
-      {with("{", ""), "lacks '{'"},
-      {with("}", "} {"), "text follows"},
-  };
-  for (const auto& c : cases) {
-    EXPECT_THAT(ParseNpy(c.file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.why)))
-        << c.why;
+  for (const std::string& file : {
+           std::string(),
+           std::string("PK\x03\x04"),
+           std::string("\x93NUMPY", 6),
+           std::string("\x93NUMPY\x01", 7),
+           std::string("\x93NUMPY\x01\x00\xff", 9),
+           File(3, kDictionary, data),
+           std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12),
+           File(1, kDictionary, data + "x"),
+           File(1, kDictionary, data.substr(1)),
+           with("<f4", ">f4"),
+           with("<f4", "|O"),
+           with("<f4", "<U7"),
+           with("<f4", "<f99999999999999999999"),
+           with("'<f4'", "[('a', '<f4')]"),
+           with("'<f4'", "'<f4"),
+           with("False", "True"),
+           with("False", "None"),
+           with("(2, 3)", "(-2, 3)"),
+           with("(2, 3)", "(4294967296, 4294967296, 4)"),
+           with("(2, 3)", "(99999999999999999999)"),
+           with("(2, 3)", "(2, 3"),
+           with("'shape'", "'size'"),
+           with("'shape': (2, 3), ", ""),
+           with("{", ""),
+           with("}", "} {"),
+       }) {
+    golden.Add(ParseNpy(file).status().ToString());
   }
   std::string many = "1";
   for (int i = 0; i < 40; ++i) many += ", 1";
-  EXPECT_THAT(ParseNpy(with("2, 3", many.c_str())).status().message(), HasSubstr("32 dimensions"));
+  golden.Add(ParseNpy(with("2, 3", many.c_str())).status().ToString());
 }
 
 TEST(Npy, DamagedAndTruncatedFilesDoNotCrash) {

@@ -7,17 +7,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::cli {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
+  GoldenOfTest golden;
   NetworkArgument network{.path = "net.onnx"};
   network.tasks.resize(3);
   EXPECT_THAT(CheckNetworkKnown(network, 0, "t", 0), IsOk());
@@ -26,12 +24,8 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
   EXPECT_EQ(unknown.message(),
             "no confirmed schedule is known for 2 of the 3 tasks of net.onnx on t; find them with: "
             "hone tune net.onnx --only-missing");
-  EXPECT_THAT(
-      CheckNetworkKnown(network, 3, "t", 0).message(),
-      AllOf(HasSubstr("for any of the 3 tasks of net.onnx"), Not(HasSubstr("--only-missing"))));
-  EXPECT_THAT(
-      CheckNetworkKnown(network, 2, "t", 0, std::nullopt, kDraftHint).message(),
-      HasSubstr("hone tune net.onnx --only-missing; --draft uses schedules that are not tuned"));
+  golden.Add(CheckNetworkKnown(network, 3, "t", 0).message());
+  golden.Add(CheckNetworkKnown(network, 2, "t", 0, std::nullopt, kDraftHint).message());
   RunningJob running{.id = "12", .tuned = 3};
   EXPECT_EQ(CheckNetworkKnown(network, 3, "t", 0, running).message(),
             "no confirmed schedule is known for any of the 3 tasks of net.onnx on t; job 12 is "
@@ -42,17 +36,12 @@ TEST(CheckNetworkKnownTest, SaysHowToGoOn) {
             "tuning one of them; hone jobs watch 12 follows the job; find the rest with: hone tune "
             "net.onnx --only-missing");
   network.path = "my net.onnx";
-  EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0).message(),
-              HasSubstr("hone tune 'my net.onnx'"));
+  golden.Add(CheckNetworkKnown(network, 2, "t", 0).message());
   network.shapes = {"x=1x3", "the mask=1x4"};
-  EXPECT_THAT(CheckNetworkKnown(network, 2, "t", 0.001).message(),
-              HasSubstr("hone tune 'my net.onnx' --shape x=1x3 --shape 'the mask=1x4' "
-                        "--tolerance 0.001 --only-missing"));
-  EXPECT_THAT(CheckNetworkKnown(network, 3, "t", 0.001).message(),
-              HasSubstr("--shape 'the mask=1x4' --tolerance 0.001"));
+  golden.Add(CheckNetworkKnown(network, 2, "t", 0.001).message());
+  golden.Add(CheckNetworkKnown(network, 3, "t", 0.001).message());
   network.tasks.resize(1);
-  EXPECT_THAT(CheckNetworkKnown(network, 1, "t", 0).message(),
-              HasSubstr("for the only task of my net.onnx on t; find it with"));
+  golden.Add(CheckNetworkKnown(network, 1, "t", 0).message());
 }
 
 class ReadGraphTest : public testing::Test {
@@ -65,19 +54,23 @@ class ReadGraphTest : public testing::Test {
 };
 
 TEST_F(ReadGraphTest, AModelThatCannotRunIsAUsageError) {
+  GoldenOfTest golden;
+  golden.Name(path_, "MODEL");
   const std::string x = onnx::Input("x", 1, "2, 3");
   WriteModel(x + onnx::NodeText("NonZero", "x", "y") + onnx::Output("y"));
   const absl::Status unknown = ReadGraph({path_}).status();
   EXPECT_EQ(ExitCodeFor(unknown), kExitUsage);
-  EXPECT_THAT(unknown.message(), AllOf(HasSubstr(path_), HasSubstr("NonZero (opset 17)")));
+  golden.Add(unknown.message());
   WriteModel(onnx::Input("s", 7, "2") + onnx::NodeText("ConstantOfShape", "s", "y") +
              onnx::Output("y"));
   const absl::Status computed = ReadGraph({path_}).status();
   EXPECT_EQ(ExitCodeFor(computed), kExitUsage);
-  EXPECT_THAT(computed.message(), HasSubstr("node 'n_y' (ConstantOfShape): input 0 ('s') must be"));
+  golden.Add(computed.message());
 }
 
 TEST_F(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
+  GoldenOfTest golden;
+  golden.Name(path_, "MODEL");
   const std::string x = onnx::Input("x", 1, "batch, 3");
   WriteModel(x + onnx::NodeText("Relu", "x", "y") + onnx::Output("y"));
   const absl::Status nothing = ReadGraph({path_, {"batch=0"}}).status();
@@ -87,8 +80,7 @@ TEST_F(ReadGraphTest, AShapeThatLeavesNothingIsAUsageError) {
   WriteModel(x + onnx::NodeText("ReduceMean", "x", "y") + onnx::Output("y"));
   const absl::Status refused = ReadGraph({path_, {"x=0x3"}}).status();
   EXPECT_EQ(ExitCodeFor(refused), kExitUsage);
-  EXPECT_THAT(refused.message(), AllOf(HasSubstr("--shape x=0x3: an extent of 0 does not fit"),
-                                       HasSubstr("node 'n_y' (ReduceMean)")));
+  golden.Add(refused.message());
   // A decoder without a past.
   WriteModel(onnx::Input("past", 1, "length, 3") + onnx::Input("x", 1, "2, 3") +
              onnx::NodeText("Concat", "past x", "y", onnx::Int("axis", 0)) + onnx::Output("y"));

@@ -1,6 +1,7 @@
 #include "client/cli/network/network_timing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::cli {
@@ -65,17 +66,15 @@ TEST(NetworkBaselineTest, ReplacesOnlyTheBaselineOfTheSameMachine) {
 }
 
 TEST(NetworkBaselineTest, OtherFilesAreRefused) {
+  GoldenOfTest golden;
   for (const char* const text : {"", "{", "[]", "{}", "{\"hone_baselines\": 1}",
                                  "{\"hone_baselines\": \"1\", \"baselines\": []}"}) {
-    EXPECT_THAT(ParseBaselines(text).status().message(), HasSubstr("not a file of baselines"))
-        << text;
+    golden.Add(text, ParseBaselines(text).status().message());
   }
-  EXPECT_THAT(ParseBaselines("{\"hone_baselines\": 2, \"baselines\": []}").status().message(),
-              HasSubstr("have version 2; this program reads version 1"));
-  EXPECT_THAT(ParseBaselines("{\"hone_baselines\": 1, \"baselines\": [{\"network\": 3}]}")
-                  .status()
-                  .message(),
-              HasSubstr("baseline 1: a member is missing or malformed"));
+  golden.Add(ParseBaselines("{\"hone_baselines\": 2, \"baselines\": []}").status().message());
+  golden.Add(ParseBaselines("{\"hone_baselines\": 1, \"baselines\": [{\"network\": 3}]}")
+                 .status()
+                 .message());
   EXPECT_THAT(ReadBaselines("/nowhere/speed.json"), StatusIs(absl::StatusCode::kNotFound));
 }
 

@@ -8,12 +8,11 @@
 #include "client/cli/output/table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::cli {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(FormatTest, LatencyHasFourDigits) {
   EXPECT_EQ(FormatLatency(812), "812.0 ns");
@@ -78,11 +77,12 @@ TEST(ParseDurationTest, ReadsCommonNotations) {
 }
 
 TEST(ParseDurationTest, SaysWhatIsWrong) {
+  GoldenOfTest golden;
   EXPECT_EQ(ParseDuration("soon").status().message(),
             "\"soon\" is not a duration; write a duration such as 60s, 2m, 1h30m or 30d");
-  EXPECT_THAT(ParseDuration("0s").status().message(), HasSubstr("\"0s\" is not positive"));
-  EXPECT_THAT(ParseDuration("-5s").status().message(), HasSubstr("\"-5s\" is not positive"));
-  EXPECT_THAT(ParseDuration("99999d").status().message(), HasSubstr("\"99999d\" is too long"));
+  golden.Add(ParseDuration("0s").status().message());
+  golden.Add(ParseDuration("-5s").status().message());
+  golden.Add(ParseDuration("99999d").status().message());
 }
 
 TEST(WithClauseTest, PutsAQuestionInParentheses) {

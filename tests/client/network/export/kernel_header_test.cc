@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/network/export/c_text.h"
 #include "common/ir/region.h"
 #include "common/ir/workload_parser.h"
@@ -14,6 +16,7 @@
 #include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 
@@ -37,26 +40,28 @@ KernelFacts Facts(const std::string& name) {
           .gflops = 6.5};
 }
 
+// The lines of a header that have a word.
+std::string LinesWith(const std::string& word, const std::string& header) {
+  std::string lines;
+  for (const absl::string_view line : absl::StrSplit(header, '\n')) {
+    if (absl::StrContains(line, word)) absl::StrAppend(&lines, line, "\n");
+  }
+  return lines;
+}
+
 TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   const std::string header =
       KernelHeader(Build("dense_relu", {"m=4", "n=6", "k=8"}), Facts("dense_relu"));
-  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_ALIGNMENT 64"));
-  EXPECT_THAT(header, HasSubstr("dense_relu_workspace_bytes(runtime.threads)"));
-  EXPECT_THAT(header, HasSubstr("#define DENSE_RELU_BUFFERS 3"));
-  EXPECT_THAT(header, HasSubstr("_SHAPE {8, 6}"));
-  EXPECT_THAT(header, HasSubstr("_STRIDES {6, 1}"));
-  EXPECT_THAT(header, HasSubstr("constant"));
-  EXPECT_THAT(header, HasSubstr("dense_relu_prepack(buffers, packed)"));
-  EXPECT_THAT(header, HasSubstr("avx2 fma"));
+  GoldenOfTest().Add(WithoutVersion(header));
 }
 
 TEST(KernelHeaderTest, TypesWithoutACTypeAreTheirBits) {
+  GoldenOfTest golden;
   const std::string header =
       KernelHeader(Build("matmul", {"m=4", "n=6", "k=8", "dtype=f8e4m3", "acc=f32"}), Facts("m"));
-  EXPECT_THAT(header, HasSubstr("A_TYPE uint8_t /* OCP FP8 E4M3 */"));
-  EXPECT_THAT(header, HasSubstr("C_TYPE float"));
-  EXPECT_THAT(KernelHeader(Build("relu", {"m=4", "n=6", "dtype=f8e5m2"}), Facts("m")),
-              HasSubstr("X_TYPE uint8_t /* OCP FP8 E5M2 */"));
+  golden.Add(LinesWith("_TYPE", header));
+  golden.Add(
+      LinesWith("_TYPE", KernelHeader(Build("relu", {"m=4", "n=6", "dtype=f8e5m2"}), Facts("m"))));
 }
 
 // The header compiles as C and as C++ with all warnings.
@@ -134,14 +139,13 @@ TEST(KernelHeaderTest, ModulesTakeTensorsOfAnyName) {
 
 TEST(KernelHeaderTest, FunctionsAndMacrosBeginWithTheName) {
   const std::string header = KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), Facts("conv"));
-  EXPECT_THAT(header, HasSubstr("int32_t conv_run("));
-  EXPECT_THAT(header, HasSubstr("conv_prepack(buffers, packed)"));
-  EXPECT_THAT(header, HasSubstr("both begin with conv_"));
+  GoldenOfTest().Add(LinesWith("conv_", header));
   EXPECT_THAT(header, Not(HasSubstr("hone_kernel_run")));
 }
 
 // Only what the prepack kernel packs is not read later.
 TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
+  GoldenOfTest golden;
   HONE_ASSERT_OK_AND_ASSIGN(
       auto workload,
       ir::ParseWorkload(
@@ -158,12 +162,9 @@ TEST(KernelHeaderTest, SaysForEachConstantWhetherRunReadsIt) {
   KernelFacts facts = Facts("w");
   facts.reads = ir::InputsThatRunReads(program);
   EXPECT_EQ(facts.reads, (std::vector<bool>{true, false, true}));
-  const std::string header = KernelHeader(workload, facts);
-  EXPECT_THAT(header, HasSubstr("input W, f32[8, 6]; constant: read by w_prepack only. Afterwards "
-                                "its memory may be freed, but its pointer must stay aligned"));
-  EXPECT_THAT(header, HasSubstr("input G, f32[6]; constant: read by w_run, and"));
+  golden.Add(LinesWith("constant:", KernelHeader(workload, facts)));
   facts.accepts_null = true;
-  EXPECT_THAT(KernelHeader(workload, facts), HasSubstr("and its pointer may be null"));
+  golden.Add("null", LinesWith("constant:", KernelHeader(workload, facts)));
 }
 
 TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {
@@ -172,16 +173,16 @@ TEST(KernelHeaderTest, TensorsThatDifferInCaseHaveDistinctMacros) {
       ir::ParseWorkload(
           "workload w\ninput a: f32[4]\ninput A: f32[6]\noutput B[i: 4] = a[i] + A[i]\n"));
   const std::string header = KernelHeader(workload, Facts("w"));
-  EXPECT_THAT(header, HasSubstr("#define W_A_ELEMENTS INT64_C(4)"));
-  EXPECT_THAT(header, HasSubstr("#define W_A_1_ELEMENTS INT64_C(6)"));
+  GoldenOfTest().Add(LinesWith("_ELEMENTS", header));
 }
 
 TEST(KernelHeaderTest, PrintsSubMicrosecondLatency) {
+  GoldenOfTest golden;
   KernelFacts facts = Facts("w");
   facts.latency_ns = 86.59;
-  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr("0.08659 us"));
+  golden.Add(LinesWith("Measured on", KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts)));
   facts.latency_ns = 12345678;
-  EXPECT_THAT(KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts), HasSubstr(" 12346 us"));
+  golden.Add(LinesWith("Measured on", KernelHeader(Build("matmul", {"m=4", "n=6", "k=8"}), facts)));
 }
 
 TEST(CIdentifierTest, ReplacesInvalidCharacters) {

@@ -7,13 +7,12 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 
 namespace hone::client {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Object files of two kernels, compiled by the system's compiler, in a temporary folder.
 class KernelObjectTest : public ::testing::Test {
@@ -78,12 +77,13 @@ TEST_F(KernelObjectTest, OneProgramLinksTwoKernels) {
 }
 
 TEST_F(KernelObjectTest, RejectsOtherFiles) {
-  EXPECT_THAT(RenameFunctions("", "k").status().message(), HasSubstr("truncated"));
-  EXPECT_THAT(RenameFunctions(std::string(4096, 'x'), "k").status().message(), HasSubstr("ELF"));
+  GoldenOfTest golden;
+  golden.Add(RenameFunctions("", "k").status().message());
+  golden.Add(RenameFunctions(std::string(4096, 'x'), "k").status().message());
   const std::string shared = Compile("shared", "3", "-shared");
-  EXPECT_THAT(RenameFunctions(shared, "k").status().message(), HasSubstr("relocatable"));
+  golden.Add(RenameFunctions(shared, "k").status().message());
   HONE_ASSERT_OK_AND_ASSIGN(const auto renamed, RenameFunctions(one_, "k"));
-  EXPECT_THAT(RenameFunctions(renamed, "k").status().message(), HasSubstr("no kernel function"));
+  golden.Add(RenameFunctions(renamed, "k").status().message());
 }
 
 // Truncated and overwritten files give an error or some object, but no read out of bounds (with

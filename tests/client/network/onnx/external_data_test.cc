@@ -6,6 +6,7 @@
 
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 
@@ -13,7 +14,6 @@ namespace hone::onnx {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 // A folder with a model's folder "m", in which "w" has 8 bytes, and a file "secret" outside of it.
 class ExternalDataTest : public testing::Test {
@@ -41,30 +41,25 @@ TEST_F(ExternalDataTest, MapsRanges) {
 }
 
 TEST_F(ExternalDataTest, ReadsOnlyInsideTheFolder) {
-  for (const char* location : {"../secret", "sub/../../secret", "/etc/passwd", ""}) {
-    EXPECT_THAT(Map({location, 0, 1}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                HasSubstr("not a path inside the model's folder")))
-        << location;
-  }
+  GoldenOfTest golden;
   fs::create_symlink("../secret", root_ / "m/link");
   fs::create_directory_symlink("..", root_ / "m/up");
-  for (const char* location : {"link", "up/secret"}) {
-    EXPECT_THAT(Map({location, 0, 1}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                HasSubstr("outside of the model's folder")))
-        << location;
+  for (const char* location :
+       {"../secret", "sub/../../secret", "/etc/passwd", "", "link", "up/secret"}) {
+    golden.Add(Map({location, 0, 1}).status().ToString());
   }
 }
 
 TEST_F(ExternalDataTest, Errors) {
+  GoldenOfTest golden;
+  golden.Name(root_.path(), "DIR");
+  ASSERT_EQ(::mkfifo((root_ / "m/pipe").c_str(), 0600), 0);
   for (const ExternalRange& range :
        {ExternalRange{"w", 0, 9}, ExternalRange{"w", 8, 1}, ExternalRange{"w", -1, 1},
-        ExternalRange{"w", 9, 0}, ExternalRange{"w", INT64_MAX, 8}}) {
-    EXPECT_THAT(Map(range).status().message(), HasSubstr("of the file 'w', which has 8 bytes"));
+        ExternalRange{"w", 9, 0}, ExternalRange{"w", INT64_MAX, 8}, ExternalRange{"absent", 0, 1},
+        ExternalRange{"sub", 0, 1}, ExternalRange{"pipe", 0, 1}}) {
+    golden.Add(Map(range).status().ToString());
   }
-  EXPECT_THAT(Map({"absent", 0, 1}), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(Map({"sub", 0, 1}).status().message(), HasSubstr("Is a directory"));
-  ASSERT_EQ(::mkfifo((root_ / "m/pipe").c_str(), 0600), 0);
-  EXPECT_THAT(Map({"pipe", 0, 1}).status().message(), HasSubstr("not a regular file"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
 #include "tests/client/network/onnx/model_text.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::onnx {
@@ -54,23 +55,18 @@ TEST(ImportTest, InitializersMayBeInputsToo) {
 }
 
 TEST(ImportTest, OpenDimensions) {
-  EXPECT_THAT(
-      Import(Dense()).status().message(),
-      HasSubstr("input 'x' has the shape [N, 2], which is not fixed; give it, as in --shape "
-                "x=1x2"));
+  GoldenOfTest golden;
+  golden.Add(Import(Dense()).status().message());
   HONE_ASSERT_OK_AND_ASSIGN(const auto by_name, Import(Dense(), 17, {.shapes = {{"N", {4}}}}));
   EXPECT_EQ(by_name.value(by_name.inputs[0]).type.shape, std::vector<int64_t>({4, 2}));
-  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {4, 3}}}}).status().message(),
-              HasSubstr("input 'x' has the shape [N, 2] in the model; [4, 3] does not fit it"));
-  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"z", {4, 3}}}}).status().message(),
-              HasSubstr("there is no input 'z' for which a shape is given; the inputs are x"));
+  golden.Add(Import(Dense(), 17, {.shapes = {{"x", {4, 3}}}}).status().message());
+  golden.Add(Import(Dense(), 17, {.shapes = {{"z", {4, 3}}}}).status().message());
   // One name is one extent.
   const std::string two = Input("x", kFloat, "N, 2") + Input("z", kFloat, "N, 2") +
                           NodeText("Add", "x z", "y") + Output("y");
   const auto bound = Import(two, 17, {.shapes = {{"x", {3, 2}}}});
   ASSERT_THAT(bound, IsOk());
-  EXPECT_THAT(Import(two, 17, {.shapes = {{"x", {3, 2}}, {"z", {4, 2}}}}).status().message(),
-              HasSubstr("input 'z' has 4 as dimension N, which is 3 elsewhere"));
+  golden.Add(Import(two, 17, {.shapes = {{"x", {3, 2}}, {"z", {4, 2}}}}).status().message());
 }
 
 std::vector<std::string> WarningsOf(const std::string& graph, int opset = 17) {
@@ -124,10 +120,9 @@ TEST(ImportTest, AnOutputMayBeListedTwice) {
 }
 
 TEST(ImportTest, AbsurdShapes) {
-  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {int64_t{1} << 40, 2}}}}).status().message(),
-              HasSubstr("input 'x' has more than"));
-  EXPECT_THAT(Import(Dense(), 17, {.shapes = {{"x", {-1, 2}}}}).status().message(),
-              HasSubstr("input 'x' has the negative extent -1"));
+  GoldenOfTest golden;
+  golden.Add(Import(Dense(), 17, {.shapes = {{"x", {int64_t{1} << 40, 2}}}}).status().message());
+  golden.Add(Import(Dense(), 17, {.shapes = {{"x", {-1, 2}}}}).status().message());
 }
 
 TEST(ImportTest, ConstantInputs) {
@@ -146,7 +141,7 @@ TEST(ImportTest, ConstantInputs) {
   EXPECT_EQ(graph.value(graph.outputs[0]).type.ToText(), "f32[4]");
   EXPECT_EQ(graph.inputs.size(), 1u);
   options.constants.emplace("nothing", two);
-  EXPECT_THAT(Import(text, 17, options).status().message(), HasSubstr("no input 'nothing'"));
+  GoldenOfTest().Add(Import(text, 17, options).status().message());
 }
 
 TEST(ImportTest, ShapesAreComputed) {
@@ -162,31 +157,29 @@ TEST(ImportTest, ShapesAreComputed) {
 }
 
 TEST(ImportTest, ForbearsFromLargeFolding) {
+  GoldenOfTest golden;
   // The elements of one constant are stored; a product of two such is left to the network.
   const std::string filled = Initializer("s", kInt64, "2", "int64_data: [4096, 4096]") +
                              NodeText("ConstantOfShape", "s", "c");
   HONE_ASSERT_OK_AND_ASSIGN(const auto product,
                             Import(filled + NodeText("MatMul", "c c", "y") + Output("y")));
   EXPECT_EQ(product.nodes.size(), 1u);
-  EXPECT_THAT(Import(Initializer("s", kInt64, "2", "int64_data: [100000, 100000]") +
-                     NodeText("ConstantOfShape", "s", "c") + Output("c"))
-                  .status()
-                  .message(),
-              HasSubstr("node 'n_c' (ConstantOfShape): "));
+  golden.Add(Import(Initializer("s", kInt64, "2", "int64_data: [100000, 100000]") +
+                    NodeText("ConstantOfShape", "s", "c") + Output("c"))
+                 .status()
+                 .message());
   // Several, each below the limit.
   std::string many = Initializer("s", kInt64, "2", "int64_data: [8192, 4096]");
   for (int i = 0; i < 4; ++i) {
     many += NodeText("ConstantOfShape", "s", absl::StrCat("c", i)) + Output(absl::StrCat("c", i));
   }
-  EXPECT_THAT(Import(many).status().message(),
-              HasSubstr("node 'n_c2' (ConstantOfShape): would be"));
-  EXPECT_THAT(Import(Initializer("a", kInt64, "", "int64_data: 0") +
-                     Initializer("b", kInt64, "", "int64_data: 4000000000") +
-                     Initializer("d", kInt64, "", "int64_data: 1") +
-                     NodeText("Range", "a b d", "r") + Output("r"))
-                  .status()
-                  .message(),
-              HasSubstr("node 'n_r' (Range): "));
+  golden.Add(Import(many).status().message());
+  golden.Add(Import(Initializer("a", kInt64, "", "int64_data: 0") +
+                    Initializer("b", kInt64, "", "int64_data: 4000000000") +
+                    Initializer("d", kInt64, "", "int64_data: 1") +
+                    NodeText("Range", "a b d", "r") + Output("r"))
+                 .status()
+                 .message());
 }
 
 TEST(ImportTest, QuantizedWeightsStayQuantized) {
@@ -204,9 +197,9 @@ TEST(ImportTest, IdentityAndDropoutVanish) {
                    NodeText("Relu", "a", "b") + NodeText("Dropout", "b", "c m") +
                    NodeText("Identity", "c", "y") + Output("y") + Output("m")),
       "graph g\ninput x: f32[2]\nconstant m: bool[2]\nn_b: y: f32[2] = Relu(x)\noutput y, m\n");
-  EXPECT_THAT(ImportedText(Input("x", kFloat, "2") + Initializer("t", 9, "", "int32_data: 1") +
-                           NodeText("Dropout", "x _ t", "y") + Output("y")),
-              HasSubstr("node 'n_y' (Dropout): training is not supported"));
+  GoldenOfTest().Add(ImportedText(Input("x", kFloat, "2") +
+                                  Initializer("t", 9, "", "int32_data: 1") +
+                                  NodeText("Dropout", "x _ t", "y") + Output("y")));
 }
 
 TEST(ImportTest, OutputsKeepTheirNames) {
@@ -215,17 +208,14 @@ TEST(ImportTest, OutputsKeepTheirNames) {
       ImportedText(Input("x", kFloat, "2") + Initializer("w", kFloat, "1", "float_data: 1") +
                    NodeText("Identity", "x", "y") + NodeText("Identity", "x", "z") +
                    NodeText("Identity", "w", "v") + Output("y") + Output("z") + Output("v"));
-  EXPECT_THAT(text, HasSubstr("y: f32[2] = Identity(x)"));
-  EXPECT_THAT(text, HasSubstr("z: f32[2] = Identity(x)"));
-  EXPECT_THAT(text, HasSubstr("constant v: f32[1]"));
-  EXPECT_THAT(text, HasSubstr("output y, z, v"));
+  GoldenOfTest().Add(text);
 }
 
 TEST(ImportTest, NodesMayBeOutOfOrderAndUnneeded) {
   const std::string text =
       ImportedText(Input("x", kFloat, "2") + NodeText("Relu", "a", "y") +
                    NodeText("Fly", "x", "unneeded") + NodeText("Abs", "x", "a") + Output("y"));
-  EXPECT_THAT(text, HasSubstr("n_a: a: f32[2] = Abs(x)\nn_y: y: f32[2] = Relu(a)\noutput y"));
+  GoldenOfTest().Add(text);
 }
 
 TEST(ImportTest, NodesWithoutOrWithEqualNames) {
@@ -262,21 +252,20 @@ TEST(ImportTest, ListsAllUnsupportedOperators) {
                                          "  Fly (of com.acme): 1 node, 'n_y'\n"
                                          "  Fly (opset 17): 2 nodes, first 'n_a'\n"
                                          "  Swim (opset 17): 1 node, 'n_b'\n")));
-  EXPECT_THAT(
-      Import(Input("x", kFloat, "2") + NodeText("If", "x", "y") + Output("y")).status().message(),
-      HasSubstr("If (opset 17): 1 node, 'n_y'"));
+  GoldenOfTest().Add(
+      Import(Input("x", kFloat, "2") + NodeText("If", "x", "y") + Output("y")).status().message());
 }
 
 TEST(ImportTest, OldOpsets) {
+  GoldenOfTest golden;
   const std::string relu = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y");
   EXPECT_THAT(Import(relu, 6), IsOk());
   EXPECT_THAT(Import(relu, 5), StatusIs(absl::StatusCode::kUnimplemented));
   const std::string add = Input("x", kFloat, "2") + NodeText("Add", "x x", "y") + Output("y");
   EXPECT_THAT(Import(add, 7), IsOk());
-  EXPECT_THAT(Import(add, 6).status().message(), HasSubstr("Add (opset 6): 1 node"));
+  golden.Add(Import(add, 6).status().message());
   EXPECT_THAT(Import(add, 22), IsOk());
-  EXPECT_THAT(Import(add, 23).status().message(),
-              HasSubstr("the model has opset 23; the newest that is supported is 22"));
+  golden.Add(Import(add, 23).status().message());
 }
 
 TEST(ImportTest, WeightsMayBeNaN) {
@@ -289,99 +278,73 @@ TEST(ImportTest, WeightsMayBeNaN) {
 }
 
 TEST(ImportTest, HostileModels) {
+  GoldenOfTest golden;
   const std::string x = Input("x", kFloat, "2");
   const struct {
     const char* what;
     std::string graph;
-    const char* message;
   } cases[] = {
-      {"cycle", x + NodeText("Add", "x b", "a") + NodeText("Relu", "a", "b") + Output("b"),
-       "depends on its own result"},
-      {"a node before a cycle",
-       x + NodeText("Add", "x c", "a") + NodeText("Relu", "a", "c") + NodeText("Relu", "c", "d") +
-           Output("d"),
-       "depends on its own result"},
-      {"self", x + NodeText("Add", "x y", "y") + Output("y"),
-       "node 'n_y' (Add) depends on its own"},
-      {"missing producer", x + NodeText("Add", "x z", "y") + Output("y"),
-       "tensor 'z', which node 'n_y' (Add) reads, is not computed by any node"},
-      {"missing output", x + NodeText("Relu", "x", "y") + Output("z"),
-       "tensor 'z', which the model outputs, is not computed"},
-      {"two producers", x + NodeText("Relu", "x", "y") + NodeText("Abs", "x", "y") + Output("y"),
-       "tensor 'y', which node 'n_y' (Abs) computes, is defined twice"},
-      {"an input is computed", x + NodeText("Relu", "x", "x") + Output("x"), "'x', which node"},
-      {"two inputs", x + x + Output("x"), "input 'x' is defined twice"},
-      {"two initializers",
-       Initializer("w", 1, "1", "float_data: 1") + Initializer("w", 1, "1", "float_data: 1") +
-           Output("w"),
-       "tensor 'w' is defined twice"},
-      {"no outputs", x + NodeText("Relu", "x", "y"), "the model has no outputs"},
-      {"empty", "", "the model has no outputs"},
-      {"no name", "input { } " + x + Output("x"), "an input has no name"},
+      {"cycle", x + NodeText("Add", "x b", "a") + NodeText("Relu", "a", "b") + Output("b")},
+      {"a node before a cycle", x + NodeText("Add", "x c", "a") + NodeText("Relu", "a", "c") +
+                                    NodeText("Relu", "c", "d") + Output("d")},
+      {"self", x + NodeText("Add", "x y", "y") + Output("y")},
+      {"missing producer", x + NodeText("Add", "x z", "y") + Output("y")},
+      {"missing output", x + NodeText("Relu", "x", "y") + Output("z")},
+      {"two producers", x + NodeText("Relu", "x", "y") + NodeText("Abs", "x", "y") + Output("y")},
+      {"an input is computed", x + NodeText("Relu", "x", "x") + Output("x")},
+      {"two inputs", x + x + Output("x")},
+      {"two initializers", Initializer("w", 1, "1", "float_data: 1") +
+                               Initializer("w", 1, "1", "float_data: 1") + Output("w")},
+      {"no outputs", x + NodeText("Relu", "x", "y")},
+      {"empty", ""},
+      {"no name", "input { } " + x + Output("x")},
       {"a size bomb",
-       Initializer("w", kFloat, "1099511627776", "") + NodeText("Relu", "w", "y") + Output("y"),
-       "tensor 'w' has more than"},
-      {"an empty tensor of absurd size",
-       Input("z", kFloat, "0, 4611686018427387904") +
-           NodeText("Concat", "z z", "y", Int("axis", 1)) + Output("y"),
-       "input 'z' has more than"},
-      {"a result of absurd size",
-       Input("x", kFloat, "100000, 1") + Input("z", kFloat, "1, 100000") +
-           NodeText("Add", "x z", "y") + Output("y"),
-       "node 'n_y' (Add): its result has more than"},
-      {"sequences", "input { name: 's' type { sequence_type { } } } " + Output("s"),
-       "input 's' is not a tensor"},
-      {"no type", "input { name: 's' } " + Output("s"), "input 's' is not a tensor"},
-      {"strings", Input("s", 8, "2") + Output("s"), "input 's' has elements of the type string"},
-      {"no shape", "input { name: 's' type { tensor_type { elem_type: 1 } } } " + Output("s"),
-       "input 's' has no shape in the model"},
-      {"negative", Input("s", 1, "-1, 2") + Output("s"),
-       "input 's' has the shape [-1, 2], which is"},
-      {"sparse", x + "sparse_initializer { values { name: 'w' } } " + Output("x"),
-       "tensor 'w' is sparse"},
+       Initializer("w", kFloat, "1099511627776", "") + NodeText("Relu", "w", "y") + Output("y")},
+      {"an empty tensor of absurd size", Input("z", kFloat, "0, 4611686018427387904") +
+                                             NodeText("Concat", "z z", "y", Int("axis", 1)) +
+                                             Output("y")},
+      {"a result of absurd size", Input("x", kFloat, "100000, 1") +
+                                      Input("z", kFloat, "1, 100000") +
+                                      NodeText("Add", "x z", "y") + Output("y")},
+      {"sequences", "input { name: 's' type { sequence_type { } } } " + Output("s")},
+      {"no type", "input { name: 's' } " + Output("s")},
+      {"strings", Input("s", 8, "2") + Output("s")},
+      {"no shape", "input { name: 's' type { tensor_type { elem_type: 1 } } } " + Output("s")},
+      {"negative", Input("s", 1, "-1, 2") + Output("s")},
+      {"sparse", x + "sparse_initializer { values { name: 'w' } } " + Output("x")},
       {"a graph as attribute",
-       x + NodeText("Relu", "x", "y", "attribute { name: 'body' type: GRAPH g { } }") + Output("y"),
-       "node 'n_y' (Relu): attribute 'body' is a graph"},
+       x + NodeText("Relu", "x", "y", "attribute { name: 'body' type: GRAPH g { } }") +
+           Output("y")},
       {"a tensor as attribute",
        x +
            NodeText(
                "Relu", "x", "y",
                "attribute { name: 'a' type: TENSOR t { data_type: 1 dims: 1 float_data: 1 } }") +
-           Output("y"),
-       "node 'n_y' (Relu): attribute 'a' is a tensor"},
+           Output("y")},
       {"twice the attribute",
-       x + NodeText("Relu", "x", "y", Int("a", 1) + Int("a", 1)) + Output("y"),
-       "attribute 'a' is given twice"},
+       x + NodeText("Relu", "x", "y", Int("a", 1) + Int("a", 1)) + Output("y")},
       {"a reference",
        x + NodeText("Relu", "x", "y", "attribute { name: 'a' type: INT ref_attr_name: 'b' }") +
-           Output("y"),
-       "attribute 'a' refers to an attribute of a function"},
-      {"too many outputs", x + NodeText("Relu", "x", "y z") + Output("y"), "has 1 outputs, not 2"},
+           Output("y")},
+      {"too many outputs", x + NodeText("Relu", "x", "y z") + Output("y")},
       {"too many outputs of Dropout",
-       x + NodeText("Dropout", "x", "a b c") + NodeText("Relu", "c", "y") + Output("y"),
-       "node 'n_a' (Dropout): has more than two outputs"},
-      {"no inputs", NodeText("Relu", "", "y") + Output("y"), "node 'n_y' (Relu): has 0 inputs"},
-      {"an absent input", x + NodeText("Add", "_ x", "y") + Output("y"), "input 0 is missing"},
-      {"identity of nothing", NodeText("Identity", "", "y") + Output("y"), "needs one input"},
-      {"a constant of nothing", NodeText("Constant", "", "y") + Output("y"), "needs one attribute"},
+       x + NodeText("Dropout", "x", "a b c") + NodeText("Relu", "c", "y") + Output("y")},
+      {"no inputs", NodeText("Relu", "", "y") + Output("y")},
+      {"an absent input", x + NodeText("Add", "_ x", "y") + Output("y")},
+      {"identity of nothing", NodeText("Identity", "", "y") + Output("y")},
+      {"a constant of nothing", NodeText("Constant", "", "y") + Output("y")},
       {"a constant string",
-       NodeText("Constant", "", "y", String("value_string", "s")) + Output("y"),
-       "its elements are strings"},
+       NodeText("Constant", "", "y", String("value_string", "s")) + Output("y")},
       {"external data",
        Initializer("w", 1, "1",
                    "data_location: EXTERNAL external_data { key: 'location' value: '../w' }") +
-           NodeText("Relu", "w", "y") + Output("y"),
-       "tensor 'w' has its elements in the file '../w'"},
+           NodeText("Relu", "w", "y") + Output("y")},
   };
-  for (const auto& c : cases) {
-    const absl::Status status = Import(c.graph).status();
-    EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsUnimplemented(status))
-        << c.what << status;
-    EXPECT_THAT(status.message(), HasSubstr(c.message)) << c.what;
-  }
+  for (const auto& c : cases) golden.Add(c.what, Import(c.graph).status().ToString());
 }
 
 TEST(ImportTest, ModelsBesideTheirGraph) {
+  GoldenOfTest golden;
   const std::string relu = Input("x", kFloat, "2") + NodeText("Relu", "x", "y") + Output("y");
   const auto import = [&](auto change) {
     ::onnx::ModelProto model = ModelOf(relu);
@@ -389,14 +352,10 @@ TEST(ImportTest, ModelsBesideTheirGraph) {
     return std::string(ImportOnnxBytes(model.SerializeAsString(), "").status().message());
   };
   EXPECT_EQ(import([](::onnx::ModelProto&) {}), "");
-  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.add_functions()->set_name("F"); }),
-              HasSubstr("the model has functions, which are not supported: F"));
-  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.add_training_info(); }),
-              HasSubstr("training information"));
-  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.clear_opset_import(); }),
-              HasSubstr("does not say which opset it uses"));
-  EXPECT_THAT(import([](::onnx::ModelProto& model) { model.clear_graph(); }),
-              HasSubstr("not an ONNX model"));
+  golden.Add(import([](::onnx::ModelProto& model) { model.add_functions()->set_name("F"); }));
+  golden.Add(import([](::onnx::ModelProto& model) { model.add_training_info(); }));
+  golden.Add(import([](::onnx::ModelProto& model) { model.clear_opset_import(); }));
+  golden.Add(import([](::onnx::ModelProto& model) { model.clear_graph(); }));
 }
 
 TEST(ImportTest, Files) {
@@ -406,8 +365,7 @@ TEST(ImportTest, Files) {
   EXPECT_THAT(ImportOnnxBytes("workload dense\n", ""),
               StatusIs(absl::StatusCode::kInvalidArgument));
   const std::string bytes = BytesOf(Dense());
-  EXPECT_THAT(ImportOnnxBytes(bytes.substr(0, bytes.size() / 2), "").status().message(),
-              HasSubstr("not an ONNX model, or it is truncated"));
+  GoldenOfTest().Add(ImportOnnxBytes(bytes.substr(0, bytes.size() / 2), "").status().message());
 }
 
 // Changes, inserts and removes bytes of a valid model. Each is imported or refused.

@@ -146,18 +146,23 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
   EXPECT_EQ(run(0, 0, 0), "OK");
   EXPECT_EQ(run(2, 4, 2), "OK");
   EXPECT_EQ(run(3, 0, 4), "OK");
-  EXPECT_THAT(run(1, 3, 5),
-              HasSubstr("step 'n1': element 3 of 'ids' is 5, but indices must be from -5 to 4"));
-  EXPECT_THAT(run(1, 0, -6), HasSubstr("element 0 of 'ids' is -6, but"));
-  EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::min()), HasSubstr("element 0 of 'ids'"));
-  EXPECT_THAT(run(1, 0, std::numeric_limits<int64_t>::max()), HasSubstr("element 0 of 'ids'"));
-  EXPECT_THAT(run(2, 4, 3), HasSubstr("'short_ids' is 3, but indices must be from -3 to 2"));
-  EXPECT_THAT(run(2, 0, -4), HasSubstr("'short_ids' is -4, but"));
+  // Step n1 reads input 1, and so on.
+  const auto expect_refused = [&](int input, int element, int64_t index, int64_t extent) {
+    EXPECT_THAT(
+        run(input, element, index),
+        HasSubstr(absl::StrCat("step 'n", input, "': element ", element, " of '",
+                               graph.value(graph.inputs[input]).name, "' is ", index,
+                               ", but indices must be from -", extent, " to ", extent - 1)));
+  };
+  for (const int64_t most : {int64_t{5}, std::numeric_limits<int64_t>::max()})
+    expect_refused(1, 3, most, 5);
+  for (const int64_t least : {int64_t{-6}, std::numeric_limits<int64_t>::min()})
+    expect_refused(1, 0, least, 5);
+  expect_refused(2, 4, 3, 3);
+  expect_refused(2, 0, -4, 3);
   // The columns of the places have different ranges.
-  EXPECT_THAT(run(3, 1, 4),
-              HasSubstr("element 1 of 'places' is 4, but indices must be from -3 to 2"));
-  EXPECT_THAT(run(3, 2, 5),
-              HasSubstr("element 2 of 'places' is 5, but indices must be from -5 to 4"));
+  expect_refused(3, 1, 4, 3);
+  expect_refused(3, 2, 5, 5);
   if (options_.target.kind != target::Kind::kCpu) return;
   EXPECT_THAT(run(1, 2, -3), HasSubstr("step 'n4': element 2 of 't0' is -6, but"));
 }

@@ -6,13 +6,13 @@
 #include <limits>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -80,8 +80,7 @@ TEST(ElementsTest, GeluWithTanh) {
     expected.push_back(v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))));
   }
   ExpectNear(Apply("Gelu", {x}, {{"approximate", std::string("tanh")}}), expected);
-  EXPECT_THAT(Apply("Gelu", {x}, {{"approximate", std::string("near")}}).status().message(),
-              HasSubstr("approximate is 'near'"));
+  GoldenOfTest().Add(Apply("Gelu", {x}, {{"approximate", std::string("near")}}).status().message());
 }
 
 TEST(ElementsTest, AttributesChangeFunctions) {
@@ -158,8 +157,7 @@ TEST(ElementsTest, FunctionsOfManyElements) {
   ExpectNear(Apply("Min", inputs), {0});
   ExpectNear(Apply("Sum", inputs), {4950});
   inputs.resize(300, inputs[0]);
-  EXPECT_THAT(Apply("Sum", inputs).status().message(),
-              HasSubstr("more than 200 inputs are not supported"));
+  GoldenOfTest().Add(Apply("Sum", inputs).status().message());
 }
 
 TEST(ElementsTest, WholeNumbers) {
@@ -212,20 +210,19 @@ TEST(ElementsTest, Casts) {
   ExpectNear(Apply("Cast", {infinite}, {{"to", int64_t{19}}}), {-57344, 57344});
   const Given like{TensorType{DType::kI64, {1}}, {0}};
   ExpectNear(Apply("CastLike", {x, like}), {-1, 0, 2, 1000000});
-  EXPECT_THAT(Apply("Cast", {x}, {{"to", int64_t{4}}}).status().message(),
-              HasSubstr("node 'n' (Cast): elements of ONNX's type 4 are not supported"));
+  GoldenOfTest().Add(Apply("Cast", {x}, {{"to", int64_t{4}}}).status().message());
 }
 
 TEST(ElementsTest, Errors) {
+  GoldenOfTest golden;
   std::mt19937 random(5);
   const Given x = Floats({2}, random), n = Wholes(DType::kI32, {2}, 0, 9, random);
-  EXPECT_THAT(Apply("Exp", {n}).status().message(),
-              HasSubstr("must have a float type, but is i32"));
-  EXPECT_THAT(Apply("Add", {x, n}).status().message(), HasSubstr("needs inputs of the same type"));
-  EXPECT_THAT(Apply("Max", {x, n}).status().message(), HasSubstr("needs inputs of the same type"));
-  EXPECT_THAT(Apply("Max", {x, {}}).status().message(), HasSubstr("input 1 is missing"));
-  EXPECT_THAT(Apply("And", {x, x}).status().message(), HasSubstr("must have type bool"));
-  EXPECT_THAT(Apply("Mod", {x, x}).status().message(), HasSubstr("needs fmod=1"));
+  golden.Add(Apply("Exp", {n}).status().message());
+  golden.Add(Apply("Add", {x, n}).status().message());
+  golden.Add(Apply("Max", {x, n}).status().message());
+  golden.Add(Apply("Max", {x, {}}).status().message());
+  golden.Add(Apply("And", {x, x}).status().message());
+  golden.Add(Apply("Mod", {x, x}).status().message());
 }
 
 }  // namespace

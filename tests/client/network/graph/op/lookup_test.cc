@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 
 Given F32(std::vector<int64_t> shape, ir::Scalars elements) {
   return {TensorType{DType::kF32, std::move(shape)}, std::move(elements)};
@@ -29,8 +29,7 @@ TEST(LookupTest, TopKSortsWithTheFirstOfEqualOnes) {
   outputs = Apply("TopK", {x, List({1})}, {{"axis", int64_t{0}}, {"largest", int64_t{0}}}, 2);
   ExpectNear(outputs, {0, -1, 5, -2}, 0);
   ExpectNear(outputs, {1, 1, 0, 0}, 1);
-  EXPECT_THAT(Apply("TopK", {x, List({5})}).status().message(),
-              HasSubstr("k must be one number from 0 to 4"));
+  GoldenOfTest().Add(Apply("TopK", {x, List({5})}).status().message());
 }
 
 TEST(LookupTest, TopKAgainstSort) {
@@ -50,6 +49,7 @@ TEST(LookupTest, TopKAgainstSort) {
 }
 
 TEST(LookupTest, ScatterElements) {
+  GoldenOfTest golden;
   const Given data = F32({1, 5}, {1.0, 2.0, 3.0, 4.0, 5.0});
   const Given places = I64({1, 3}, {1, -2, 1}), updates = F32({1, 3}, {10.0, 20.0, 30.0});
   const auto scatter = [&](const char* reduction) {
@@ -61,9 +61,8 @@ TEST(LookupTest, ScatterElements) {
   ExpectNear(scatter("mul"), {1, 600, 3, 80, 5});
   ExpectNear(scatter("max"), {1, 30, 3, 20, 5});
   ExpectNear(scatter("min"), {1, 2, 3, 4, 5});
-  EXPECT_THAT(scatter("mean").status().message(), HasSubstr("reduction is 'mean'"));
-  EXPECT_THAT(Apply("ScatterElements", {data, places, F32({1, 2}, {1.0, 2.0})}).status().message(),
-              HasSubstr("do not fit f32[1, 5]"));
+  golden.Add(scatter("mean").status().message());
+  golden.Add(Apply("ScatterElements", {data, places, F32({1, 2}, {1.0, 2.0})}).status().message());
 }
 
 // Indices may be for a part of the other dimensions.
@@ -85,33 +84,30 @@ TEST(LookupTest, ScatterND) {
   ExpectNear(Apply("ScatterND", {data, places, updates}), {1, 9, 3, 4, 8, 6});
   ExpectNear(Apply("ScatterND", {data, places, updates}, {{"reduction", std::string("add")}}),
              {1, 18, 3, 4, 13, 6});
-  EXPECT_THAT(Apply("ScatterND", {data, places, data}).status().message(),
-              HasSubstr("updates are f32[3, 2] instead of f32[1, 3]"));
+  GoldenOfTest().Add(Apply("ScatterND", {data, places, data}).status().message());
 }
 
 TEST(LookupTest, ReverseSequence) {
+  GoldenOfTest golden;
   const Given x = F32({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
   ExpectNear(Apply("ReverseSequence", {x, I64({2}, {3, 2})}), {5, 4, 3, 2, 1, 6});
   ExpectNear(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
                    {{"time_axis", int64_t{1}}, {"batch_axis", int64_t{0}}}),
              {1, 2, 4, 3, 5, 6});
-  EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})}).status().message(),
-              HasSubstr("cannot reverse f32[3, 2]"));
-  EXPECT_THAT(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
-                    {{"time_axis", int64_t{-999'999}}, {"batch_axis", int64_t{1'000'000}}})
-                  .status()
-                  .message(),
-              HasSubstr("cannot reverse f32[3, 2]"));
+  golden.Add(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})}).status().message());
+  golden.Add(Apply("ReverseSequence", {x, I64({3}, {1, 2, 0})},
+                   {{"time_axis", int64_t{-999'999}}, {"batch_axis", int64_t{1'000'000}}})
+                 .status()
+                 .message());
 }
 
 // Tuning draws indices that exist.
 TEST(LookupTest, IndicesHaveABound) {
+  GoldenOfTest golden;
   const Given table = F32({5, 2}, ir::Scalars(10, 0.5));
-  EXPECT_THAT(TextOf("Gather", {table, I64({3}, {0, 1, 2})}), HasSubstr(": i64[3] < 5\n"));
-  EXPECT_THAT(TextOf("GatherElements", {table, I64({1, 2}, {0, 1})}),
-              HasSubstr(": i64[1, 2] < 5\n"));
-  EXPECT_THAT(TextOf("ScatterND", {table, I64({1, 2}, {0, 1}), F32({1}, {1.0})}),
-              HasSubstr(": i64[1, 2] < 2\n"));
+  golden.Add(TextOf("Gather", {table, I64({3}, {0, 1, 2})}));
+  golden.Add(TextOf("GatherElements", {table, I64({1, 2}, {0, 1})}));
+  golden.Add(TextOf("ScatterND", {table, I64({1, 2}, {0, 1}), F32({1}, {1.0})}));
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 
 TEST(QuantizeTest, RoundsToEvenAndSaturates) {
   const Given x{TensorType{DType::kF32, {6}}, {-1000.0, -1.0, 1.0, 3.0, 5.0, 1000.0}};
@@ -36,12 +36,13 @@ TEST(QuantizeTest, PerAxis) {
   }
   ExpectNear(Apply("QuantizeLinear", {x, scale, zero}), quantized);
   ExpectNear(Apply("DequantizeLinear", {bytes, scale, zero}), back);
-  EXPECT_THAT(Apply("QuantizeLinear", {x, scale, zero}, {{"axis", int64_t{2}}}).status().message(),
-              HasSubstr("input 1 is f32[3], but must have 1 element, or 1 for each of the 4"));
+  GoldenOfTest().Add(
+      Apply("QuantizeLinear", {x, scale, zero}, {{"axis", int64_t{2}}}).status().message());
 }
 
 // Weights of language models: 4 bits, and a scale for each block of a column.
 TEST(QuantizeTest, DequantizesBlocksOfFourBits) {
+  GoldenOfTest golden;
   std::mt19937 random(2);
   for (const DType dtype : {DType::kI4, DType::kU4}) {
     const int64_t least = dtype == DType::kI4 ? -8 : 0;
@@ -57,12 +58,10 @@ TEST(QuantizeTest, DequantizesBlocksOfFourBits) {
     const std::map<std::string, Attribute> blocks = {{"axis", int64_t{0}},
                                                      {"block_size", int64_t{3}}};
     ExpectNear(Apply("DequantizeLinear", {weights, scale, zero}, blocks), expected);
-    EXPECT_THAT(Apply("DequantizeLinear", {weights, Floats({2, 3}, random, true)}, blocks)
-                    .status()
-                    .message(),
-                HasSubstr("input 1 is f32[2, 3], but blocks of 3 need the shape [3, 3]"));
-    EXPECT_THAT(Apply("Transpose", {weights}).status().message(),
-                HasSubstr("only constants may have elements of 4 bits"));
+    golden.Add(Apply("DequantizeLinear", {weights, Floats({2, 3}, random, true)}, blocks)
+                   .status()
+                   .message());
+    golden.Add(Apply("Transpose", {weights}).status().message());
   }
 }
 

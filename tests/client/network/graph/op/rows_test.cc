@@ -6,13 +6,13 @@
 #include <functional>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 using Numbers = std::vector<double>;
 
 // Applies a function to every row of x, [a, n, b], along the middle dimension.
@@ -139,6 +139,7 @@ TEST(RowsTest, ReductionsOfManyShortFloats) {
 }
 
 TEST(RowsTest, ReductionsOverSeveralAxesAndNone) {
+  GoldenOfTest golden;
   std::mt19937 random(3);
   const Given x = Floats({2, 3, 4}, random);
   Numbers expected(3);
@@ -150,9 +151,8 @@ TEST(RowsTest, ReductionsOverSeveralAxesAndNone) {
   Numbers same;
   for (const ir::Scalar& element : x.elements) same.push_back(element.real());
   ExpectNear(Apply("ReduceSum", {x, List({})}, {{"noop_with_empty_axes", int64_t{1}}}), same);
-  EXPECT_THAT(Apply("ReduceSum", {x, List({3})}).status().message(),
-              HasSubstr("there is no axis 3"));
-  EXPECT_THAT(Apply("ReduceSum", {x, List({1, -2})}).status().message(), HasSubstr("occurs twice"));
+  golden.Add(Apply("ReduceSum", {x, List({3})}).status().message());
+  golden.Add(Apply("ReduceSum", {x, List({1, -2})}).status().message());
 }
 
 TEST(RowsTest, ReductionsOfBoolsAreAnyAndAll) {
@@ -259,10 +259,9 @@ TEST(RowsTest, NormalizationsOfChannels) {
       ExpectNear(Apply("InstanceNormalization", {x, scale, bias}, {{"epsilon", 0.01}}), expected);
     }
   }
-  EXPECT_THAT(Apply("GroupNormalization", {x, scale, bias}, {{"num_groups", int64_t{3}}})
-                  .status()
-                  .message(),
-              HasSubstr("3 groups do not divide 4 channels"));
+  GoldenOfTest().Add(Apply("GroupNormalization", {x, scale, bias}, {{"num_groups", int64_t{3}}})
+                         .status()
+                         .message());
 }
 
 TEST(RowsTest, BatchNormalization) {
@@ -281,11 +280,10 @@ TEST(RowsTest, BatchNormalization) {
                        bias.elements[c].real());
   }
   ExpectNear(Apply("BatchNormalization", {x, scale, bias, mean, variance}), expected);
-  EXPECT_THAT(
+  GoldenOfTest().Add(
       Apply("BatchNormalization", {x, scale, bias, mean, variance}, {{"training_mode", int64_t{1}}})
           .status()
-          .message(),
-      HasSubstr("training is not supported"));
+          .message());
 }
 
 TEST(RowsTest, NormsOfRows) {
@@ -351,11 +349,11 @@ TEST(RowsTest, Gemm) {
     ExpectNear(Apply("Gemm", {a, b, c}, attributes), scaled);
   }
   const Given wrong = Floats({3, 3}, random);
-  EXPECT_THAT(Apply("Gemm", {wrong, Floats({4, 2}, random)}).status().message(),
-              HasSubstr("cannot multiply f32[3, 3] by f32[4, 2]"));
+  GoldenOfTest().Add(Apply("Gemm", {wrong, Floats({4, 2}, random)}).status().message());
 }
 
 TEST(RowsTest, Einsum) {
+  GoldenOfTest golden;
   std::mt19937 random(10);
   const Given a = Floats({2, 3, 4}, random), b = Floats({2, 4, 5}, random);
   Numbers product;
@@ -369,12 +367,10 @@ TEST(RowsTest, Einsum) {
   }
   ExpectNear(Apply("Einsum", {a, b}, {{"equation", std::string("bij, bjk -> bik")}}), product);
   ExpectNear(Apply("Einsum", {a, b}, {{"equation", std::string("...ij,...jk")}}), product);
-  EXPECT_THAT(
-      Apply("Einsum", {a, b}, {{"equation", std::string("bij,bik->bjk")}}).status().message(),
-      HasSubstr("'i' has the extents 3 and 4"));
-  EXPECT_THAT(
-      Apply("Einsum", {a, b}, {{"equation", std::string("bij,bjk->bx")}}).status().message(),
-      HasSubstr("cannot have 'x'"));
+  golden.Add(
+      Apply("Einsum", {a, b}, {{"equation", std::string("bij,bik->bjk")}}).status().message());
+  golden.Add(
+      Apply("Einsum", {a, b}, {{"equation", std::string("bij,bjk->bx")}}).status().message());
 }
 
 // Products of bytes with zero points per row and column, scaled in the end.

@@ -8,12 +8,12 @@
 #include <numeric>
 
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 using Numbers = std::vector<double>;
 using Place = std::vector<int64_t>;
 
@@ -72,29 +72,28 @@ TEST(ShapesTest, ReshapeKeepsTheOrder) {
 }
 
 TEST(ShapesTest, ReshapeErrors) {
+  GoldenOfTest golden;
   const Given x = Counted({2, 6});
   const auto message = [&](const std::vector<int64_t>& shape) {
     return std::string(Apply("Reshape", {x, List(shape)}).status().message());
   };
-  EXPECT_THAT(message({5}), HasSubstr("cannot reshape f32[2, 6] to [5]"));
-  EXPECT_THAT(message({-1, -1}), HasSubstr("cannot reshape"));
-  EXPECT_THAT(message({5, -1}), HasSubstr("cannot reshape"));
-  EXPECT_THAT(message({-2, 6}), HasSubstr("a dimension is -2"));
-  EXPECT_THAT(message({int64_t{1} << 33, int64_t{1} << 33}), HasSubstr("too many elements"));
-  EXPECT_THAT(message({1, 1, 0}), HasSubstr("copies a dimension that the input does not have"));
+  golden.Add(message({5}));
+  golden.Add(message({-1, -1}));
+  golden.Add(message({5, -1}));
+  golden.Add(message({-2, 6}));
+  golden.Add(message({int64_t{1} << 33, int64_t{1} << 33}));
+  golden.Add(message({1, 1, 0}));
   Given dynamic = List({12});
   dynamic.constant = false;
-  EXPECT_THAT(Apply("Reshape", {x, dynamic}).status().message(), HasSubstr("must be constant"));
-  EXPECT_THAT(Apply("Squeeze", {x, List({0})}).status().message(),
-              HasSubstr("cannot remove dimension 0"));
+  golden.Add(Apply("Reshape", {x, dynamic}).status().message());
+  golden.Add(Apply("Squeeze", {x, List({0})}).status().message());
 }
 
 // Takes minutes if each of the axes is compared with all others.
 TEST(ShapesTest, UnsqueezeByManyAxes) {
   std::vector<int64_t> axes(1'000'000);
   std::iota(axes.begin(), axes.end(), 0);
-  EXPECT_THAT(TypeOf("Unsqueeze", {Counted({2}), List(axes)}).status().message(),
-              HasSubstr("its result has 1000001 dimensions; at most 8 are supported"));
+  GoldenOfTest().Add(TypeOf("Unsqueeze", {Counted({2}), List(axes)}).status().message());
 }
 
 TEST(ShapesTest, IdentityAndDropout) {
@@ -106,6 +105,7 @@ TEST(ShapesTest, IdentityAndDropout) {
 }
 
 TEST(ShapesTest, Transpose) {
+  GoldenOfTest golden;
   const Given x = Counted({2, 3, 4});
   std::vector<int64_t> order = {0, 1, 2};
   do {
@@ -118,12 +118,10 @@ TEST(ShapesTest, Transpose) {
                }));
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(TypeOf("Transpose", {x})->shape, std::vector<int64_t>({4, 3, 2}));
-  EXPECT_THAT(Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 0, 1}}}).status().message(),
-              HasSubstr("axis 0 occurs twice"));
+  golden.Add(Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 0, 1}}}).status().message());
   // Passes use the numbers as indices.
-  EXPECT_THAT(
-      Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, -1}}}).status().message(),
-      HasSubstr("perm contains -1"));
+  golden.Add(
+      Apply("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 1, -1}}}).status().message());
 }
 
 TEST(ShapesTest, DepthAndSpace) {
@@ -152,10 +150,11 @@ TEST(ShapesTest, ExpandAndTile) {
   const Given y = Counted({2, 3});
   ExpectNear(Apply("Tile", {y, List({2, 2})}),
              Filled({4, 6}, [&](const Place& p) { return At(y, {p[0] % 2, p[1] % 3}); }));
-  EXPECT_THAT(Apply("Tile", {y, List({2, -1})}).status().message(), HasSubstr("-1 times"));
+  GoldenOfTest().Add(Apply("Tile", {y, List({2, -1})}).status().message());
 }
 
 TEST(ShapesTest, ConcatOfManyAndSplit) {
+  GoldenOfTest golden;
   for (int64_t axis = 0; axis < 2; ++axis) {
     std::vector<Given> inputs;
     for (int64_t i = 0; i < 70; ++i) {
@@ -179,18 +178,16 @@ TEST(ShapesTest, ConcatOfManyAndSplit) {
     }
     ExpectNear(Apply("Concat", inputs, {{"axis", axis}}), expected);
   }
-  EXPECT_THAT(Apply("Concat", {Counted({2, 3}), Counted({3, 2})}, {{"axis", int64_t{0}}})
-                  .status()
-                  .message(),
-              HasSubstr("cannot join f32[2, 3] and f32[3, 2] along axis 0"));
+  golden.Add(Apply("Concat", {Counted({2, 3}), Counted({3, 2})}, {{"axis", int64_t{0}}})
+                 .status()
+                 .message());
   const Given x = Counted({2, 7});
   const auto given = Apply("Split", {x, List({2, 5})}, {{"axis", int64_t{1}}}, 2);
   ExpectNear(given, {1, 2, 8, 9}, 0);
   ExpectNear(given, {3, 4, 5, 6, 7, 10, 11, 12, 13, 14}, 1);
   const auto counted = Apply("Split", {x}, {{"axis", int64_t{1}}, {"num_outputs", int64_t{3}}}, 3);
   ExpectNear(counted, {7, 14}, 2);
-  EXPECT_THAT(Apply("Split", {x, List({2, 4})}, {{"axis", int64_t{1}}}, 2).status().message(),
-              HasSubstr("the parts have 6 elements of 7"));
+  golden.Add(Apply("Split", {x, List({2, 4})}, {{"axis", int64_t{1}}}, 2).status().message());
 }
 
 TEST(ShapesTest, SlicesAsInNumPy) {
@@ -207,7 +204,7 @@ TEST(ShapesTest, SlicesAsInNumPy) {
   ExpectNear(slice(8, 2, -2), {9, 7, 5});
   ExpectNear(slice(0, 1, kMost), {1});
   EXPECT_EQ(TypeOf("Slice", {x, List({5}), List({5})})->shape, std::vector<int64_t>({0}));
-  EXPECT_THAT(slice(0, 1, 0).status().message(), HasSubstr("a step is 0"));
+  GoldenOfTest().Add(slice(0, 1, 0).status().message());
 }
 
 TEST(ShapesTest, Pads) {
@@ -237,9 +234,8 @@ TEST(ShapesTest, Pads) {
   ExpectNear(Apply("Pad", {x, List({1, -1}), {}, List({1})}), Filled({3, 4}, [&](const Place& p) {
                return p[1] == 0 ? 0 : At(x, {p[0], p[1] - 1});
              }));
-  EXPECT_THAT(
-      Apply("Pad", {x, List({3, 0, 0, 0})}, {{"mode", std::string("reflect")}}).status().message(),
-      HasSubstr("pads dimension 0 of f32[3, 4] by 3, more than it has"));
+  GoldenOfTest().Add(
+      Apply("Pad", {x, List({3, 0, 0, 0})}, {{"mode", std::string("reflect")}}).status().message());
 }
 
 TEST(ShapesTest, Gathers) {
@@ -257,8 +253,7 @@ TEST(ShapesTest, Gathers) {
   ExpectNear(Apply("Gather", {x, one}, {{"axis", int64_t{1}}}), {3, 6, 9, 12});
   const Given elements{TensorType{DType::kI64, {2, 3}}, {3, 0, -1, 1, 1, 0}};
   ExpectNear(Apply("GatherElements", {x, elements}), {10, 2, 12, 4, 5, 3});
-  EXPECT_THAT(Apply("Gather", {x, List({4})}).status().message(),
-              HasSubstr("index 4 of 4 elements"));
+  GoldenOfTest().Add(Apply("Gather", {x, List({4})}).status().message());
 }
 
 TEST(ShapesTest, OneHot) {
@@ -294,8 +289,8 @@ TEST(ShapesTest, Constants) {
   ExpectNear(Apply("Range", {Number(1), Number(2), Number(0.25F)}), {1, 1.25, 1.5, 1.75});
   const auto whole = [](int64_t n) { return Given{TensorType{DType::kI64, {}}, {n}, true}; };
   ExpectNear(Apply("Range", {whole(10), whole(4), whole(-3)}), {10, 7});
-  EXPECT_THAT(Apply("Range", {whole(0), whole(int64_t{1} << 40), whole(1)}).status().message(),
-              HasSubstr("its range has more than"));
+  GoldenOfTest().Add(
+      Apply("Range", {whole(0), whole(int64_t{1} << 40), whole(1)}).status().message());
 }
 
 // The place of output o in a dimension, as ONNX's specification computes it.
@@ -361,6 +356,7 @@ TEST(ShapesTest, ResizesToSizes) {
 }
 
 TEST(ShapesTest, ResizesByScales) {
+  GoldenOfTest golden;
   const Given x = Counted({1, 1, 2, 4});
   const Given scales{TensorType{DType::kF32, {4}}, {1.0, 1.0, 2.0, double{0.6F}}, true};
   // 0.6 of 4 columns are 2, which are 1 / 0.6 apart.
@@ -370,10 +366,9 @@ TEST(ShapesTest, ResizesByScales) {
              {1, 2, 1, 2, 5, 6, 5, 6});
   const Given seven{TensorType{DType::kF32, {1}}, {double{0.7F}}, true};
   EXPECT_EQ(TypeOf("Resize", {Counted({10}), {}, seven})->shape, std::vector<int64_t>({7}));
-  EXPECT_THAT(Apply("Resize", {x, {}, scales}, {{"antialias", int64_t{1}}}).status().message(),
-              HasSubstr("antialias"));
+  golden.Add(Apply("Resize", {x, {}, scales}, {{"antialias", int64_t{1}}}).status().message());
   const Given zero{TensorType{DType::kF32, {4}}, {1.0, 1.0, 2.0, 0.0}, true};
-  EXPECT_THAT(Apply("Resize", {x, {}, zero}).status().message(), HasSubstr("a scale is 0"));
+  golden.Add(Apply("Resize", {x, {}, zero}).status().message());
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/network/graph/op/apply.h"
+#include "tests/golden.h"
 #include "tests/status.h"
 
 namespace hone::graph {
 namespace {
 
 using ir::DType;
-using testing::HasSubstr;
 
 // A random two-dimensional window over an image [n, c, h, w].
 struct Case {
@@ -291,25 +291,20 @@ TEST(WindowTest, MeansOfManyShortFloats) {
 }
 
 TEST(WindowTest, Errors) {
+  GoldenOfTest golden;
   std::mt19937 random(7);
   const Given x = Floats({1, 4, 5, 5}, random);
   const auto message = [](const auto& result) { return std::string(result.status().message()); };
-  EXPECT_THAT(message(Apply("Conv", {x, Floats({2, 3, 3, 3}, random)})),
-              HasSubstr("node 'n' (Conv): kernels of type f32[2, 3, 3, 3] in 1 groups do not fit"));
-  EXPECT_THAT(message(Apply("Conv", {x, Floats({2, 4, 6, 3}, random)})),
-              HasSubstr("a kernel of extent 6 exceeds dimension 2"));
-  EXPECT_THAT(message(Apply("Conv", {x, Floats({2, 4, 3, 3}, random), Floats({3}, random)})),
-              HasSubstr("the bias is f32[3] for 2 channels"));
-  EXPECT_THAT(message(Apply("MaxPool", {x},
-                            {{"kernel_shape", std::vector<int64_t>{2, 2}},
-                             {"auto_pad", std::string("BIG")}})),
-              HasSubstr("auto_pad is 'BIG'"));
-  EXPECT_THAT(message(Apply("MaxPool", {x}, {{"kernel_shape", std::vector<int64_t>{2}}})),
-              HasSubstr("a window of 1 dimensions does not fit"));
-  EXPECT_THAT(message(Apply("MaxPool", {x},
-                            {{"kernel_shape", std::vector<int64_t>{2, 2}},
-                             {"strides", std::vector<int64_t>{0, 1}}})),
-              HasSubstr("strides contains 0; the allowed range is 1 to"));
+  golden.Add(message(Apply("Conv", {x, Floats({2, 3, 3, 3}, random)})));
+  golden.Add(message(Apply("Conv", {x, Floats({2, 4, 6, 3}, random)})));
+  golden.Add(message(Apply("Conv", {x, Floats({2, 4, 3, 3}, random), Floats({3}, random)})));
+  golden.Add(message(
+      Apply("MaxPool", {x},
+            {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"auto_pad", std::string("BIG")}})));
+  golden.Add(message(Apply("MaxPool", {x}, {{"kernel_shape", std::vector<int64_t>{2}}})));
+  golden.Add(message(Apply(
+      "MaxPool", {x},
+      {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{0, 1}}})));
 }
 
 }  // namespace
