@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
+#include "common/target/target.h"
 #include "server/job/scheduler/task_scheduler.h"
 #include "server/service/request_fields.h"
 
@@ -370,6 +371,9 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_environment(Describe(worker.capabilities.environment));
   *message.mutable_facts() = record::ToProto(worker.capabilities.environment);
   message.set_read_gbps(worker.capabilities.read_gbps);
+  const absl::StatusOr<target::Target> target =
+      target::Target::FromText(worker.capabilities.target);
+  if (target.ok()) message.set_calibration(target->calibration.ToText());
   message.set_draining(worker.drained);
   message.set_stopping(worker.stopping);
   message.set_silent(worker.connected && !worker.HasCalled());

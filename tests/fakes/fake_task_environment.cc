@@ -14,6 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "server/job/search/learned_draft.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/model_file.h"
 
@@ -125,8 +126,13 @@ class PickyStrategy final : public search::SearchStrategy {
 
 class NearestModel final : public cost_model::CostModel {
  public:
-  absl::string_view name() const override { return "nearest"; }
-  absl::string_view feature_set() const override { return "decisions"; }
+  NearestModel(const char* name, const char* feature_set)
+      : name_(name), feature_set_(feature_set) {}
+  absl::string_view name() const override { return name_; }
+  absl::string_view feature_set() const override { return feature_set_; }
+  std::string Summary() const override {
+    return absl::StrCat(R"({"candidates": )", features_.candidates(), "}");
+  }
   using CostModel::Update;
   absl::Status Update(const cost_model::FeatureMatrix& features,
                       const cost_model::Labels& labels) override {
@@ -179,12 +185,13 @@ class NearestModel final : public cost_model::CostModel {
 
  private:
   cost_model::ModelHeader Header() const {
-    return {.name = "nearest",
+    return {.name = name_,
             .version = 7,
-            .feature_set = "decisions",
+            .feature_set = feature_set_,
             .columns = static_cast<uint32_t>(features_.columns)};
   }
 
+  const std::string name_, feature_set_;
   cost_model::FeatureMatrix features_;
   std::vector<double> throughput_;
 };
@@ -311,8 +318,9 @@ absl::StatusOr<FeatureTable> FakeTaskEnvironment::DescribeFeatures(
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> FakeTaskEnvironment::CreateModel(
     const std::string& name, const cost_model::CostModelOptions&) const {
   if (name == "oracle") return absl::FailedPreconditionError("oracle: it needs a temple");
+  if (name == kLearnedDraft) return std::make_unique<NearestModel>(kLearnedDraft, kLearnedDraft);
   if (name != "nearest") return absl::NotFoundError("there is: nearest");
-  return std::make_unique<NearestModel>();
+  return std::make_unique<NearestModel>("nearest", "decisions");
 }
 
 double FakeLatency(const std::vector<int64_t>& decisions) {

@@ -18,6 +18,7 @@
 #include "client/cli/output/signals.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
+#include "common/target/calibration.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/reflection.h"
@@ -159,6 +160,18 @@ Json ToJson(const v1::WorkerInfo& worker) {
                                   "memory_bytes",
                                   "accelerator"});
   json["environment"] = FieldsJson(worker.facts());
+  json["calibration_ns"] = CalibrationJson(worker.calibration());
+  return json;
+}
+
+Json CalibrationJson(const std::string& text) {
+  Json json = Json::object();
+  const absl::StatusOr<target::Calibration> calibration = target::Calibration::FromText(text);
+  if (!calibration.ok()) return json;
+  for (const target::CalibrationField& field : target::CalibrationFields()) {
+    const double value = *calibration.*field.value;
+    if (value > 0) json[std::string(field.name)] = value;
+  }
   return json;
 }
 

@@ -42,6 +42,8 @@ using Json = nlohmann::ordered_json;
 // "latency_ns" is corrected for the speed of the machine, as everywhere (v1::Best.latency_ns).
 // "raw_latency_ns" and "samples_ns" are as measured.
 Json ToJson(const record::Record& record);
+// The constants of a calibration (common/target/calibration.h) by name.
+Json CalibrationJson(const std::string& text);
 Json ToJson(const v1::WorkerInfo& worker);
 // What `hone jobs show --json` prints, and an element of `hone jobs list --json`. "own_best" is the
 // best of the job's own candidates; see TuneJson.

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/table.h"
+#include "client/cli/output/terminal.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/workload_argument.h"
@@ -109,6 +112,62 @@ absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(model.status()));
   if (globals.json) return PrintJson(ToJson(*model));
   StoredTable(std::vector<v1::StoredModel>{*model}).Print();
+  return absl::OkStatus();
+}
+
+// The learned draft of a target: what the workers measured, and what the server made of results.
+absl::Status ShowModel(const Globals& globals, const ModelsOptions& options) {
+  const std::string name = options.model == "draft" ? "residual" : options.model;
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
+  HONE_ASSIGN_OR_RETURN(const v1::ListModelsResponse list,
+                        session->connection().ListModels(target));
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers,
+                        session->connection().ListWorkers());
+  const auto model = std::ranges::find_if(
+      list.models(), [&](const v1::StoredModel& each) { return each.name() == name; });
+  const auto worker = std::ranges::find_if(workers, [&](const v1::WorkerInfo& each) {
+    return !each.calibration().empty() && (target.empty() || each.target() == target);
+  });
+  if (model == list.models().end() && (name != "residual" || worker == workers.end())) {
+    return NothingKnownError(absl::StrCat("no trained model ", options.model,
+                                          target.empty() ? "" : " of target ", target,
+                                          " is in the store; hone models lists them"));
+  }
+  const bool measured = name == "residual" && worker != workers.end();
+  if (globals.json) {
+    Json json = model == list.models().end() ? Json::object() : ToJson(*model);
+    if (measured) json["calibration_ns"] = CalibrationJson(worker->calibration());
+    return PrintJson(json);
+  }
+  if (measured) {
+    absl::PrintF("%s, as its worker %s measured it:\n", worker->target(), worker->id());
+    Table table({Left("constant"), Right("ns")});
+    const Json constants = CalibrationJson(worker->calibration());
+    for (const auto& [constant, ns] : constants.items())
+      table.AddRow({constant, absl::StrFormat("%.3g", ns.get<double>())});
+    table.Print();
+    absl::PrintF("\n");
+  }
+  if (model == list.models().end()) {
+    PrintWrapped("nothing was learned from results yet; a server learns after 256 of them");
+    return absl::OkStatus();
+  }
+  absl::PrintF("learned from %s of %s of %s, %s:\n", Counted(model->records(), "result"),
+               Counted(model->workloads(), "task"), model->target(),
+               FormatTime(model->created_unix_ms()));
+  const Json metrics = Json::parse(model->metrics(), nullptr, /*allow_exceptions=*/false);
+  Table table({Left("learned"), Right("value")});
+  const std::function<void(const Json&, const std::string&)> add = [&](const Json& json,
+                                                                       const std::string& prefix) {
+    for (const auto& [key, value] : json.items()) {
+      if (value.is_object()) add(value, absl::StrCat(prefix, key, " "));
+      if (value.is_number())
+        table.AddRow({absl::StrCat(prefix, key), absl::StrFormat("%.3g", value.get<double>())});
+    }
+  };
+  if (metrics.is_object()) add(metrics, "");
+  table.Print();
   return absl::OkStatus();
 }
 
@@ -238,6 +297,22 @@ void AddModels(Command& app, Globals& globals) {
   Command& list = models.AddCommand("list", "List the registered kinds and the trained models");
   Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].model'",
            [&globals] { return ListModels(globals); });
+
+  auto shown = std::make_shared<ModelsOptions>();
+  shown->model = "draft";
+  Command& show = models.AddCommand("show", "Show what the server has learned about a target");
+  show.Add("model", shown->model,
+           "Kind of model; draft (default) is what every search begins with");
+  Complete(show, globals,
+           "The draft estimates how long a schedule takes, before anything is measured. Its "
+           "constants are those that workers measured about their machine. From all results of a "
+           "target, the server learns a factor for each part of the estimate and trees that correct "
+           "the rest, and uses them as far as they order tasks better that they were not learned "
+           "on: the losses are means over such tasks.\n\n"
+           "Examples:\n"
+           "  hone models show\n"
+           "  hone models show draft --target native --json",
+           [&globals, shown] { return ShowModel(globals, *shown); });
 
   auto training = std::make_shared<ModelsOptions>();
   Command& train =

@@ -19,6 +19,11 @@ constexpr size_t kCacheSize = 4096;       // size of each of the two caches
 constexpr size_t kPointsPerThread = 16;   // minimum for which a thread is started
 constexpr size_t kPointsPerPortion = 64;  // per thread; takes a few milliseconds
 
+std::shared_ptr<const cost_model::CostModel> DraftOf(const SearchContext& context) {
+  if (context.draft != nullptr) return context.draft;
+  return cost_model::MakeModel(cost_model::kDraftModel);
+}
+
 }  // namespace
 
 double DraftScoreOf(const cost_model::CostModel& draft, const ir::Program& program,
@@ -52,7 +57,7 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
 
 Evaluator::Evaluator(SearchContext context, bool draft)
     : context_(std::move(context)),
-      draft_(draft ? cost_model::MakeModel(cost_model::kAnalyticModel) : nullptr) {}
+      draft_(draft ? DraftOf(context_) : nullptr) {}
 Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {

@@ -38,7 +38,7 @@ inline record::Candidate CandidateOf(const SearchContext& context, const Point& 
 }
 
 // Returns the draft's score of a program, in 1 / cycles; higher is faster. It is tiny if the
-// features cannot be extracted. `draft`: the cost model "analytic" before it has seen results.
+// features cannot be extracted. `draft`: SearchContext::draft.
 double DraftScoreOf(const cost_model::CostModel& draft, const ir::Program& program,
                     const target::Target& target);
 
@@ -100,7 +100,7 @@ class Evaluator {
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
   const SearchContext context_;
-  const std::unique_ptr<const cost_model::CostModel> draft_;
+  const std::shared_ptr<const cost_model::CostModel> draft_;
   const feature::FeatureSet* features_ = nullptr;
   Cache recent_, older_;  // when recent_ is full, it replaces older_
   absl::flat_hash_map<EvaluationPtr, double> predictions_;

@@ -95,7 +95,11 @@ void JobHarness::Build() {
                                                   .fleet = fleet.get(),
                                                   .artifacts = artifacts.get(),
                                                   .environment = &environment,
-                                                  .executor = executor.get()},
+                                                  .executor = executor.get(),
+                                                  .note_result =
+                                                      [this](const std::string& target) {
+                                                        ++noted[target];
+                                                      }},
                                       options);
 }
 

@@ -1,15 +1,61 @@
-// What a server learns from all tasks of a target reaches the next job.
+// What a server has learned from all tasks of a target reaches the next job, and only that.
 #include "server/job/search/learned_draft.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/job/actor/compiler_environment.h"
-#include "server/tuner/cost_model/draft_weights.h"
-#include "server/tuner/cost_model/model_file.h"
-#include "tests/manual_store.h"
+#include "tests/server/job/job_harness.h"
 #include "tests/status.h"
 
 namespace hone::job {
-namespace {}  // namespace
+namespace {
+
+class LearnedDraftTest : public ::testing::Test, protected JobHarness {
+ protected:
+  int64_t Store(std::string bytes, const std::string& target = "t") {
+    int64_t row = 0;
+    store.PutModel(
+        {.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target},
+         .version = 1,
+         .records = 100,
+         .bytes = std::move(bytes)},
+        [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
+    EXPECT_GT(row, 0);
+    return row;
+  }
+};
+
+TEST_F(LearnedDraftTest, TheNewestOfTheTargetIsFound) {
+  EXPECT_EQ(NewestDraft(store, "t").value(), 0);
+  Store("first");
+  const int64_t second = Store("second");
+  Store("of another machine", "u");
+  EXPECT_EQ(NewestDraft(store, "t").value(), second);
+}
+
+TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {
+  const int64_t first = Store("first");
+  const std::string job = Create(Spec(20));
+  Store("second");
+  const auto ended = RunToEnd(job);
+  ASSERT_EQ(ended->state, JobState::kDone) << ended->error;
+  EXPECT_EQ(ended->spec.draft_model, first);
+}
+
+// Damaged bytes, a version that this program does not know, a row that is gone: the search begins
+// with the constants of the target.
+TEST_F(LearnedDraftTest, WhatCannotBeReadIsNotUsed) {
+  EXPECT_EQ(LoadDraft(store, environment, 0), nullptr);
+  EXPECT_EQ(LoadDraft(store, environment, 4711), nullptr);
+  EXPECT_EQ(LoadDraft(store, environment, Store("no model at all")), nullptr);
+  const std::string job = Create(Spec(20));
+  EXPECT_EQ(RunToEnd(job)->state, JobState::kDone);
+}
+
+TEST_F(LearnedDraftTest, EveryResultIsCountedForLearning) {
+  RunToEnd(Create(Spec(20)));
+  EXPECT_EQ(noted["t"], 21) << "with the default schedule";
+}
+
+}  // namespace
 }  // namespace hone::job

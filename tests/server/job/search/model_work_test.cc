@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "server/job/search/learned_draft.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
@@ -71,6 +72,41 @@ TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
   const auto metrics = nlohmann::json::parse(kept.metrics);
   EXPECT_EQ(metrics["evaluated_on"], 12);
   EXPECT_GT(metrics["pairwise"].get<double>(), 0.7);
+}
+
+// A server that starts with old records learns from them at the first result; later, when there are
+// many new ones.
+TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  work_.Tick();
+  EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status())) << "no job has had a result";
+  work_.NoteResult("t");
+  work_.Tick();
+  EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status())) << "not in the caller's thread";
+  executor_.RunAll();
+  const store::ModelRow first = store_.GetModel(key).value();
+  EXPECT_EQ(first.records, 60);
+  EXPECT_EQ(first.metrics, R"({"candidates": 60})");
+  for (int i = 0; i < 255; ++i) work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_EQ(store_.GetModel(key)->id, first.id) << "too few new results";
+  work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_GT(store_.GetModel(key)->id, first.id);
+}
+
+TEST_F(ModelWorkTest, LearnsLaterIfAClientTrains) {
+  Train();
+  work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status()));
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_TRUE(store_.GetModel(key).ok());
 }
 
 TEST_F(ModelWorkTest, OnlyOneTrainingOrEvaluationRunsAtATime) {
