@@ -1,6 +1,5 @@
 #include "server/research/register.h"
 
-#include <memory>
 #include <utility>
 
 #include "server/research/feature/feature_sets.h"
@@ -24,9 +23,8 @@ void AddAnnealing(const search::AnnealingOptions& options) {
 // Variants of the product's strategy.
 void AddEvolutionary(const search::EvolutionaryOptions& options) {
   search::RegisterSearchStrategy({options.name, [options](search::SearchContext context) {
-                                    return search::MakeEvolutionarySearch(
-                                        std::make_shared<search::Evaluator>(std::move(context)),
-                                        options);
+                                    return search::MakeEvolutionarySearch(std::move(context),
+                                                                          options);
                                   }});
 }
 

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "server/research/strategy/strategies.h"
-#include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/strategies.h"
 
 namespace hone::search {
@@ -24,9 +23,8 @@ class DraftSearch final : public SearchStrategy {
 }  // namespace
 
 std::unique_ptr<SearchStrategy> MakeDraftSearch(SearchContext context) {
-  return std::make_unique<DraftSearch>(
-      MakeEvolutionarySearch(std::make_shared<Evaluator>(std::move(context), /*draft=*/true),
-                             {.name = "evolutionary-drafted"}));
+  return std::make_unique<DraftSearch>(MakeEvolutionarySearch(
+      std::move(context), {.name = "evolutionary-drafted", .draft = true}));
 }
 
 }  // namespace hone::search

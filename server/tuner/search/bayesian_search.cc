@@ -25,12 +25,9 @@ namespace {
 // an offset and a Gaussian process per design space. Immutable.
 class ResidualModel {
  public:
-  // Fits the model to all results. The process of a space gets at most `fitted` of its results;
-  // half of them are the best and half the latest. `deviation`: the standard deviation of the
-  // processes while there are too few results to fit the kernel. REQUIRES: history.Refresh was
-  // called after the last Tell.
+  // Fits the model to all results. REQUIRES: history.Refresh was called after the last Tell.
   static ResidualModel Of(const SearchContext& context, const History& history,
-                          const Ranking& ranking, int fitted, double deviation);
+                          const Ranking& ranking);
 
   // The estimate from a score of the ranking, without the process.
   double Estimate(int space, double score) const;
@@ -58,7 +55,10 @@ using cost_model::KernelInput;
 constexpr double kLowestScore = 0.01;  // lower scores are raised to it; the best result has score 1
 constexpr double kSlopeEvidence = 1;   // prior sum of squares of log estimates, with slope 1
 constexpr double kOffsetShrinkage = 2;  // number of results at which an offset is halved
-constexpr int kFewResults = 8;          // results of all spaces that are needed to fit the kernel
+// Maximum number of results in the process of a design space; half are the best, half the latest.
+constexpr size_t kFitted = 128;
+constexpr int kFewResults = 8;      // results of all spaces that are needed to fit the kernel
+constexpr double kDeviation = 0.4;  // of log latency from the estimate, while there are fewer
 constexpr double kOutcomeLength = 2, kOutcomeHamming = 3, kOutcomePrior = 19, kPriorWeight = 0.5;
 
 struct Observation {
@@ -139,7 +139,7 @@ KernelInput EmbedDecisions(const space::DesignSpace& space, absl::Span<const int
 }
 
 ResidualModel ResidualModel::Of(const SearchContext& context, const History& history,
-                                const Ranking& ranking, int fitted, double deviation) {
+                                const Ranking& ranking) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const size_t spaces = context.spaces.size();
   ResidualModel model;
@@ -186,13 +186,13 @@ ResidualModel ResidualModel::Of(const SearchContext& context, const History& his
     double sum = 0;
     for (const Observation& each : observed[s]) sum += each.value - model.slope_ * each.estimate;
     model.offsets_[s] = sum / (static_cast<double>(observed[s].size()) + kOffsetShrinkage);
-    chosen.push_back(Chosen(observed[s], static_cast<size_t>(fitted)));
+    chosen.push_back(Chosen(observed[s], kFitted));
   }
   const auto residual = [&](size_t space, size_t i) {
     const Observation& each = observed[space][i];
     return each.value - model.slope_ * each.estimate - model.offsets_[space];
   };
-  Kernel kernel{.deviation = deviation, .length = 4, .hamming = 1};
+  Kernel kernel{.deviation = kDeviation, .length = 4, .hamming = 1};
   if (results >= kFewResults) {
     std::vector<cost_model::Observations> residuals(spaces);
     for (size_t s = 0; s < spaces; ++s) {
@@ -222,14 +222,12 @@ double ResidualModel::Feasibility(int space, const KernelInput& input) const {
   return ok / all;
 }
 
-constexpr int kFitted = 128;        // maximum number of results in the process of a design space
-constexpr int kPool = 128;          // candidates per design space from which a batch is picked
-constexpr int kCentres = 4;         // best results per design space that are centres of its region
-constexpr int kWidest = 8;          // maximum width of a trust region, in moves from a centre
-constexpr int kFirstWidth = 4;      // width of a trust region at first and after a restart
-constexpr int kSuccesses = 3;       // batches in a row with a better result that double a region
-constexpr int kFailures = 3;        // batches in a row without a better result that halve a region
-constexpr double kDeviation = 0.4;  // of log latency from the estimate, before there are results
+constexpr int kPool = 128;      // candidates per design space from which a batch is picked
+constexpr int kCentres = 4;     // best results per design space that are centres of its region
+constexpr int kWidest = 8;      // maximum width of a trust region, in moves from a centre
+constexpr int kFirstWidth = 4;  // width of a trust region at first and after a restart
+constexpr int kSuccesses = 3;   // batches in a row with a better result that double a region
+constexpr int kFailures = 3;    // batches in a row without a better result that halve a region
 
 // A candidate of the pool. Its estimate and bound are in log(latency / best).
 struct Member {
@@ -246,15 +244,14 @@ bool IsMorePromising(const Member& a, const Member& b) {
 
 class BayesianSearch final : public HistorySearch {
  public:
-  explicit BayesianSearch(std::shared_ptr<Evaluator> evaluator)
-      : HistorySearch("bayesian", std::move(evaluator)) {}
+  explicit BayesianSearch(SearchContext context)
+      : HistorySearch("bayesian", std::move(context), /*draft=*/true) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/7));
     // A portfolio asks several times between results.
-    if (!residual_.has_value())
-      residual_ = ResidualModel::Of(context(), history(), call.ranking, kFitted, kDeviation);
+    if (!residual_) residual_ = ResidualModel::Of(context(), history(), call.ranking);
     HONE_ASSIGN_OR_RETURN(std::vector<std::vector<Member>> pools, Pools(*residual_, call));
     std::vector<Scored> pool;
     for (const std::vector<Member>& members : pools) {
@@ -450,8 +447,8 @@ class BayesianSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeBayesianSearch(std::shared_ptr<Evaluator> evaluator) {
-  return std::make_unique<BayesianSearch>(std::move(evaluator));
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context) {
+  return std::make_unique<BayesianSearch>(std::move(context));
 }
 
 }  // namespace hone::search

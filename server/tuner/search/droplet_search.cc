@@ -22,8 +22,8 @@ constexpr int kSamples = 3;
 
 class DropletSearch final : public HistorySearch {
  public:
-  explicit DropletSearch(std::shared_ptr<Evaluator> evaluator)
-      : HistorySearch("droplet", std::move(evaluator)) {}
+  DropletSearch(SearchContext context, bool draft)
+      : HistorySearch("droplet", std::move(context), draft) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -130,8 +130,8 @@ class DropletSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeDropletSearch(std::shared_ptr<Evaluator> evaluator) {
-  return std::make_unique<DropletSearch>(std::move(evaluator));
+std::unique_ptr<SearchStrategy> MakeDropletSearch(SearchContext context, bool draft) {
+  return std::make_unique<DropletSearch>(std::move(context), draft);
 }
 
 }  // namespace hone::search

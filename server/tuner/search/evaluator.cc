@@ -58,7 +58,6 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
 Evaluator::Evaluator(SearchContext context, bool draft)
     : context_(std::move(context)),
       draft_(draft ? DraftOf(context_) : nullptr) {}
-Evaluator::~Evaluator() = default;
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   predictions_.clear();
@@ -194,6 +193,7 @@ absl::StatusOr<std::vector<double>> Evaluator::Predict(absl::Span<const Evaluati
                                                        const cost_model::CostModel* model) {
   std::vector<double> scores(evaluations.size(), 0.0);
   if (model == nullptr) return scores;
+  if (predictions_.size() >= kCacheSize) predictions_.clear();
   cost_model::FeatureMatrix matrix{.columns = features_ == nullptr ? 0 : features_->Columns()};
   std::vector<size_t> asked;
   for (size_t i = 0; i < evaluations.size(); ++i) {

@@ -69,7 +69,6 @@ class Evaluator {
  public:
   // `draft`: whether the draft scores candidates.
   explicit Evaluator(SearchContext context, bool draft = false);
-  ~Evaluator();
 
   const SearchContext& context() const { return context_; }
   bool has_draft() const { return draft_ != nullptr; }
@@ -85,7 +84,7 @@ class Evaluator {
 
   // Returns the model's scores, one per evaluation. The score is 0 if the candidate is illegal,
   // if the model's prediction is not finite, or if the model is null. Asks a model that reads
-  // features once for each evaluation. Returns the model's errors. REQUIRES: the evaluations were
+  // features once for most evaluations. Returns the model's errors. REQUIRES: the evaluations were
   // made after the last UseFeaturesOf(model), and the model has not changed since.
   absl::StatusOr<std::vector<double>> Predict(absl::Span<const EvaluationPtr> evaluations,
                                               const cost_model::CostModel* model);
@@ -103,7 +102,7 @@ class Evaluator {
   const std::shared_ptr<const cost_model::CostModel> draft_;
   const feature::FeatureSet* features_ = nullptr;
   Cache recent_, older_;  // when recent_ is full, it replaces older_
-  absl::flat_hash_map<EvaluationPtr, double> predictions_;
+  absl::flat_hash_map<EvaluationPtr, double> predictions_;  // cleared when it is full
   absl::Mutex parts_mutex_;
   Cache parts_ ABSL_GUARDED_BY(parts_mutex_);  // of parts; cleared when it is full
 };

@@ -20,8 +20,8 @@ constexpr int kRetries = 3;             // attempts to breed a child that is new
 
 class EvolutionarySearch final : public HistorySearch {
  public:
-  EvolutionarySearch(std::shared_ptr<Evaluator> evaluator, const EvolutionaryOptions& options)
-      : HistorySearch(options.name, std::move(evaluator)), options_(options) {}
+  EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
+      : HistorySearch(options.name, std::move(context), options.draft), options_(options) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -155,9 +155,9 @@ class EvolutionarySearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(std::shared_ptr<Evaluator> evaluator,
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
                                                        const EvolutionaryOptions& options) {
-  return std::make_unique<EvolutionarySearch>(std::move(evaluator), options);
+  return std::make_unique<EvolutionarySearch>(std::move(context), options);
 }
 
 }  // namespace hone::search

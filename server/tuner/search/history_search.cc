@@ -90,11 +90,12 @@ void BatchPicker::PickBest(absl::Span<const Scored> pool, int size) {
 
 void BatchPicker::Sort() { SortByScore(batch_); }
 
-HistorySearch::HistorySearch(absl::string_view name, std::shared_ptr<Evaluator> evaluator)
-    : name_(name), evaluator_(std::move(evaluator)), history_(&context()) {}
-
-HistorySearch::HistorySearch(absl::string_view name, SearchContext context)
-    : HistorySearch(name, std::make_shared<Evaluator>(std::move(context))) {}
+HistorySearch::HistorySearch(absl::string_view name, SearchContext context, bool draft)
+    : name_(name),
+      evaluator_(context.evaluator != nullptr
+                     ? std::move(context.evaluator)
+                     : std::make_shared<Evaluator>(std::move(context), draft)),
+      history_(&this->context()) {}
 
 absl::StatusOr<HistorySearch::Call> HistorySearch::Begin(int n, uint64_t event,
                                                          const cost_model::CostModel* model,

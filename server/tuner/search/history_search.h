@@ -120,10 +120,9 @@ class HistorySearch : public SearchStrategy {
     bool learnt = false;  // the model has predicted a score other than 0
   };
 
-  // The evaluator's draft ranks candidates until there are results.
-  HistorySearch(absl::string_view name, std::shared_ptr<Evaluator> evaluator);
-  // Makes an evaluator without a draft.
-  HistorySearch(absl::string_view name, SearchContext context);
+  // `draft`: whether the draft ranks candidates until there are results, unless the context has an
+  // evaluator, which then decides.
+  HistorySearch(absl::string_view name, SearchContext context, bool draft = false);
 
   // Begins a Propose of n candidates: refreshes the history and makes evaluations contain the
   // features that the model reads. `purpose` gives each strategy its own random numbers. Returns

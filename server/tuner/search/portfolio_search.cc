@@ -38,10 +38,10 @@ struct Pending {
 
 class PortfolioSearch final : public HistorySearch {
  public:
-  explicit PortfolioSearch(const std::shared_ptr<Evaluator>& evaluator)
-      : HistorySearch("portfolio", evaluator),
-        strategies_{MakeEvolutionarySearch(evaluator), MakeBayesianSearch(evaluator),
-                    MakeDropletSearch(evaluator)} {}
+  explicit PortfolioSearch(SearchContext given)
+      : HistorySearch("portfolio", std::move(given), /*draft=*/true),
+        strategies_{MakeEvolutionarySearch(Shared(), {.draft = true}), MakeBayesianSearch(Shared()),
+                    MakeDropletSearch(Shared(), /*draft=*/true)} {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
@@ -69,6 +69,12 @@ class PortfolioSearch final : public HistorySearch {
   }
 
  private:
+  SearchContext Shared() const {
+    SearchContext shared = context();
+    shared.evaluator = evaluator();
+    return shared;
+  }
+
   // Returns how many of the next n candidates each strategy proposes.
   std::array<int, kArms> Places(int n, Call& call) {
     std::array<int, kArms> places{};
@@ -141,8 +147,8 @@ class PortfolioSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(const std::shared_ptr<Evaluator>& evaluator) {
-  return std::make_unique<PortfolioSearch>(evaluator);
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context) {
+  return std::make_unique<PortfolioSearch>(std::move(context));
 }
 
 }  // namespace hone::search

@@ -1,4 +1,3 @@
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -18,6 +17,8 @@ namespace {
 constexpr int kRounds = kMostSeeds + 1;
 constexpr int64_t kProposalsPerSeed = 4;
 
+// Proposes context.seeds among the first proposals (see search_strategy.h), and the proposals of
+// the inner strategy otherwise. The inner strategy is told all results and gives the name.
 class SeededSearch final : public HistorySearch {
  public:
   SeededSearch(SearchContext context, std::unique_ptr<SearchStrategy> inner)
@@ -72,36 +73,18 @@ class SeededSearch final : public HistorySearch {
   int64_t proposals_ = 0;  // including seeds
 };
 
-// Wraps the strategy that `make` creates: proposes context.seeds among the first proposals (see
-// search_strategy.h), and the proposals of the inner strategy otherwise. The inner strategy is told
-// all results. The name is that of the inner strategy.
-std::unique_ptr<SearchStrategy> MakeSeededSearch(
-    SearchContext context,
-    const std::function<std::unique_ptr<SearchStrategy>(SearchContext)>& make) {
-  SearchContext inner = context;
-  inner.seeds.clear();
-  return std::make_unique<SeededSearch>(std::move(context), make(std::move(inner)));
-}
-
-std::shared_ptr<Evaluator> Drafted(SearchContext context) {
-  return std::make_shared<Evaluator>(std::move(context), /*draft=*/true);
-}
-std::shared_ptr<Evaluator> Undrafted(SearchContext context) {
-  return std::make_shared<Evaluator>(std::move(context));
-}
-
 std::vector<StrategyEntry>& Strategies() {
-  using Context = SearchContext;
   static auto* const strategies = new std::vector<StrategyEntry>{
-      {"bayesian", [](Context given) { return MakeBayesianSearch(Drafted(std::move(given))); }},
-      {"droplet", [](Context given) { return MakeDropletSearch(Undrafted(std::move(given))); }},
+      {"bayesian", MakeBayesianSearch},
+      {"droplet", [](SearchContext context) { return MakeDropletSearch(std::move(context)); }},
       {"evolutionary",
-       [](Context given) { return MakeEvolutionarySearch(Undrafted(std::move(given))); }},
+       [](SearchContext context) { return MakeEvolutionarySearch(std::move(context)); }},
       {"evolutionary-drafted",
-       [](Context given) {
-         return MakeEvolutionarySearch(Drafted(std::move(given)), {.name = "evolutionary-drafted"});
+       [](SearchContext context) {
+         return MakeEvolutionarySearch(std::move(context),
+                                       {.name = "evolutionary-drafted", .draft = true});
        }},
-      {"portfolio", [](Context given) { return MakePortfolioSearch(Drafted(std::move(given))); }},
+      {"portfolio", MakePortfolioSearch},
       {"random", MakeRandomSearch},
   };
   return *strategies;
@@ -128,8 +111,9 @@ absl::StatusOr<std::unique_ptr<SearchStrategy>> CreateSearchStrategy(absl::strin
   }
   for (const StrategyEntry& entry : Strategies()) {
     if (entry.name != name) continue;
-    return context.seeds.empty() ? entry.make(std::move(context))
-                                 : MakeSeededSearch(std::move(context), entry.make);
+    std::unique_ptr<SearchStrategy> strategy = entry.make(context);
+    if (context.seeds.empty()) return strategy;
+    return std::make_unique<SeededSearch>(std::move(context), std::move(strategy));
   }
   return absl::NotFoundError(absl::StrCat(
       "no strategy '", name, "'; there are: ", absl::StrJoin(SearchStrategyNames(), ", ")));

@@ -23,6 +23,8 @@ class DesignSpace;
 
 namespace hone::search {
 
+class Evaluator;
+
 // The result of a candidate. latency_ns is 0 unless the outcome is kOk.
 struct Measured {
   record::Candidate candidate;
@@ -50,6 +52,8 @@ struct SearchContext {
   // Called every few milliseconds of a Propose, by its thread. After an error, the Propose ends
   // with the seeds that it has chosen, or else with the error. May be null.
   std::function<absl::Status()> check;
+  // Shared by the strategies of a portfolio. Null: the strategy makes its own.
+  std::shared_ptr<Evaluator> evaluator;
 };
 
 // One in four of the first proposals is a seed, until this many seeds have been proposed.

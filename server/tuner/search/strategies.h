@@ -5,12 +5,10 @@
 #include <memory>
 
 #include "absl/strings/string_view.h"
-#include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/search_strategy.h"
 
 // The strategies of the product. Each is implemented in <name>_search.cc; those of the literature
-// are in server/research/strategy. If the evaluator that a strategy is given has a draft, the draft
-// ranks candidates until the model has learnt.
+// are in server/research/strategy.
 namespace hone::search {
 
 // An entry of the registry. `make` requires what CreateSearchStrategy checks.
@@ -28,6 +26,7 @@ std::unique_ptr<SearchStrategy> MakeRandomSearch(SearchContext context);
 
 struct EvolutionaryOptions {
   absl::string_view name = "evolutionary";
+  bool draft = false;      // whether the draft ranks candidates until the model has learnt
   double mutation = 0.85;  // probability that a child is a mutation rather than a crossover
   // If positive, MetaSchedule's chains (Shao et al., NeurIPS 2022) replace the roulette. Every
   // candidate of a generation is mutated, and the child replaces it with probability
@@ -47,7 +46,7 @@ struct EvolutionaryOptions {
 // Scores are those of ranking.h: without the draft the first candidates are random, as published.
 // The first batch covers every design space that has a candidate. While a space is untried, no
 // space gets more than half of a batch.
-std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(std::shared_ptr<Evaluator> evaluator,
+std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(SearchContext context,
                                                        const EvolutionaryOptions& options = {});
 
 // Bayesian optimization on measured latencies. Log latency is modelled as the ranking's estimate
@@ -58,7 +57,7 @@ std::unique_ptr<SearchStrategy> MakeEvolutionarySearch(std::shared_ptr<Evaluator
 // the best results of each space (Eriksson et al., NeurIPS 2019). The first candidate of a batch
 // has the best posterior mean. Each further candidate comes from a Thompson draw of the joint
 // posterior, and is accepted with the estimated probability that it does not fail.
-std::unique_ptr<SearchStrategy> MakeBayesianSearch(std::shared_ptr<Evaluator> evaluator);
+std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context);
 
 // Coordinate descent (Canesche et al., CC 2024; AutoTVM's DropletTuner). It measures the neighbours
 // of the incumbent. A neighbour that is faster with statistical significance becomes the incumbent.
@@ -67,7 +66,8 @@ std::unique_ptr<SearchStrategy> MakeBayesianSearch(std::shared_ptr<Evaluator> ev
 // groups is in the order of the ranking. Beyond the paper, the search starts in every design space,
 // at the best candidate of the draft if there is one. When the incumbent has no unmeasured
 // neighbours, those of the next best candidates are measured, and draws fill the rest of the batch.
-std::unique_ptr<SearchStrategy> MakeDropletSearch(std::shared_ptr<Evaluator> evaluator);
+// `draft`: whether the draft ranks candidates until the model has learnt.
+std::unique_ptr<SearchStrategy> MakeDropletSearch(SearchContext context, bool draft = false);
 
 // Runs three strategies with one evaluator under a bandit. All results are told to each of them:
 //   evolutionary  proposes the best candidate of every design space by the draft, then the best;
@@ -78,7 +78,7 @@ std::unique_ptr<SearchStrategy> MakeDropletSearch(std::shared_ptr<Evaluator> eva
 // draw of the expected rewards selects the strategy for each slot of a batch. Half of the reward is
 // for being close to the best latency, half for improving it. Candidates that two strategies
 // propose are measured once.
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(const std::shared_ptr<Evaluator>& evaluator);
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context);
 
 }  // namespace hone::search
 

@@ -10,6 +10,7 @@
 #include "common/base/rng.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/feature/feature_set.h"
+#include "server/tuner/search/evaluator.h"
 #include "server/tuner/search/strategies.h"
 #include "tests/server/tuner/search/spaces.h"
 #include "tests/status.h"
@@ -300,16 +301,13 @@ TEST(SharedEvaluatorTest, DoesNotChangeTheCandidates) {
   const TestSpaces spaces = MatmulSpaces();
   SearchContext context = spaces.Context(7);
   context.population = 64;
-  const auto evaluator = [&] { return std::make_shared<Evaluator>(context, /*draft=*/true); };
-  const auto make = [](std::array<std::shared_ptr<Evaluator>, 3> with) {
-    std::vector<std::unique_ptr<SearchStrategy>> made;
-    made.push_back(MakeEvolutionarySearch(with[0]));
-    made.push_back(MakeBayesianSearch(with[1]));
-    made.push_back(MakeDropletSearch(with[2]));
-    return made;
+  const auto make = [&] {
+    return std::array{MakeEvolutionarySearch(context, {.draft = true}), MakeBayesianSearch(context),
+                      MakeDropletSearch(context, /*draft=*/true)};
   };
-  const auto one = evaluator();
-  const auto shared = make({one, one, one}), alone = make({evaluator(), evaluator(), evaluator()});
+  const auto alone = make();
+  context.evaluator = std::make_shared<Evaluator>(context, /*draft=*/true);
+  const auto shared = make();
   Learner learner(&spaces);
   for (uint64_t event = 0; event < 6; ++event) {
     std::vector<Measured> results;
