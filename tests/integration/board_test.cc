@@ -79,12 +79,11 @@ class BoardTest : public ::testing::Test {
 TEST_F(BoardTest, DoctorSaysWhatIsMissing) {
   const Result doctor = RunProgram(Board({"--doctor", "--state-dir", folder_ / "state"}));
   EXPECT_EQ(doctor.code, 0) << doctor.errors;
-  EXPECT_THAT(doctor.output, HasSubstr("aarch64-"));
-  EXPECT_THAT(doctor.output, HasSubstr("an emulator runs this program"));
-  EXPECT_THAT(doctor.output, HasSubstr("times mean nothing"));
-  EXPECT_THAT(doctor.output, HasSubstr("this system cannot filter system calls"));
-  EXPECT_THAT(doctor.output, HasSubstr("Landlock"));
-  EXPECT_THAT(doctor.output, HasSubstr(" MiB are free for "));
+  for (const char* finding :
+       {"aarch64-", "an emulator runs this program", "times mean nothing",
+        "this system cannot filter system calls", "Landlock", " MiB are free for "}) {
+    EXPECT_THAT(doctor.output, HasSubstr(finding));
+  }
 }
 
 TEST_F(BoardTest, TunesOnAnEmulatedBoardThatReboots) {

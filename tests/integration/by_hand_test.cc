@@ -14,15 +14,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/integration/transcript.h"
 #include "tests/status.h"
 
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr int kM = 36, kN = 40, kK = 24;
 
@@ -122,13 +124,13 @@ TEST_F(ByHand, ScheduleIsCheckedTimedAndRun) {
   EXPECT_GT(object["compile_ms"].get<double>(), 0);
   EXPECT_EQ(object["workload"], std::string(kTrace).substr(0, std::string(kTrace).find("trace 1")));
   EXPECT_EQ(object["trace"], kTrace);
-  EXPECT_THAT(object["policy"].get<std::string>(), HasSubstr("confirm"));
+  EXPECT_THAT(std::string(object["policy"]), StartsWith("confirm"));
 
   // A known candidate is measured again. The output is for a human reader.
   const Result again = home_.Hone({"schedule", trace, "--check"});
   ASSERT_EQ(again.code, 0) << again.errors;
-  EXPECT_THAT(again.output, AllOf(HasSubstr("checked   correct"), HasSubstr("GFLOP/s"),
-                                  HasSubstr("default"), Not(HasSubstr("()"))));
+  EXPECT_THAT(again.output, ContainsRegex("checked   correct.*GFLOP/s.*default"));
+  EXPECT_THAT(again.output, Not(HasSubstr("()")));
 
   const Result second = run_to("best.npy");
   ASSERT_EQ(second.code, 0) << second.errors;
@@ -152,10 +154,8 @@ TEST_F(ByHand, OpenSamplingsAreSearchedUntilTheSpaceIsExhausted) {
   ASSERT_EQ(one.code, 0) << one.errors;
   EXPECT_EQ(OneLineOfJson(one.output)["trials"], 1);
 
-  const Result other =
-      home_.Hone({"tune", "matmul", "m=36", "n=40", "k=25", "--space", "trace:" + decided});
-  EXPECT_EQ(other.code, 2) << other.errors;
-  EXPECT_THAT(other.errors, HasSubstr("another computation"));
+  Transcript transcript("by_hand_space", {"hone"}, home_.variables());
+  transcript.Run({"tune", "matmul", "m=36", "n=40", "k=25", "--space", "trace:" + decided});
 }
 
 // A body of 34560 statements is refused, or exceeds the build timeout.
@@ -184,8 +184,7 @@ TEST_F(ByHand, UncheckableWorkloadIsNotMeasured) {
            "output C[i: 64] = 1.0 / (exp(A[i]) * 3.0 - exp(A[i]) * 3.0 + 1e-30)\n");
   const Result result = home_.Hone({"tune", workload, "--trials", "2"});
   EXPECT_EQ(result.code, 1) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("output C cannot be checked"));
-  EXPECT_THAT(result.errors, HasSubstr("invalid"));
+  EXPECT_THAT(result.errors, ContainsRegex("invalid.*output C cannot be checked"));
 }
 
 TEST_F(ByHand, ReportsAnUnreachableServer) {
@@ -204,12 +203,9 @@ TEST_F(ByHand, MeasuresOnGivenData) {
     return words;
   };
   // Wrong files are found before anything is started.
-  for (const auto& [option, why] : std::vector<std::pair<std::string, std::string>>{
-           {b_file, "input A"},
-           {"C=" + a_file, "C is not an input; the inputs are A: f32[36, 24]"}}) {
-    const Result wrong = home_.Hone(with({"tune"}, {"--trials", "2", "--in", option}));
-    EXPECT_EQ(wrong.code, 2);
-    EXPECT_THAT(wrong.errors, HasSubstr(why));
+  Transcript transcript("by_hand_inputs", {"hone"}, home_.variables());
+  for (const std::string& option : {b_file, "C=" + a_file}) {
+    transcript.Run(with({"tune"}, {"--trials", "2", "--in", option}));
   }
   const auto inputs_of = [&](const std::string& job) {
     const Result records = home_.Hone({"records", "query", "--job", job, "--json"});
@@ -257,7 +253,7 @@ TEST_F(ByHand, MeasuresOnGivenData) {
       home_.Hone({"schedule", trace, "--check", "--json", "--in", a_file, "--in", b_file});
   ASSERT_EQ(checked.code, 0) << checked.errors;
   EXPECT_EQ(OneLineOfJson(checked.output)["inputs"], digest);
-  EXPECT_EQ(home_.Hone({"schedule", trace, "--in", a_file}).code, 2);
+  transcript.Run({"schedule", trace, "--in", a_file});
 }
 
 }  // namespace

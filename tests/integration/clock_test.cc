@@ -17,8 +17,7 @@
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using ::testing::ContainsRegex;
 
 const absl::Duration kYears = absl::Hours(24 * 365) * 20;
 
@@ -75,11 +74,11 @@ TEST_F(ClockTest, AClientNamesTheClock) {
       const Result wrong = Hone(With({"jobs", "list"}, options));
       EXPECT_EQ(wrong.code, 4) << wrong.errors;
       EXPECT_THAT(wrong.errors,
-                  AllOf(HasSubstr(problem), HasSubstr("this machine's clock says 2"),
-                        HasSubstr("set the clock"), HasSubstr(absl::StrCat("localhost:", port_))));
+                  ContainsRegex(absl::StrCat("localhost:", port_, ".*", problem,
+                                             ".*this machine's clock says 2.*set the clock")));
       const Result doctor = Hone(With({"doctor"}, options));
       EXPECT_EQ(doctor.code, 1) << doctor.output;
-      EXPECT_THAT(doctor.output, HasSubstr("this machine's clock says 2"));
+      EXPECT_THAT(doctor.output, ContainsRegex("this machine's clock says 2"));
       const Result local = Hone(With({"operators"}, options));
       EXPECT_EQ(local.code, 0) << local.errors;
     }

@@ -17,19 +17,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/integration/transcript.h"
 
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const Words kMatmul = {"matmul", "m=32", "n=48", "k=16"};
 const Words kOtherShape = {"matmul", "m=16", "n=48", "k=32"};
@@ -165,9 +167,8 @@ TEST_F(CommandOutputTest, EveryCommandNamesThingsAlike) {
   Json(With({"pin"}, kMatmul));
   EXPECT_TRUE(Json(With({"forget"}, kMatmul))["bests"][0]["pinned"].is_object());
   EXPECT_EQ(Json({"workers", "remove", "board"})["worker"], "board");
-  const Result drained = Hone({"workers", "drain", "board"});
-  EXPECT_EQ(drained.code, 2) << drained.output;
-  EXPECT_THAT(drained.errors, AllOf(HasSubstr("board was removed"), HasSubstr("workers resume")));
+  Transcript transcript("command_output_removed", {"hone", "--server", address_});
+  transcript.Run({"workers", "drain", "board"});
 }
 
 TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
@@ -175,9 +176,8 @@ TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
       Json(With({"tune", "--detach", "--trials", "100000", "--time", "1h"}, kOtherShape));
   const std::string job = detached["jobs"][0]["job"];
   ASSERT_TRUE(Eventually([&] { return Json({"jobs", "show", job})["trials"].get<int64_t>() > 0; }));
-  EXPECT_THAT(
-      Hone({"jobs", "show", job}).output,
-      AllOf(HasSubstr(" of 100000 trials ("), HasSubstr(" %), about "), HasSubstr(" left")));
+  EXPECT_THAT(Hone({"jobs", "show", job}).output,
+              ContainsRegex(" of 100000 trials \\([0-9.]+ %\\), about .* left"));
   const nlohmann::json shown = Json({"jobs", "show", job});
   EXPECT_GT(shown["progress"], 0);
   EXPECT_LT(shown["progress"], 1);
@@ -185,13 +185,12 @@ TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
 
   const Result running =
       Hone({"jobs", "list", "--state", "unfinished", "--matching", "f32[16, 32]"});
-  EXPECT_THAT(running.output, AllOf(HasSubstr("/100000"), HasSubstr(" %, "), HasSubstr(" left")));
-  EXPECT_THAT(Hone({"jobs", "list", "--state", "done"}).output,
-              HasSubstr("the server " + address_ + ": no jobs that these filters select"));
-  EXPECT_TRUE(Json({"jobs", "list", "--owner", "nobody"})["jobs"].empty());
-  EXPECT_EQ(Hone({"jobs", "list", "--state", "over"}).code, 2);
-  EXPECT_EQ(Hone({"jobs", "show", job, "--report", folder_ / "x.html"}).code, 2)
-      << "it is not a job of a network";
+  EXPECT_THAT(running.output, ContainsRegex("/100000.* %, .* left"));
+  Transcript transcript("command_output_jobs", {"hone", "--server", address_});
+  transcript.Run({"jobs", "list", "--state", "done"});
+  transcript.Run({"jobs", "list", "--owner", "nobody", "--json"});
+  transcript.Run({"jobs", "list", "--state", "over"});
+  transcript.Run({"jobs", "show", job, "--report", folder_ / "x.html"});
 
   Process watch(With({"hone", "--server", address_, "jobs", "watch", "--json"}, {job}),
                 home_.variables());
@@ -203,7 +202,8 @@ TEST_F(CommandOutputTest, JobsShowHowFarTheyAre) {
   EXPECT_EQ(watch.Wait(absl::Seconds(20)), 130) << watch.Errors();
   EXPECT_FALSE(watch.EndedBySignal());
   EXPECT_EQ(OneLineOfJson(lines()[0] + "\n")["state"], "running");
-  EXPECT_THAT(lines().back(), HasSubstr("\"error\":\"interrupted"));
+  EXPECT_THAT(std::string(OneLineOfJson(lines().back() + "\n")["error"]),
+              StartsWith("interrupted"));
   ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
 }
 
@@ -214,33 +214,24 @@ TEST_F(CommandOutputTest, EmptyAnswersNameTheServer) {
   std::ofstream(config) << "server = \"" << address_ << "\"\n";
   Variables variables = home_.variables();
   variables["XDG_CONFIG_HOME"] = folder_ / "config";
-  const auto hone = [&](const Words& words) {
-    return RunProgram(With({"hone"}, words), variables, absl::Seconds(60));
-  };
-  const std::string asked =
-      absl::StrCat("the server ", address_, ", which ", config,
-                   " names (--local asks this machine's own store instead): no ");
-  const auto flat = [](const std::string& text) {
-    return absl::StrReplaceAll(text, {{"\n", " "}});
-  };
+  Transcript transcript("command_output_empty", {"hone"}, variables);
   for (const Words& words : {Words{"best"}, {"compare"}, {"export", "-o", folder_ / "k"}}) {
-    const Result unknown = hone(With(words, kMatmul));
-    EXPECT_EQ(unknown.code, 3) << unknown.errors;
-    EXPECT_THAT(flat(unknown.errors), HasSubstr(asked));
-    const Result json = hone(With(With(words, kMatmul), {"--json"}));
-    EXPECT_THAT(json.output, HasSubstr(asked));
-    const Result local = hone(With(With(words, kMatmul), {"--local"}));
-    EXPECT_EQ(local.code, 3) << local.errors;
-    EXPECT_THAT(local.errors, AllOf(Not(HasSubstr("the server ")), HasSubstr("--local")));
+    transcript.Run(With(words, kMatmul));
+    transcript.Run(With(With(words, kMatmul), {"--json"}));
+    transcript.Run(With(With(words, kMatmul), {"--local"}));
   }
-  for (const Words& words : {Words{"jobs", "list"}, {"records", "query"}, {"pin"}, {"models"}}) {
-    EXPECT_THAT(flat(hone(words).output), HasSubstr(asked)) << words[0];
-    EXPECT_THAT(hone(With(words, {"--local"})).output, Not(HasSubstr("the server "))) << words[0];
+  for (const Words& words : {Words{"jobs", "list"}, {"records", "query"}, {"pin"}}) {
+    transcript.Run(words);
+    transcript.Run(With(words, {"--local"}));
   }
-  EXPECT_THAT(hone({"workers", "list", "--local"}).output, HasSubstr("no workers"));
-  EXPECT_THAT(Hone({"jobs", "list"}).output,
-              HasSubstr(absl::StrCat("the server ", address_, ": no jobs")));
-  EXPECT_EQ(hone({"jobs", "list", "--local", "--server", address_}).code, 2);
+  for (const Words& words : {Words{"hone", "models"}, {"hone", "models", "--local"}}) {
+    Result models = RunProgram(words, variables);
+    models.output.erase(0, models.output.rfind("\n\n") + 2);  // a table that depends on the build
+    transcript.Add(absl::StrJoin(words, " ") + " | tail -n 1", models);
+  }
+  transcript.Run({"workers", "list", "--local"});
+  transcript.Run({"jobs", "list", "--server", address_});
+  transcript.Run({"jobs", "list", "--local", "--server", address_});
 }
 
 TEST_F(CommandOutputTest, TellsWhatFollows) {
@@ -250,6 +241,7 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   const std::string job = detached["jobs"][0]["job"];
   EXPECT_THAT(Hone({"jobs", "show", job}).output, HasSubstr(" with low priority; created "));
   ASSERT_EQ(Hone({"jobs", "cancel", "--now", job}).code, 0);
+  Transcript transcript("command_output_next", {"hone", "--server", address_});
   const Result resumed = Hone({"jobs", "resume", job});
   EXPECT_EQ(resumed.code, 0) << resumed.errors;
   EXPECT_THAT(resumed.errors, HasSubstr("the job continues; hone jobs watch " + job));
@@ -258,15 +250,14 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   // Forgetting a pinned best removes its pin.
   ASSERT_EQ(Hone(With({"tune", "--trials", "1"}, kMatmul)).code, 0);
   EXPECT_THAT(Hone({"jobs", "list", "--limit", "1"}).output,
-              HasSubstr("only the newest 1 job is shown; --limit 0 shows all"));
+              EndsWith("only the newest 1 job is shown; --limit 0 shows all\n"));
   EXPECT_EQ(Json({"jobs", "list", "--limit", "1"})["more"], true);
   const nlohmann::json of_target = Json(
       {"jobs", "list", "--limit", "2", "--target", std::string(detached["jobs"][0]["target"])});
   EXPECT_EQ(of_target["jobs"].size(), 2u);
   EXPECT_EQ(of_target["more"], false);
-  EXPECT_TRUE(Json({"jobs", "list", "--target", "nvidia/h100"})["jobs"].empty());
-  EXPECT_THAT(Hone({"workers", "list", "--target", "nvidia/h100"}).output,
-              HasSubstr("no workers of target "));
+  transcript.Run({"jobs", "list", "--target", "nvidia/h100", "--json"});
+  transcript.Run({"workers", "list", "--target", "nvidia/h100"});
   ASSERT_EQ(Hone(With({"tune", "--trials", "1"}, kOtherShape)).code, 0);
   ASSERT_EQ(Hone(With({"pin"}, kMatmul)).code, 0);
 
@@ -274,16 +265,10 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   const std::string kernels = folder_ / "kernels";
   ASSERT_EQ(Hone(With({"export", "-o", kernels}, kMatmul)).code, 0);
   EXPECT_EQ(Hone(With({"export", "-o", kernels}, kMatmul)).code, 0) << "the same workload";
-  const Result taken = Hone(With({"export", "-o", kernels}, kOtherShape));
-  EXPECT_EQ(taken.code, 2) << taken.output;
-  EXPECT_THAT(taken.errors, AllOf(HasSubstr("matmul.export.json is of another workload"),
-                                  HasSubstr("--name"), HasSubstr("--overwrite")));
+  transcript.Run(With({"export", "-o", kernels}, kOtherShape));
   std::ofstream(folder_ / "matmul.hone") << Hone(With({"show", "--workload"}, kOtherShape)).output;
   std::ofstream(folder_ / "list.txt") << folder_ / "matmul.hone" << "\n";
-  const Result list = Hone({"export", "-o", kernels, "--file", folder_ / "list.txt"});
-  EXPECT_EQ(list.code, 2) << list.output;
-  EXPECT_THAT(list.errors, AllOf(HasSubstr("choose another folder with -o"),
-                                 HasSubstr("--overwrite"), Not(HasSubstr("--name"))));
+  transcript.Run({"export", "-o", kernels, "--file", folder_ / "list.txt"});
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--name", "small"}, kOtherShape)).code, 0);
   EXPECT_EQ(Hone(With({"export", "-o", kernels, "--overwrite"}, kOtherShape)).code, 0);
 
@@ -294,22 +279,17 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   for (const nlohmann::json& kernel : exported["kernels"]) {
     for (const std::string file : kernel["files"]) EXPECT_TRUE(std::filesystem::exists(file));
   }
-  EXPECT_EQ(Hone(With({"export", "-o", folder_ / "both", "--name", "x"}, both)).code, 2);
+  transcript.Run(With({"export", "-o", folder_ / "both", "--name", "x"}, both));
   const std::string last = exported["kernels"][1]["files"][0];
   const std::string stem = last.substr(0, last.rfind('.'));
   std::filesystem::create_directory(folder_ / "some");
   const std::string taken_header =
       folder_ / "some/" + std::filesystem::path(stem).filename().string() + ".h";
   std::ofstream(taken_header) << "mine";
-  const Result none = Hone(With({"export", "-o", folder_ / "some"}, both));
-  EXPECT_EQ(none.code, 2) << none.output;
-  EXPECT_THAT(
-      none.errors,
-      HasSubstr(
-          ".h exists, and is not of an earlier export of this name; nothing was written for "));
+  transcript.Run(With({"export", "-o", folder_ / "some"}, both));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "some"), {}), 1);
-  EXPECT_EQ(Hone(With({"export", "-o", folder_ / "hone.db"}, kMatmul)).code, 1);
-  EXPECT_EQ(Hone(With({"export", "-o", "/proc/x"}, kMatmul)).code, 1);
+  transcript.Run(With({"export", "-o", folder_ / "hone.db"}, kMatmul));
+  transcript.Run(With({"export", "-o", "/proc/x"}, kMatmul));
 
   const Result forgotten = Hone(With({"forget"}, kMatmul));
   EXPECT_THAT(forgotten.output, HasSubstr("the pin is removed"));
@@ -327,8 +307,8 @@ TEST_F(CommandOutputTest, WorkersThatAreAwayAreListed) {
   ASSERT_EQ(server_->Wait(), 0);
   StartServer();
   const std::string away = WorkersText();
-  EXPECT_THAT(away, AllOf(HasSubstr("board"), HasSubstr("disconnected"),
-                          HasSubstr("no worker is connected"), Not(HasSubstr("no workers"))));
+  EXPECT_THAT(away, ContainsRegex("board.*disconnected.*no worker is connected"));
+  EXPECT_THAT(away, Not(HasSubstr("no workers")));
 }
 
 TEST_F(CommandOutputTest, TheFirstOfTwoWorkersWithOneNameKeepsWorking) {

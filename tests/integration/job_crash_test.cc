@@ -20,8 +20,7 @@
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using ::testing::ContainsRegex;
 
 // Three consecutive products have the maximum number of design spaces, which take a while to make.
 constexpr char kSlowWorkload[] =
@@ -90,7 +89,7 @@ class JobCrashTest : public ::testing::Test {
         << server_->Errors();
     server_->Signal(SIGSEGV);
     EXPECT_EQ(server_->Wait(), 128 + SIGSEGV);
-    EXPECT_THAT(RiskyStep(), AllOf(HasSubstr(run), HasSubstr("making the design spaces")));
+    EXPECT_THAT(RiskyStep(), ContainsRegex(run + ".*making the design spaces"));
   }
 
   TemporaryFolder folder_;
@@ -107,7 +106,7 @@ TEST_F(JobCrashTest, JobThatCrashedTheServerTwiceIsNotResumed) {
   ASSERT_TRUE(Eventually([&] { return NewestJob().value("state", "") == "failed"; }))
       << NewestJob() << server_->Errors();
   EXPECT_THAT(NewestJob().value("error", ""),
-              AllOf(HasSubstr("ended abnormally 2 times"), HasSubstr("hone jobs resume 1")));
+              ContainsRegex("ended abnormally 2 times.*hone jobs resume 1"));
   const std::unique_ptr<Process> next = Tune({"matmul", "m=16", "n=16", "k=16"});
   EXPECT_EQ(next->Wait(), 0) << next->Errors();
   EXPECT_TRUE(server_->Running());

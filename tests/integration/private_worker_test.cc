@@ -12,11 +12,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/integration/transcript.h"
 
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const std::vector<std::string> kTune = {"tune", "matmul", "m=48", "n=80", "k=64"};
@@ -85,14 +85,12 @@ TEST_F(PrivateWorkerTest, CrashLoopingWorkerEndsTheRun) {
 }
 
 TEST_F(PrivateWorkerTest, OtherTargetsAreRejectedExceptForLookups) {
-  std::vector<std::string> words = kTune;
-  words.insert(words.end(), {"--target", "x86-avx2"});
-  const Result tuned = home_.Hone(words);
-  EXPECT_EQ(tuned.code, 2) << tuned.errors;
-  EXPECT_THAT(tuned.errors, AllOf(HasSubstr("--target x86-avx2"), HasSubstr("--server")));
+  Words words = With(kTune, {"--target", "x86-avx2"});
+  Transcript transcript("private_worker", {"hone"}, home_.variables());
+  transcript.Run(words);
   EXPECT_FALSE(std::filesystem::exists(home_.data_dir() + "/run/worker.log"));
   words[0] = "best";
-  EXPECT_EQ(home_.Hone(words).code, 3);
+  transcript.Run(words);
 }
 
 }  // namespace

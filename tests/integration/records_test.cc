@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <fstream>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/integration/transcript.h"
 #include "tests/status.h"
 
 namespace hone::integration {
@@ -183,19 +183,15 @@ TEST_F(RecordsTest, EachFilterSelectsItsRecords) {
 }
 
 TEST_F(RecordsTest, InvalidFiltersAreUsageErrors) {
-  const std::map<std::string, std::vector<std::string>> wrong = {
-      {"outcome", {"--outcome", "fine"}},
-      {"tomorrow", {"--since", "tomorrow"}},
-      {"--csv and --json", {"--csv", "--json"}},
-      {"limit", {"--limit", "-1"}}};
-  for (const auto& [named, words] : wrong) {
-    std::vector<std::string> all = {"records", "query"};
-    all.insert(all.end(), words.begin(), words.end());
-    const Result result = Hone(all);
-    EXPECT_EQ(result.code, 2) << named << result.errors;
-    EXPECT_THAT(result.errors, HasSubstr(named));
+  Transcript transcript("records_filters",
+                        {"hone", "--server", "unix:" + folder_ / "one", "records", "query"});
+  for (const Words& words : {Words{"--outcome", "fine"},
+                             {"--since", "tomorrow"},
+                             {"--csv", "--json"},
+                             {"--limit", "-1"},
+                             {"--job", "4711"}}) {
+    transcript.Run(words);
   }
-  EXPECT_NE(Hone({"records", "query", "--job", "4711"}).code, 0) << "the job does not exist";
 }
 
 TEST_F(RecordsTest, PagesFormOneListInEveryFormat) {
@@ -291,17 +287,15 @@ TEST_F(RecordsTest, BackupIsRestoredAndLaterRecordsMerged) {
   const Result made = Hone({"records", "backup", backup, "--json"});
   ASSERT_EQ(made.code, 0) << made.errors;
   EXPECT_EQ(OneLineOfJson(made.output)["record_count"], kMany + 3);
-  const Result again = Hone({"records", "backup", backup});
-  EXPECT_NE(again.code, 0) << "an existing file is not overwritten";
-  EXPECT_THAT(again.errors, HasSubstr("backup.db"));
+  Transcript transcript("records_backup");
+  transcript.Run({"hone", "--server", "unix:" + folder_ / "one", "records", "backup", backup});
   ASSERT_EQ(Hone({"records", "import", "-"}, "one", File({{.m = 40}})).code, 0);
   EXPECT_EQ(Count({}), kMany + 4u);
 
   const std::vector<std::string> restore = {"hone-server", "restore", "--store",
                                             store,         "--from",  backup};
-  const Result refused = RunProgram(restore);
-  EXPECT_EQ(refused.code, 1) << "a server has the store open";
-  EXPECT_THAT(refused.errors, HasSubstr("open"));
+  transcript.Replace(absl::StrCat("process ", server_->pid()), "process PID");
+  transcript.Run(restore);  // a server has the store open
   server_->Signal(SIGTERM);
   ASSERT_EQ(server_->Wait(), 0);
   const Result restored = RunProgram(restore);
@@ -313,12 +307,10 @@ TEST_F(RecordsTest, BackupIsRestoredAndLaterRecordsMerged) {
   server_->Signal(SIGTERM);
   ASSERT_EQ(server_->Wait(), 0);
   const std::string before(absl::StripTrailingAsciiWhitespace(kept));
-  const std::vector<std::string> merge = {"hone-server", "merge",  "--store",
-                                          store,         "--from", before};
-  const Result merged = RunProgram(merge);
-  ASSERT_EQ(merged.code, 0) << merged.errors << restored.output;
-  EXPECT_THAT(merged.output, testing::StartsWith("1 record added"));
-  EXPECT_THAT(RunProgram(merge).output, testing::StartsWith("0 records added"));
+  transcript.Replace(before, "DIR/before.db");
+  for (int i = 0; i < 2; ++i) {
+    transcript.Run({"hone-server", "merge", "--store", store, "--from", before});
+  }
   server_ = StartServer("one");
   EXPECT_EQ(Count({}), kMany + 4u);
 }
@@ -347,17 +339,13 @@ TEST_F(RecordsTest, BadImportNamesTheLineAndAddsNothing) {
   const size_t end = text.rfind("{\"end\"");
   text.insert(end, bad.dump() + "\n");
   const auto other = StartServer("two");
-  const Result refused = Hone({"records", "import", "-"}, "two", text);
-  EXPECT_NE(refused.code, 0);
-  EXPECT_THAT(refused.errors, HasSubstr("line 6"));
+  Transcript transcript("records_import",
+                        {"hone", "--server", "unix:" + folder_ / "two", "records"});
+  transcript.Add("hone records import -", Hone({"records", "import", "-"}, "two", text));
   ASSERT_THAT(WriteFileAtomically(folder_ / "bad.jsonl", text), IsOk());
-  EXPECT_THAT(Hone({"records", "import", folder_ / "bad.jsonl"}, "two").errors,
-              HasSubstr("bad.jsonl: line 6"));
-  EXPECT_EQ(Hone({"records", "query"}, "two").output,
-            absl::StrCat("the server unix:", folder_ / "two", ": no records\n"));
-  const Result missing = Hone({"records", "import", folder_ / "nowhere.jsonl"});
-  EXPECT_NE(missing.code, 0);
-  EXPECT_THAT(missing.errors, HasSubstr("nowhere.jsonl"));
+  transcript.Run({"import", folder_ / "bad.jsonl"});
+  transcript.Run({"query"});
+  transcript.Run({"import", folder_ / "nowhere.jsonl"});
 }
 
 }  // namespace

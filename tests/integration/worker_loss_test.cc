@@ -13,11 +13,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
+#include "tests/integration/transcript.h"
 
 namespace hone::integration {
 namespace {
 
-using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
@@ -146,7 +147,7 @@ TEST_F(WorkerLossTest, BuildOnlyMachineAndBoardFinishARun) {
     EXPECT_GT(record["environment"]["codegen_version"], 0) << record;
     EXPECT_NE(record["environment"]["compiler"], "") << record;
   }
-  EXPECT_THAT(Hone({"revalidate", "--older-codegen"}).output, HasSubstr("current code generator"));
+  Transcript("worker_loss", {"hone", "--server", address_}).Run({"revalidate", "--older-codegen"});
 }
 
 TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
@@ -161,8 +162,7 @@ TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
     return Eventually([&] { return absl::StrContains(tune->Errors(), text); }, absl::Seconds(90));
   };
   EXPECT_TRUE(says("with-hone-runner was last seen at")) << tune->Errors();
-  EXPECT_THAT(tune->Errors(),
-              HasSubstr("start hone-worker on the machine of with-hone-runner again"));
+  EXPECT_TRUE(says("start hone-worker on the machine of with-hone-runner again"));
   server->Signal(SIGKILL);
   EXPECT_TRUE(says("the server has not answered since")) << tune->Errors();
   EXPECT_EQ(tune->Wait(absl::Seconds(120)), 4);
@@ -181,9 +181,9 @@ TEST_F(WorkerLossTest, CtrlCWithoutAServerNamesTheJob) {
   tune->Signal(SIGINT);
   EXPECT_EQ(tune->Wait(absl::Seconds(60)), 128 + SIGINT) << tune->Errors();
   EXPECT_THAT(tune->Errors(),
-              AllOf(HasSubstr("job 1 could not be cancelled"),
-                    HasSubstr("hone jobs watch 1 --server " + address_ + " follows it"),
-                    Not(HasSubstr("confirming the finalists"))));
+              ContainsRegex("job 1 could not be cancelled.*hone jobs watch 1 --server " + address_ +
+                            " follows it"));
+  EXPECT_THAT(tune->Errors(), Not(HasSubstr("confirming the finalists")));
 }
 
 TEST_F(WorkerLossTest, CtrlCEndsTheWaitForAWorker) {
@@ -195,15 +195,14 @@ TEST_F(WorkerLossTest, CtrlCEndsTheWaitForAWorker) {
       << tune->Errors();
   tune->Signal(SIGINT);
   EXPECT_EQ(tune->Wait(absl::Seconds(10)), 128 + SIGINT) << tune->Errors();
-  EXPECT_THAT(tune->Errors(), AllOf(HasSubstr("at most 15 s"),
-                                    HasSubstr("interrupted before the server had created the job"),
-                                    Not(HasSubstr("target native"))));
+  EXPECT_THAT(tune->Errors(), ContainsRegex("at most 15 s.*interrupted before the server had "
+                                            "created the job"));
+  EXPECT_THAT(tune->Errors(), Not(HasSubstr("target native")));
   EXPECT_TRUE(OneLineOfJson(tune->Output()).contains("error")) << tune->Output();
   EXPECT_EQ(Trials(), -1) << "there is a job";
   EXPECT_EQ(detached.Wait(absl::Seconds(60)), 1) << detached.Errors();
-  EXPECT_THAT(detached.Errors(),
-              AllOf(HasSubstr("if no worker of target "), HasSubstr("at most 15 s"),
-                    HasSubstr("no registered worker runs target ")));
+  EXPECT_THAT(detached.Errors(), ContainsRegex("if no worker of target .*at most 15 s.*"
+                                               "no registered worker runs target "));
 }
 
 TEST_F(WorkerLossTest, RunSurvivesAKilledServer) {

@@ -303,16 +303,17 @@ void AddModels(Command& app, Globals& globals) {
   Command& show = models.AddCommand("show", "Show what the server has learned about a target");
   show.Add("model", shown->model,
            "Kind of model; draft (default) is what every search begins with");
-  Complete(show, globals,
-           "The draft estimates how long a schedule takes, before anything is measured. Its "
-           "constants are those that workers measured about their machine. From all results of a "
-           "target, the server learns a factor for each part of the estimate and trees that correct "
-           "the rest, and uses them as far as they order tasks better that they were not learned "
-           "on: the losses are means over such tasks.\n\n"
-           "Examples:\n"
-           "  hone models show\n"
-           "  hone models show draft --target native --json",
-           [&globals, shown] { return ShowModel(globals, *shown); });
+  Complete(
+      show, globals,
+      "The draft estimates how long a schedule takes, before anything is measured. Its "
+      "constants are those that workers measured about their machine. From all results of a "
+      "target, the server learns a factor for each part of the estimate and trees that correct "
+      "the rest, and uses them as far as they order tasks better that they were not learned "
+      "on: the losses are means over such tasks.\n\n"
+      "Examples:\n"
+      "  hone models show\n"
+      "  hone models show draft --target native --json",
+      [&globals, shown] { return ShowModel(globals, *shown); });
 
   auto training = std::make_shared<ModelsOptions>();
   Command& train =

@@ -23,8 +23,8 @@ class DraftSearch final : public SearchStrategy {
 }  // namespace
 
 std::unique_ptr<SearchStrategy> MakeDraftSearch(SearchContext context) {
-  return std::make_unique<DraftSearch>(MakeEvolutionarySearch(
-      std::move(context), {.name = "evolutionary-drafted", .draft = true}));
+  return std::make_unique<DraftSearch>(
+      MakeEvolutionarySearch(std::move(context), {.name = "evolutionary-drafted", .draft = true}));
 }
 
 }  // namespace hone::search

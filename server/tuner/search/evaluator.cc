@@ -56,8 +56,7 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
 }
 
 Evaluator::Evaluator(SearchContext context, bool draft)
-    : context_(std::move(context)),
-      draft_(draft ? DraftOf(context_) : nullptr) {}
+    : context_(std::move(context)), draft_(draft ? DraftOf(context_) : nullptr) {}
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   predictions_.clear();

@@ -89,18 +89,16 @@ void JobHarness::Build() {
   executor = std::make_unique<ManualExecutor>();
   artifacts = std::make_unique<fleet::ArtifactCache>();
   fleet = std::make_unique<fleet::Fleet>(&clock, artifacts.get(), fleet_options);
-  jobs = std::make_unique<JobManager>(JobServices{.clock = &wall,
-                                                  .steady_clock = &clock,
-                                                  .store = &store,
-                                                  .fleet = fleet.get(),
-                                                  .artifacts = artifacts.get(),
-                                                  .environment = &environment,
-                                                  .executor = executor.get(),
-                                                  .note_result =
-                                                      [this](const std::string& target) {
-                                                        ++noted[target];
-                                                      }},
-                                      options);
+  jobs = std::make_unique<JobManager>(
+      JobServices{.clock = &wall,
+                  .steady_clock = &clock,
+                  .store = &store,
+                  .fleet = fleet.get(),
+                  .artifacts = artifacts.get(),
+                  .environment = &environment,
+                  .executor = executor.get(),
+                  .note_result = [this](const std::string& target) { ++noted[target]; }},
+      options);
 }
 
 JobSpec JobHarness::Spec(int64_t trials, const std::string& request) {

@@ -83,8 +83,8 @@ class JobHarness {
   std::unique_ptr<JobManager> jobs;
   FakeDevice device;
   std::map<std::string, int> noted;  // results for learning, by target
-  bool device_is_gone = false;      // `device` makes no more calls
-  std::vector<FakeDevice*> others;  // more devices, stepped after `device`
+  bool device_is_gone = false;       // `device` makes no more calls
+  std::vector<FakeDevice*> others;   // more devices, stepped after `device`
 
  private:
   void Build();

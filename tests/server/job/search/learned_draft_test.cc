@@ -14,12 +14,11 @@ class LearnedDraftTest : public ::testing::Test, protected JobHarness {
  protected:
   int64_t Store(std::string bytes, const std::string& target = "t") {
     int64_t row = 0;
-    store.PutModel(
-        {.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target},
-         .version = 1,
-         .records = 100,
-         .bytes = std::move(bytes)},
-        [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
+    store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target},
+                    .version = 1,
+                    .records = 100,
+                    .bytes = std::move(bytes)},
+                   [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
     EXPECT_GT(row, 0);
     return row;
   }
