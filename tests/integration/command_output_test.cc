@@ -292,7 +292,7 @@ TEST_F(CommandOutputTest, TellsWhatFollows) {
   transcript.Run(With({"export", "-o", "/proc/x"}, kMatmul));
 
   const Result forgotten = Hone(With({"forget"}, kMatmul));
-  EXPECT_THAT(forgotten.output, HasSubstr("the pin is removed"));
+  EXPECT_THAT(forgotten.output, EndsWith("; the pin is removed\n"));
 }
 
 TEST_F(CommandOutputTest, WorkersThatAreAwayAreListed) {

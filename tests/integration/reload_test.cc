@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>

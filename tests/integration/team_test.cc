@@ -25,10 +25,10 @@ class TeamTest : public ::testing::Test {
   void SetUp() override {
     readme_ = ReadFile("README.md").value_or("");
     // Replaces only the host name and the port.
-    const std::string given = "export HOST=hone.internal PORT=7070";
-    ASSERT_THAT(readme_, HasSubstr(given));
-    readme_ = absl::StrReplaceAll(
-        readme_, {{given, absl::StrCat("export HOST=localhost PORT=", FreePort())}});
+    ASSERT_EQ(absl::StrReplaceAll({{"export HOST=hone.internal PORT=7070",
+                                    absl::StrCat("export HOST=localhost PORT=", FreePort())}},
+                                  &readme_),
+              1);
     for (const char* program : {"hone", "hone-server"}) Install("desk", program);
     for (const char* program : {"hone-worker", "hone-builder"}) Install("builder", program);
     for (const char* program : {"hone-worker", "hone-runner"}) Install("board", program);

@@ -166,7 +166,7 @@ TEST_F(WorkerLossTest, ExplainsWhyItWaits) {
   server->Signal(SIGKILL);
   EXPECT_TRUE(says("the server has not answered since")) << tune->Errors();
   EXPECT_EQ(tune->Wait(absl::Seconds(120)), 4);
-  EXPECT_THAT(tune->Errors(), HasSubstr("hone jobs watch 1"));
+  EXPECT_TRUE(says("hone jobs watch 1"));
   EXPECT_THAT(tune->Errors(), Not(HasSubstr("why candidates failed")));
 }
 
