@@ -107,8 +107,8 @@ TEST(Knowledge, ComparesTransfersAndRevalidatesATunedOperator) {
               HasSubstr("not measured: the schedule was adapted from that of "
                         "matmul(f32[48, 32], f32[32, 64])"));
 
-  const Result tuned = home.Hone(With({"tune", "--trials", "8", "--json"}, kUnseen));
-  ASSERT_EQ(tuned.code, 0) << tuned.errors;
+  const Result more = home.Hone(With({"tune", "--trials", "8", "--json"}, kUnseen));
+  ASSERT_EQ(more.code, 0) << more.errors;
   EXPECT_FALSE(OneLineOfJson(home.Hone(With({"best", "--nearest", "--json"}, kUnseen)).output)
                    .contains("nearest"))
       << "a measured best takes precedence over an adapted one";

@@ -140,19 +140,12 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
       return candidate.decisions != illegal;
     }
     absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-        const std::string& name, uint64_t seed,
-        std::vector<record::Candidate> seeds) const override {
-      return real_->CreateStrategy(name, seed, std::move(seeds));
+        const std::string& name, uint64_t seed) const override {
+      return real_->CreateStrategy(name, seed);
     }
     absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                             const std::vector<int64_t>& decisions) const override {
       return real_->Adapt(space, decisions);
-    }
-    absl::StatusOr<std::vector<size_t>> AppendRelated(
-        const std::string& set, const std::string& space,
-        absl::Span<const std::vector<int64_t>> decisions,
-        cost_model::FeatureMatrix* matrix) const override {
-      return real_->AppendRelated(set, space, decisions, matrix);
     }
     absl::Status CheckFeatureSet(const std::string& set) const override {
       return real_->CheckFeatureSet(set);
