@@ -254,13 +254,15 @@ TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores) {
   double best = latency[order[0]];
   result.first = best / task.best_ns;
   result.trials_to_95 = static_cast<double>(order.size());
+  bool reached = false;
   for (size_t i = 0; i < order.size(); ++i) {
     best = std::min(best, latency[order[i]]);
     if (i < 8) result.best_of_8 = best / task.best_ns;
-    if (task.best_ns >= kShare * best) {
+    if (task.best_ns >= kShare * best && !reached) {
       result.trials_to_95 = static_cast<double>(i + 1);
-      break;
+      reached = true;
     }
+    if (i >= 8 && reached) break;
   }
   result.pairs = cost_model::PairwiseAccuracy(scores, throughput, kTimingNoise);
   result.ranked = {.score = std::move(scores), .latency_ns = task.latency_ns};

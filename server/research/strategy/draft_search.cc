@@ -14,7 +14,13 @@ class DraftSearch final : public SearchStrategy {
                                                          const cost_model::CostModel*) override {
     return search_->Propose(n, event, nullptr);
   }
-  void Tell(absl::Span<const Measured>) override {}
+  // Candidates become known, but as failures, which say nothing about others.
+  void Tell(absl::Span<const Measured> results) override {
+    for (const Measured& result : results) {
+      const Measured failed{result.candidate, record::Outcome::kInvalid, 0};
+      search_->Tell(absl::MakeConstSpan(&failed, 1));
+    }
+  }
 
  private:
   const std::unique_ptr<SearchStrategy> search_;

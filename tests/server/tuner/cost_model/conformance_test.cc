@@ -130,7 +130,7 @@ TEST_P(CostModelConformanceTest, UpdateForgetsEarlierCandidates) {
   ASSERT_THAT(model->Update(train_.features, train_.throughput), IsOk());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Trained(), held_out_.features));
 
-  ASSERT_THAT(model->Update(FeatureMatrix(), {}), IsOk());
+  ASSERT_THAT(model->Update(FeatureMatrix(), Labels()), IsOk());
   EXPECT_EQ(Scores(*model, held_out_.features), Scores(*Make(), held_out_.features));
 }
 

@@ -28,9 +28,10 @@ TEST_P(FeatureSetTest, ColumnNamesAreUnique) {
 
 TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
   // The minimum number of distinct rows per ten different programs. Feature sets that describe only
-  // part of the loop nest give some programs equal rows. "analytic" describes a program by its
-  // estimated costs, which are equal for many programs.
-  const int distinct = GetParam() == "curve-one" ? 1 : GetParam() == "analytic" ? 2 : 8;
+  // part of the loop nest give some programs equal rows. "analytic" and "draft" describe a
+  // program by its estimated costs, which are equal for many programs.
+  const bool costs = GetParam() == "analytic" || GetParam() == "draft";
+  const int distinct = GetParam() == "curve-one" ? 1 : costs ? 2 : 8;
   for (const NamedTrace& trace : Traces()) {
     std::set<std::vector<float>> seen;
     std::set<Digest> programs;
@@ -95,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(All, FeatureSetTest, testing::ValuesIn(FeatureSetNames(
 TEST(FeatureSetRegistryTest, ListsTheNamesForAnUnknownOne) {
   const absl::Status missing = FindFeatureSet("crystal").status();
   EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_NE(missing.message().find("statement_original, analytic, knob, itervar, curve, curve-one, "
-                                   "curve-fix, curve-fix-reuse, tree"),
+  EXPECT_NE(missing.message().find("statement_original, analytic, draft, residual, knob, itervar, "
+                                   "curve, curve-one, curve-fix, curve-fix-reuse, tree"),
             absl::string_view::npos)
       << missing;
 }

@@ -103,7 +103,8 @@ Progress RunOnOtherMachine(const std::string& strategy_name, int seeds, const st
     double best_ns = INFINITY;
     for (int round = 0; round < kRounds; ++round) {
       std::vector<Measured> results;
-      for (const record::Candidate& candidate : *strategy->Propose(kBatch, round, model.get())) {
+      const auto proposed = *strategy->Propose(kBatch, round, model.get());
+      for (const record::Candidate& candidate : proposed) {
         const double latency = machine.LatencyNs(candidate);
         results.push_back({candidate, record::Outcome::kOk, latency});
         machine.AppendRows("statement", candidate, matrix);
