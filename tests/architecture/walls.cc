@@ -221,7 +221,7 @@ class Checker {
   }
 
   void CheckLength(const SourceFile& file) {
-    if (absl::EndsWith(file.path, ".onnx")) return;  // not text
+    if (absl::EndsWith(file.path, ".onnx") || absl::EndsWith(file.path, ".h5")) return;  // not text
     const auto lines = std::count(file.content.begin(), file.content.end(), '\n');
     const int most = InFolder(file.path, "tests") ? kMaxTestLines : kMaxLines;
     if (lines > most) {

@@ -137,11 +137,14 @@ void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
 
 absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec, StopCheck check) const {
   const TaskEnvironment& environment = *services_.environment;
-  HONE_ASSIGN_OR_RETURN(const int64_t draft, NewestDraft(*services_.store, spec.target_key));
-  HONE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<TaskSpaces> spaces,
-      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance, std::move(check),
-                       LoadDraft(*services_.store, environment, draft)));
+  std::shared_ptr<const cost_model::CostModel> draft;
+  if (services_.store != nullptr) {  // otherwise nothing was learned
+    HONE_ASSIGN_OR_RETURN(const int64_t newest, NewestDraft(*services_.store, spec.target_key));
+    draft = LoadDraft(*services_.store, environment, newest);
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TaskSpaces> spaces,
+                        environment.Open(spec.workload, spec.target, spec.space, spec.tolerance,
+                                         std::move(check), std::move(draft)));
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<TaskSearch> search,
       TaskSearch::Create(&environment, spaces.get(), SearchOptionsOf(spec), /*prior=*/{}));

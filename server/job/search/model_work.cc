@@ -178,7 +178,11 @@ void ModelWork::Tick() {
         // Records that are older than this server count, too.
         const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
             {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
-        if (!row.ok()) fresh += kLearningStep;
+        if (!row.ok()) {
+          const auto records =
+              services_.store->Query({.target = key, .page_size = static_cast<int>(kLearningStep)});
+          fresh += records.ok() ? static_cast<int64_t>(records->size()) : 0;
+        }
         known = known_.emplace(key, row.ok() ? row->records : 0).first;
       }
       if (fresh < std::max(kLearningStep, known->second / 4)) continue;

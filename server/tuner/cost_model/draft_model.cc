@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/models.h"
@@ -140,6 +141,7 @@ DraftWeights DraftWeights::Fit(const FeatureMatrix& features, const Labels& labe
     for (int sweep = 0; improved && sweep < kMostSweeps; ++sweep) {
       improved = false;
       for (double& factor : best.factors) {
+        YieldToTimers();
         const double before = factor;
         for (const double next : {before * std::exp2(step), before * std::exp2(-step)}) {
           if (next > kMost || next < 1 / kMost) continue;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/target/host.h"
+#include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_root.h"
@@ -53,7 +55,8 @@ TEST_F(MachineTest, ThePeakIsKeptForADay) {
   // The peak is the number of measurements.
   WriteRunner(
       "echo >> count\n"
-      "echo \"{\\\"steady\\\": true, \\\"gflops_all_cores\\\": $(wc -l < count)}\"\n");
+      "echo \"{\\\"steady\\\": true, \\\"calibration\\\": \\\"\\\", \\\"gflops_all_cores\\\": "
+      "$(wc -l < count)}\"\n");
   const auto peak = [this] {
     const absl::StatusOr<v1::Capabilities> machine = Describe();
     EXPECT_THAT(machine, IsOk());
@@ -73,17 +76,36 @@ TEST_F(MachineTest, ThePeakIsKeptForADay) {
 }
 
 TEST_F(MachineTest, TheLogTellsOfAMeasurementOnlyIfThereIsOne) {
-  WriteRunner("echo '{\"steady\": true, \"gflops_all_cores\": 5}'\n");
+  WriteRunner("echo '{\"steady\": true, \"calibration\": \"\", \"gflops_all_cores\": 5}'\n");
   for (const bool is_known : {false, true}) {
     const KeptLog log;
     EXPECT_THAT(Describe(), IsOk());
-    const auto tells = HasSubstr("measuring the peak of this machine");
+    const auto tells = HasSubstr("measuring this machine");
     if (is_known) {
       EXPECT_THAT(log.text(), Not(tells));
     } else {
       EXPECT_THAT(log.text(), tells);
     }
   }
+}
+
+// What the runner measured becomes part of the target, but not of its key.
+TEST_F(MachineTest, TheTargetHasTheCalibration) {
+  WriteRunner("echo '{\"calibration\": \"fma:0.25,fork:900\"}'\n");
+  HONE_ASSERT_OK_AND_ASSIGN(const v1::Capabilities machine, Describe());
+  HONE_ASSERT_OK_AND_ASSIGN(const target::Target target,
+                            target::Target::FromText(machine.target()));
+  EXPECT_EQ(target.calibration, (target::Calibration{.fma = 0.25, .fork = 900}));
+  EXPECT_EQ(machine.target_key(), target::DetectHost().Key());
+}
+
+TEST_F(MachineTest, AnImpossibleCalibrationIsRefused) {
+  WriteRunner("echo '{\"calibration\": \"fma:0.25,fork:1e99\", \"gflops_all_cores\": 5}'\n");
+  const KeptLog log;
+  HONE_ASSERT_OK_AND_ASSIGN(const v1::Capabilities machine, Describe());
+  EXPECT_EQ(machine.target(), target::DetectHost().ToText());
+  EXPECT_EQ(machine.peak_gflops(), 5);
+  EXPECT_THAT(log.text(), HasSubstr("fork=1e99 ns is impossible"));
 }
 
 TEST_F(MachineTest, ARunnerThatFailsIsNamed) {

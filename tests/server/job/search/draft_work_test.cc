@@ -74,9 +74,7 @@ TEST(DraftWorkTest, DraftsForEveryTargetWithoutADevice) {
                        .target = target::TargetByName(name)->ToText(),
                        .strategy = environment->default_strategy(),
                        .cost_model = environment->default_cost_model()};
-    store::ManualStore store;
-    const JobServices services{
-        .store = &store, .environment = environment.get(), .executor = &executor};
+    const JobServices services{.environment = environment.get(), .executor = &executor};
     HONE_ASSERT_OK_AND_ASSIGN(const auto drafted, Draft(services, executor, spec));
     EXPECT_THAT(drafted, AllOf(HasSubstr("workload matmul"), HasSubstr("trace 1"),
                                HasSubstr("register_tile")))

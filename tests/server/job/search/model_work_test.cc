@@ -78,6 +78,7 @@ TEST_F(ModelWorkTest, ATrainedModelIsInTheStore) {
 // many new ones.
 TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  PutTrials(store_, "other", 10, 240, "another job");
   work_.Tick();
   EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status())) << "no job has had a result";
   work_.NoteResult("t");
@@ -85,8 +86,8 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status())) << "not in the caller's thread";
   executor_.RunAll();
   const store::ModelRow first = store_.GetModel(key).value();
-  EXPECT_EQ(first.records, 60);
-  EXPECT_EQ(first.metrics, R"({"candidates": 60})");
+  EXPECT_EQ(first.records, 300);
+  EXPECT_EQ(first.metrics, R"({"candidates": 300})");
   for (int i = 0; i < 255; ++i) work_.NoteResult("t");
   work_.Tick();
   executor_.RunAll();
@@ -98,6 +99,7 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
 }
 
 TEST_F(ModelWorkTest, LearnsLaterIfAClientTrains) {
+  PutTrials(store_, "other", 10, 240, "another job");
   Train();
   work_.NoteResult("t");
   work_.Tick();
