@@ -60,6 +60,7 @@ void AddRun(Command& app, Globals& globals);
 void AddSchedule(Command& app, Globals& globals);
 void AddShow(Command& app, Globals& globals);
 void AddRecords(Command& app, Globals& globals);
+void AddDataset(Command& app, Globals& globals);
 void AddWorkers(Command& app, Globals& globals);
 void AddWorkerConfig(Command& app, Globals& globals);
 void AddJobs(Command& app, Globals& globals);

@@ -10,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 
 namespace hone::record {
@@ -19,7 +20,7 @@ constexpr int32_t kVersion = 1;
 constexpr char kVersionName[] = "hone dataset version";
 constexpr hsize_t kChunk = 16384;  // elements that are compressed together
 constexpr unsigned kDeflateLevel = 9;
-constexpr int64_t kMostDecisions = 4096;  // of a record
+constexpr int64_t kWindow = 256;  // spaces that are read together
 // Deflate compresses at most to a thousandth. A column that claims more is damaged, and no memory
 // is allocated for it.
 constexpr uintmax_t kMostExpansion = 1100;
@@ -147,7 +148,7 @@ class FileWriter final : public DatasetWriter {
     });
   }
   int32_t Space(const std::string& text) override {
-    return Index(spaces_, text, [&] { ok_ &= space_texts_.Add(text); });
+    return Index(spaces_, DigestOf(text), [&] { ok_ &= space_texts_.Add(text); });
   }
   int32_t Source(const std::string& name) override {
     return Index(sources_, name, [&] { ok_ &= source_names_.Add(name); });
@@ -192,7 +193,8 @@ class FileWriter final : public DatasetWriter {
   bool ok_ = true, finished_ = false;
   std::map<DatasetTarget, int32_t> targets_;
   std::map<DatasetTask, int32_t> tasks_;
-  std::map<std::string, int32_t> spaces_, sources_;
+  std::map<Digest, int32_t> spaces_;
+  std::map<std::string, int32_t> sources_;
   TextWriter target_texts_{file_, "targets/text"}, target_machines_{file_, "targets/machine"},
       workloads_{file_, "tasks/workload"}, networks_{file_, "tasks/network"},
       space_texts_{file_, "spaces/text"}, source_names_{file_, "sources/name"};
@@ -209,8 +211,8 @@ class FileWriter final : public DatasetWriter {
 
 class FileReader final : public Dataset {
  public:
-  FileReader(std::string path, Handle file, uintmax_t file_bytes)
-      : path_(std::move(path)), file_(std::move(file)), file_bytes_(file_bytes) {}
+  FileReader(std::string path, Handle file, uintmax_t file_bytes, Spaces where)
+      : path_(std::move(path)), file_(std::move(file)), file_bytes_(file_bytes), where_(where) {}
 
   absl::Status ReadDescriptions() {
     int32_t version = 0;
@@ -226,7 +228,10 @@ class FileReader final : public Dataset {
     HONE_ASSIGN_OR_RETURN(machines, ReadTexts("targets/machine"));
     HONE_ASSIGN_OR_RETURN(workloads, ReadTexts("tasks/workload"));
     HONE_ASSIGN_OR_RETURN(networks, ReadTexts("tasks/network"));
-    HONE_ASSIGN_OR_RETURN(spaces_, ReadTexts("spaces/text"));
+    HONE_ASSIGN_OR_RETURN(space_count_, SizeOf("spaces/text_end"));
+    if (where_ == Spaces::kInMemory) {
+      HONE_ASSIGN_OR_RETURN(spaces_, ReadTexts("spaces/text"));
+    }
     HONE_ASSIGN_OR_RETURN(sources_, ReadTexts("sources/name"));
     HONE_ASSIGN_OR_RETURN(const int64_t tolerances, SizeOf("tasks/tolerance"));
     if (texts.size() != machines.size() || workloads.size() != networks.size() ||
@@ -254,6 +259,16 @@ class FileReader final : public Dataset {
   const std::vector<std::string>& sources() const override { return sources_; }
   int64_t size() const override { return size_; }
 
+  absl::StatusOr<std::string> ReadSpace(int32_t index) override {
+    if (index < 0 || index >= space_count_) return Damaged();
+    if (index < window_first_ || index >= window_first_ + static_cast<int64_t>(window_.size())) {
+      window_first_ = index;
+      HONE_ASSIGN_OR_RETURN(window_, ReadTexts("spaces/text", index,
+                                               std::min<int64_t>(kWindow, space_count_ - index)));
+    }
+    return window_[index - window_first_];
+  }
+
   absl::StatusOr<std::vector<DatasetRecord>> Read(int64_t first, int64_t count) override {
     first = std::clamp<int64_t>(first, 0, size_);
     count = std::clamp<int64_t>(count, 0, size_ - first);
@@ -276,7 +291,7 @@ class FileReader final : public Dataset {
         ReadColumn<int64_t>("records/decisions_end", first - before, count + before));
     if (before == 0) ends.insert(ends.begin(), 0);
     for (size_t i = 1; i < ends.size(); ++i) {
-      if (ends[i - 1] < 0 || ends[i] < ends[i - 1] || ends[i] - ends[i - 1] > kMostDecisions)
+      if (ends[i - 1] < 0 || ends[i] < ends[i - 1] || ends[i] - ends[i - 1] > kMostDatasetDecisions)
         return Damaged();
     }
     HONE_ASSIGN_OR_RETURN(
@@ -289,7 +304,7 @@ class FileReader final : public Dataset {
       };
       const bool ok = outcome[i] == static_cast<int32_t>(Outcome::kOk);
       if (!is_index(target[i], targets_.size()) || !is_index(task[i], tasks_.size()) ||
-          !is_index(space[i], spaces_.size()) || !is_index(source[i], sources_.size()) ||
+          !is_index(space[i], space_count_) || !is_index(source[i], sources_.size()) ||
           !absl::c_linear_search(AllOutcomes(), static_cast<Outcome>(outcome[i])) ||
           !(ok ? latency[i] > 0 && std::isfinite(latency[i]) : latency[i] == 0)) {
         return Damaged();
@@ -346,17 +361,22 @@ class FileReader final : public Dataset {
 
   absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& name) const {
     HONE_ASSIGN_OR_RETURN(const int64_t texts, SizeOf(name + "_end"));
-    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> ends,
-                          ReadColumn<int64_t>(name + "_end", 0, texts));
-    HONE_ASSIGN_OR_RETURN(const int64_t size, SizeOf(name));
+    return ReadTexts(name, 0, texts);
+  }
+  absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& name, int64_t first,
+                                                     int64_t count) const {
+    // The end of the text before the first one is the begin of the first one.
+    const int64_t before = first > 0 ? 1 : 0;
+    HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ends,
+                          ReadColumn<int64_t>(name + "_end", first - before, count + before));
+    if (before == 0) ends.insert(ends.begin(), 0);
     HONE_ASSIGN_OR_RETURN(const std::vector<uint8_t> characters,
-                          ReadColumn<uint8_t>(name, 0, size));
+                          ReadColumn<uint8_t>(name, ends.front(), ends.back() - ends.front()));
     std::vector<std::string> result;
-    int64_t begin = 0;
-    for (const int64_t end : ends) {
-      if (end < begin || end > size) return Damaged();
-      result.emplace_back(characters.begin() + begin, characters.begin() + end);
-      begin = end;
+    for (size_t i = 1; i < ends.size(); ++i) {
+      if (ends[i] < ends[i - 1] || ends[i] > ends.back()) return Damaged();
+      result.emplace_back(characters.begin() + (ends[i - 1] - ends[0]),
+                          characters.begin() + (ends[i] - ends[0]));
     }
     return result;
   }
@@ -364,9 +384,13 @@ class FileReader final : public Dataset {
   const std::string path_;
   Handle file_;
   const uintmax_t file_bytes_;
+  const Spaces where_;
   std::vector<DatasetTarget> targets_;
   std::vector<DatasetTask> tasks_;
   std::vector<std::string> spaces_, sources_;
+  int64_t space_count_ = 0;
+  int64_t window_first_ = 0;  // spaces that ReadSpace has read together
+  std::vector<std::string> window_;
   int64_t size_ = 0;
 };
 
@@ -386,7 +410,7 @@ absl::StatusOr<std::unique_ptr<DatasetWriter>> DatasetWriter::Create(const std::
   return std::make_unique<FileWriter>(path, std::move(file));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const std::string& path, Spaces where) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
@@ -396,7 +420,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Open(const std::string& path) 
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": not a dataset (an HDF5 file), or truncated"));
   }
-  auto dataset = std::make_unique<FileReader>(path, std::move(file), bytes);
+  auto dataset = std::make_unique<FileReader>(path, std::move(file), bytes, where);
   HONE_RETURN_IF_ERROR(dataset->ReadDescriptions());
   return dataset;
 }

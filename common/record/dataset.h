@@ -30,6 +30,9 @@ struct DatasetTask {
   friend auto operator<=>(const DatasetTask&, const DatasetTask&) = default;
 };
 
+// The most decisions that a record may have.
+inline constexpr int64_t kMostDatasetDecisions = 4096;
+
 // A measurement. The first four numbers are indices.
 struct DatasetRecord {
   int32_t target = 0;
@@ -66,14 +69,19 @@ class DatasetWriter {
 // Reads a dataset. Used by one thread at a time.
 class Dataset {
  public:
+  // Imported records have a space each, so that the spaces may not fit into memory.
+  enum class Spaces { kInMemory, kInFile };
   // NotFound: no such file. InvalidArgument: not a dataset, truncated, damaged, or of a newer
   // version; the message names the path and says which.
-  static absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& path,
+                                                       Spaces where = Spaces::kInMemory);
   virtual ~Dataset() = default;
 
   virtual const std::vector<DatasetTarget>& targets() const = 0;
   virtual const std::vector<DatasetTask>& tasks() const = 0;
-  virtual const std::vector<std::string>& spaces() const = 0;
+  virtual const std::vector<std::string>& spaces() const = 0;  // empty with kInFile
+  // Reads one space; fast if they are read in order. InvalidArgument: no such space, or damaged.
+  virtual absl::StatusOr<std::string> ReadSpace(int32_t index) = 0;
   virtual const std::vector<std::string>& sources() const = 0;
   virtual int64_t size() const = 0;  // number of records
   // Returns `count` records from `first` on; fewer at the end. InvalidArgument: damaged.

@@ -1,0 +1,95 @@
+// Ansor (TVM's auto_scheduler) and TenSet: {"i": [[workload key, target, …], [[], steps]],
+// "r": [costs, error number, seconds of the whole measurement, time], "v": version}.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/dataset/foreign_log.h"
+#include "client/cli/dataset/foreign_workload.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+using nlohmann::json;
+
+// The arguments of each step: i a whole number, s a text, l a list of whole numbers.
+struct StepForm {
+  const char* name;
+  const char* arguments;
+};
+constexpr StepForm kSteps[] = {
+    {"AN", "iii"},                       // annotate: stage, loop, kind
+    {"CA", "iii"},                       // compute at: stage, target stage, loop
+    {"CHR", "isl"},                      // cache read: stage, scope, readers
+    {"CHW", "is"},                       // cache write: stage, scope
+    {"CI", "i"},                         // compute inline: stage
+    {"CR", "i"},                         // compute root: stage
+    {"FFSP", "iilii"}, {"FSP", "iiii"},  // split as an earlier step: stage, loop, step, parts
+    {"FU", "il"},                        // fuse: stage, loops
+    {"PR", "iis"},                       // pragma: stage, loop, text
+    {"RE", "il"},                        // reorder: stage, loops
+    {"RF", "iii"},                       // rfactor: stage, loop, position
+    {"SA", "iiii"},                      // storage align: stage, loop, factor, offset
+    {"SP", "iiili"},                     // split: stage, loop, extent, lengths, from the inside
+};
+
+bool HasForm(const json& value, char form) {
+  if (form == 's') return value.is_string();
+  if (form == 'i') return value.is_number_integer();
+  if (!value.is_array()) return false;
+  for (const json& each : value) {
+    if (!each.is_number_integer()) return false;
+  }
+  return true;
+}
+
+absl::Status CheckStep(const json& step) {
+  if (!step.is_array() || step.empty() || !step[0].is_string())
+    return absl::InvalidArgumentError("a step is not a list that begins with a name");
+  const std::string& name = step[0].get_ref<const std::string&>();
+  for (const StepForm& form : kSteps) {
+    if (name != form.name) continue;
+    const absl::string_view arguments = form.arguments;
+    bool matches = step.size() == arguments.size() + 1;
+    for (size_t i = 0; matches && i < arguments.size(); ++i)
+      matches = HasForm(step[i + 1], arguments[i]);
+    return matches ? absl::OkStatus()
+                   : absl::InvalidArgumentError(
+                         absl::StrCat("the step ", name, " has other arguments"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown step ", name.substr(0, 20)));
+}
+
+bool RecognizesAnsor(const json& line) {
+  return line.is_object() && line.contains("i") && line.contains("r") && line["i"].is_array() &&
+         !line["i"].empty() && line["i"][0].is_array();
+}
+
+absl::StatusOr<ForeignRecord> ParseAnsor(const json& line, absl::Span<const std::string>) {
+  const json &input = line["i"], &result = line["r"];
+  if (input.size() != 2 || input[0].size() < 2 || !input[0][0].is_string() ||
+      !input[0][1].is_string()) {
+    return absl::InvalidArgumentError("the task has no workload key and target");
+  }
+  if (!input[1].is_array() || input[1].size() != 2 || !input[1][1].is_array())
+    return absl::InvalidArgumentError("the schedule has no steps");
+  for (const json& step : input[1][1]) HONE_RETURN_IF_ERROR(CheckStep(step));
+  if (!result.is_array() || result.size() != 4 || !result[3].is_number())
+    return absl::InvalidArgumentError("the result is not a list of costs, error and times");
+  ForeignRecord record{
+      .target = input[0][1],
+      .key = input[0][0],
+      .steps = input[1][1],
+      .created_unix_ms =
+          static_cast<int64_t>(std::clamp(result[3].get<double>(), 0.0, 1e12)) * 1000};
+  HONE_ASSIGN_OR_RETURN(record.workload, WorkloadOfAnsor(record.key));
+  HONE_RETURN_IF_ERROR(SetCost(result[0], result[1], record));
+  return record;
+}
+
+}  // namespace
+
+const ForeignFormat kAnsorFormat = {"ansor", false, RecognizesAnsor, ParseAnsor};
+
+}  // namespace hone::cli
