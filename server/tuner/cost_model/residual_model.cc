@@ -27,6 +27,8 @@ constexpr double kLeastResidualWeight = 0.05;  // of slow candidates
 constexpr double kMostError = 1;               // in log latency; larger errors count linearly
 // Deciding how much of it to use.
 constexpr int kFolds = 4;
+constexpr int kLeastTasks =
+    6;  // with fewer, what helps those that are left out may not help others
 constexpr double kShares[] = {0.25, 0.5, 0.75, 1};  // of the trees' correction
 constexpr double kGain = 0.98;  // the loss on left-out tasks must fall below this share
 constexpr double kHuber = 0.25;
@@ -268,7 +270,8 @@ class ResidualPredictor final : public Predictor {
     if (!fits) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(learned_,
                           Learn(Select(features, labels, [](int32_t) { return true; }), options_));
-    learned_.share = corrected[best] < kGain * fitted ? kShares[best] : 0;
+    const bool corrects = tasks >= kLeastTasks && corrected[best] < kGain * fitted;
+    learned_.share = corrects ? kShares[best] : 0;
     return absl::OkStatus();
   }
 
