@@ -112,7 +112,11 @@ class CompilerSpaces final : public TaskSpaces {
     HONE_ASSIGN_OR_RETURN(made->target_, target::Target::FromText(target_text));
     made->check_ = std::move(check);
     int dropped = 0;
-    if (draft == nullptr) draft = cost_model::MakeModel(cost_model::kDraftModel);
+    if (draft == nullptr) {
+      draft = cost_model::MakeModel(cost_model::kDraftModel);
+    } else {
+      made->target_.calibration = {};  // a learned draft has factors for the constants of the kind
+    }
     made->draft_ = draft;
     const space::Generation generation{.tolerance = tolerance,
                                        .score =

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/target/target.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/search/task_search.h"
 
@@ -55,7 +56,9 @@ std::optional<std::string> TargetText(store::Store& store, const std::string& jo
   if (!row.ok()) return std::nullopt;
   const absl::StatusOr<JobSpec> spec = DecodeSpec(row->request);
   if (!spec.ok() || spec->target.empty()) return std::nullopt;
-  return spec->target;
+  // Every job has the calibration of its day. What is learned refers to the constants of the kind.
+  const absl::StatusOr<target::Target> target = target::Target::FromText(spec->target);
+  return target.ok() ? target->KindText() : spec->target;
 }
 
 absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const RecordedTaskQuery& query,

@@ -50,9 +50,9 @@ absl::StatusOr<std::string> NameOf(const std::string& text) {
 }
 
 absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_t number,
-                                          const Records& records,
-                                          const std::vector<std::string>& feature_sets,
+                                          const Records& records, const Sample& sample,
                                           const job::TaskEnvironment& environment) {
+  const std::vector<std::string>& feature_sets = sample.feature_sets;
   const record::DatasetTask& described = dataset.tasks()[number];
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(described.workload));
   JudgedTask task{
@@ -64,8 +64,7 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
   for (const record::DatasetRecord& record : records) {
     auto [space, fresh] = spaces.try_emplace(record.space);
     if (fresh) {
-      auto opened = environment.OpenKept(dataset.spaces()[record.space],
-                                         dataset.targets()[record.target].text);
+      auto opened = environment.OpenKept(dataset.spaces()[record.space], sample.target);
       if (opened.ok()) space->second = *std::move(opened);
     }
     bool extracted = space->second != nullptr;
@@ -192,7 +191,8 @@ std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks)
 }  // namespace
 
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads, const std::string& only) {
+                                  int threads, const std::string& only,
+                                  const target::Calibration& calibration) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
                         record::Dataset::Open(path));
   if (dataset->targets().size() != 1) {
@@ -200,7 +200,10 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
         absl::StrCat(path, ": ", dataset->targets().size(), " targets; a sample has one"));
   }
   HONE_ASSIGN_OR_RETURN(const auto by_task, ReadByTask(*dataset));
-  Sample sample{.target = dataset->targets()[0].text,
+  HONE_ASSIGN_OR_RETURN(target::Target target,
+                        target::Target::FromText(dataset->targets()[0].text));
+  target.calibration = calibration;
+  Sample sample{.target = target.ToText(),
                 .machine = dataset->targets()[0].machine,
                 .feature_sets = std::move(feature_sets)};
   std::vector<std::pair<int32_t, const Records*>> work;
@@ -213,8 +216,7 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
   const std::unique_ptr<job::TaskEnvironment> environment = job::MakeCompilerEnvironment(1);
   search::RunInThreads(threads, [&](size_t) {
     for (size_t i = next++; i < work.size(); i = next++) {
-      tasks[i] = ReadJudgedTask(*dataset, work[i].first, *work[i].second, sample.feature_sets,
-                                *environment);
+      tasks[i] = ReadJudgedTask(*dataset, work[i].first, *work[i].second, sample, *environment);
     }
   });
   for (absl::StatusOr<JudgedTask>& task : tasks) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/target/target.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/cost_model/metric.h"
 
@@ -41,8 +42,11 @@ struct Sample {
 // Reads a dataset of one target and extracts features, in `threads` threads. `only`: only tasks
 // whose name contains it. InvalidArgument: the dataset is malformed or has several targets. Tasks
 // of which nothing ran are left out.
+// `calibration`: what to assume that a worker measured, instead of the dataset's; "": the constants
+// of the kind of CPU.
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads, const std::string& only = "");
+                                  int threads, const std::string& only = "",
+                                  const target::Calibration& calibration = {});
 
 // Returns the lowest latency of every workload of a dataset, by its text.
 absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path);

@@ -33,7 +33,7 @@ struct Flags {
   int threads = 0;
   std::vector<std::string> variants;
   Comparison comparison;
-  std::string target, space, tolerance, sample, out;
+  std::string target, space, tolerance, sample, out, calibration;
 };
 
 // Returns the tasks of the list that the flags select.
@@ -67,8 +67,11 @@ absl::Status JudgeModels(const Flags& flags) {
                           ? flags.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOf(names));
+  HONE_ASSIGN_OR_RETURN(const target::Calibration calibration,
+                        target::Calibration::FromText(flags.calibration));
   for (const std::string& path : flags.datasets) {
-    HONE_ASSIGN_OR_RETURN(const Sample sample, ReadSample(path, sets, threads, flags.only));
+    HONE_ASSIGN_OR_RETURN(const Sample sample,
+                          ReadSample(path, sets, threads, flags.only, calibration));
     HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names));
     std::printf("%s\n", JudgementText(sample, models, flags.per_task).c_str());
     std::fflush(stdout);
@@ -165,6 +168,8 @@ int Main(int argc, char** argv) {
       "Cost model, or presets, the draft without training; may be repeated (default: presets, "
       "draft, residual, analytic, xgboost, mlp, random)",
       {OneWordPerUse()});
+  judge.Add("--calibration", flags.calibration,
+            "Judge with these measured constants, as hone-runner --measure-peak prints them");
   judge.AddFlag("--per-task", flags.per_task, "Also print a line for each task");
   judge.Add("--threads", flags.threads, "Threads that extract features (default: one per core)",
             {Range(1, 1024)});
