@@ -37,7 +37,8 @@ class ChildJobs {
 
   virtual ~ChildJobs() = default;
 
-  // Stores a job with this id and starts it, if there is none. `done` runs once it is durable.
+  // Stores a job with this id and starts it, unless a job has this id. `done` runs once it is
+  // durable.
   virtual void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) = 0;
   // Restarts a child that has ended, with at least this allowance.
   virtual void ReopenChild(const std::string& id, int64_t allowance, Done done) = 0;

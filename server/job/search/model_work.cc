@@ -175,7 +175,7 @@ void ModelWork::Tick() {
     for (auto& [key, fresh] : fresh_) {
       auto known = known_.find(key);
       if (known == known_.end()) {
-        // Records that are older than this server count, too.
+        // Records that an earlier server made are new to this one.
         const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
             {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
         if (!row.ok()) {
