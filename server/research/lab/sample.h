@@ -25,9 +25,9 @@ struct SampleTask {
 // is malformed or a task occurs twice; the message has the line.
 absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list);
 
-// Returns whether a workload is held out. A hash of its structure decides, and holds out half of all
-// workloads. Held-out tasks are only used to judge; no constant, model or rule may be chosen by them.
-// InvalidArgument: the text is malformed.
+// Returns whether a workload is held out. A hash of its structure decides, and holds out half of
+// all workloads. Held-out tasks are only used to judge; no constant, model or rule may be chosen by
+// them. InvalidArgument: the text is malformed.
 absl::StatusOr<bool> IsHeldOut(const std::string& workload);
 
 struct CollectOptions {
