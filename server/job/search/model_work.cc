@@ -20,7 +20,7 @@ constexpr double kTrainingShare =
 
 // A draft is learned again from at least this many new results, and at least a quarter as many as
 // it knows.
-constexpr int64_t kLearningStep = 256;
+constexpr int64_t kLearningStep = 64;
 constexpr int64_t kLearningRecords = 8000;  // bounds the time, evenly over workloads
 
 std::string MetricsJson(const ModelScore& score) {

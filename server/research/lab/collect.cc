@@ -7,19 +7,26 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "common/record/dataset.h"
+#include "common/target/target.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/search/learned_draft.h"
+#include "server/research/lab/judge.h"
 #include "server/research/lab/sample.h"
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
+#include "server/tuner/cost_model/model_file.h"
 
 namespace hone::lab {
 namespace {
@@ -52,6 +59,17 @@ struct Phase {
   int trials;
 };
 
+absl::Status Tune(const CollectOptions& options, const std::string& data_folder,
+                  const std::string& file, const Phase& phase) {
+  return RunTune({.program_folder = options.program_folder,
+                  .data_folder = data_folder,
+                  .words = {file, "--strategy", phase.strategy, "--cost-model", phase.cost_model,
+                            "--trials", absl::StrCat(phase.trials), "--target", options.target,
+                            "--seed", "1"},
+                  .interrupt_at = "confirming"})
+      .status();
+}
+
 absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(task.workload));
   const std::string folder =
@@ -64,14 +82,7 @@ absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
         Phase{"portfolio", "xgboost", options.searched}}) {
     const std::string done = absl::StrCat(folder, "/", phase.strategy);
     if (phase.trials == 0 || ReadFile(done).ok()) continue;
-    HONE_RETURN_IF_ERROR(
-        RunTune({.program_folder = options.program_folder,
-                 .data_folder = options.work_folder,
-                 .words = {file, "--strategy", phase.strategy, "--cost-model", phase.cost_model,
-                           "--trials", absl::StrCat(phase.trials), "--target", options.target,
-                           "--seed", "1"},
-                 .interrupt_at = "confirming"})
-            .status());
+    HONE_RETURN_IF_ERROR(Tune(options, options.work_folder, file, phase));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
   }
   return absl::OkStatus();
@@ -97,15 +108,17 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // `networks`: the network of each workload, by the text of the workload.
-  absl::Status Add(store::Store& store, const std::map<std::string, std::string>& networks) {
+  // `networks`: the network of each workload, by the text of the workload. `source`: of the
+  // records, instead of the strategy's name, unless it is "".
+  absl::Status Add(store::Store& store, const std::map<std::string, std::string>& networks,
+                   const std::string& source = "") {
     store::RecordQuery query{.page_size = 1000};
     while (true) {
       HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
       for (const record::Record& record : page) {
         query.after_id = record.id;
         if (record.policy.name != "screen" || record.is_default || record.quarantined) continue;
-        HONE_RETURN_IF_ERROR(Add(store, record, networks));
+        HONE_RETURN_IF_ERROR(Add(store, record, networks, source));
       }
       if (static_cast<int>(page.size()) < query.page_size) return absl::OkStatus();
     }
@@ -113,7 +126,7 @@ class Packer {
 
  private:
   absl::Status Add(store::Store& store, const record::Record& record,
-                   const std::map<std::string, std::string>& networks) {
+                   const std::map<std::string, std::string>& networks, const std::string& source) {
     auto job = jobs_.find(record.job_id);
     if (job == jobs_.end()) {
       HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(record.job_id));
@@ -129,7 +142,7 @@ class Packer {
     return writer_->Append({.target = writer_->Target({spec.target, record.environment.cpu}),
                             .task = writer_->Task({spec.workload, network->second, spec.tolerance}),
                             .space = writer_->Space(*space),
-                            .source = writer_->Source(spec.strategy),
+                            .source = writer_->Source(source.empty() ? spec.strategy : source),
                             .decisions = record.candidate.decisions,
                             .outcome = record.result.outcome,
                             .latency_ns = ok ? record::SteadyLatencyNs(record.result) : 0,
@@ -150,6 +163,96 @@ class Packer {
   std::map<std::string, job::JobSpec> jobs_;
   std::map<std::string, std::string> spaces_;
 };
+
+constexpr char kLearnedSource[] = "learned";
+constexpr uint32_t kParts =
+    2;  // of the development tasks: each is measured with what the other taught
+
+// Returns the tasks of a dataset without results of kLearnedSource.
+absl::StatusOr<std::set<std::string>> TasksWithoutLearned(record::Dataset& dataset) {
+  std::set<std::string> without;
+  for (const record::DatasetTask& task : dataset.tasks()) without.insert(task.workload);
+  const auto source = absl::c_find(dataset.sources(), kLearnedSource) - dataset.sources().begin();
+  for (int64_t first = 0; first < dataset.size(); first += record::kDatasetPage) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::DatasetRecord> page,
+                          dataset.Read(first, record::kDatasetPage));
+    for (const record::DatasetRecord& record : page) {
+      if (record.source == source) without.erase(dataset.tasks()[record.task].workload);
+    }
+  }
+  return without;
+}
+
+// Which part of the development tasks a task belongs to.
+uint32_t PartOf(const std::string& workload) {
+  return static_cast<uint32_t>(DigestOf(workload).low % kParts);
+}
+
+// Writes a store that knows nothing but a learned draft.
+absl::Status WriteStoreWithDraft(const std::string& path, const std::string& target_key,
+                                 const cost_model::CostModel& model) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::OpenSqliteStore(path));
+  store::ModelRow row{
+      .key = {.name = job::kLearnedDraft, .feature_set = job::kLearnedDraft, .target = target_key}};
+  HONE_ASSIGN_OR_RETURN(row.bytes, model.Save());
+  HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
+                        cost_model::ReadModelHeader(row.bytes));
+  row.version = header.version;
+  absl::Status written;
+  absl::Notification done;
+  store->PutModel(std::move(row), [&](const absl::StatusOr<int64_t>& id) {
+    written = id.status();
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return written;
+}
+
+// Measures each task with a draft that was learned from other development tasks, and adds the
+// results to the dataset.
+absl::Status CollectLearned(const CollectOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> before,
+                        record::Dataset::Open(options.out));
+  HONE_ASSIGN_OR_RETURN(const std::set<std::string> without, TasksWithoutLearned(*before));
+  std::vector<const SampleTask*> tasks;
+  for (const SampleTask& task : options.tasks)
+    if (without.contains(task.workload)) tasks.push_back(&task);
+  if (tasks.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const Sample sample,
+                        ReadSample(options.out, {job::kLearnedDraft}, /*threads=*/2));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
+  std::vector<std::unique_ptr<cost_model::CostModel>> models;  // without a part; of all
+  for (uint32_t left_out = 0; left_out <= kParts; ++left_out) {
+    std::vector<const JudgedTask*> train;
+    for (const JudgedTask& task : sample.tasks)
+      if (!task.held_out && PartOf(task.workload) != left_out) train.push_back(&task);
+    HONE_ASSIGN_OR_RETURN(models.emplace_back(), TrainModel(job::kLearnedDraft, sample, train));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
+                        record::DatasetWriter::Create(options.out));
+  Packer packer(writer.get());
+  HONE_RETURN_IF_ERROR(packer.Add(*before));
+  for (const SampleTask* task : tasks) {
+    const std::string folder =
+        absl::StrCat(options.work_folder, "/learned-", DigestOf(task->workload).ToHex());
+    const std::string path = folder + "/hone/hone.db", done = folder + "/done";
+    if (!ReadFile(done).ok()) {
+      std::fprintf(stderr, "with a learned draft: %s\n", task->name.c_str());
+      std::error_code ignored;  // an interrupted run may have left files
+      std::filesystem::remove_all(folder, ignored);
+      HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/hone"));
+      HONE_RETURN_IF_ERROR(WriteStoreWithDraft(
+          path, target.Key(), *models[task->held_out ? kParts : PartOf(task->workload)]));
+      const std::string file = folder + "/workload.hone";
+      HONE_RETURN_IF_ERROR(WriteFileAtomically(file, task->workload));
+      HONE_RETURN_IF_ERROR(Tune(options, folder, file, {"draft", "random", options.learned}));
+      HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
+    }
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
+    HONE_RETURN_IF_ERROR(packer.Add(*store, {{task->workload, task->network}}, kLearnedSource));
+  }
+  return writer->Finish();
+}
 
 }  // namespace
 
@@ -208,7 +311,8 @@ absl::Status Collect(const CollectOptions& options) {
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
     HONE_RETURN_IF_ERROR(packer.Add(*store, networks));
   }
-  return writer->Finish();
+  HONE_RETURN_IF_ERROR(writer->Finish());
+  return options.learned > 0 ? CollectLearned(options) : absl::OkStatus();
 }
 
 }  // namespace hone::lab

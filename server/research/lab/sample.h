@@ -39,13 +39,17 @@ struct CollectOptions {
   int drafted = 64;   // the first candidates of the draft
   int searched =
       64;  // trials of the default search after them, so that the best known latency is low
+  // The first candidates of a draft that was learned from the results of other development tasks,
+  // after all tasks were measured: what a model prefers and what it overestimates.
+  int learned = 0;
   std::string only;  // only tasks whose name contains this
   std::string out;   // the dataset
 };
 
 // Measures candidates of every task with the real service: `hone tune` with the strategies
 // `random`, `draft` and `portfolio`. Then writes all results in the store to the dataset. If `out`
-// exists, its records are kept, and its tasks are not measured again. Errors: those of
+// exists, its records are kept, and its tasks are not measured again; except that with `learned`
+// each task without such results gets them. Errors: those of
 // ReadSampleTasks; Aborted: `hone` failed, call it again to continue.
 absl::Status Collect(const CollectOptions& options);
 
