@@ -70,10 +70,15 @@ absl::Status Tune(const CollectOptions& options, const std::string& data_folder,
       .status();
 }
 
+std::string FolderOf(const SampleTask& task, const CollectOptions& options) {
+  return absl::StrCat(options.work_folder, "/", DigestOf(task.workload).ToHex().substr(0, 16));
+}
+
+constexpr char kStore[] = "/hone/hone.db";
+
+// Every task has its own store, so that its draft has learned nothing from the others.
 absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(task.workload));
-  const std::string folder =
-      absl::StrCat(options.work_folder, "/", workload.StructuralDigest().ToHex().substr(0, 16));
+  const std::string folder = FolderOf(task, options);
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));
   const std::string file = folder + "/workload.hone";
   HONE_RETURN_IF_ERROR(WriteFileAtomically(file, task.workload));
@@ -82,11 +87,15 @@ absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
         Phase{"portfolio", "xgboost", options.searched}}) {
     const std::string done = absl::StrCat(folder, "/", phase.strategy);
     if (phase.trials == 0 || ReadFile(done).ok()) continue;
-    HONE_RETURN_IF_ERROR(Tune(options, options.work_folder, file, phase));
+    HONE_RETURN_IF_ERROR(Tune(options, folder, file, phase));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
   }
   return absl::OkStatus();
 }
+
+struct TaskName {
+  std::string workload, network;
+};
 
 // Copies records between datasets, or from a store to a dataset.
 class Packer {
@@ -108,25 +117,24 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // `networks`: the network of each workload, by the text of the workload. `source`: of the
-  // records, instead of the strategy's name, unless it is "".
-  absl::Status Add(store::Store& store, const std::map<std::string, std::string>& networks,
-                   const std::string& source = "") {
+  // Adds the results of a task. `source`: of the records, instead of the strategy's name, unless it
+  // is "".
+  absl::Status Add(store::Store& store, const TaskName& task, const std::string& source = "") {
     store::RecordQuery query{.page_size = 1000};
     while (true) {
       HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
       for (const record::Record& record : page) {
         query.after_id = record.id;
         if (record.policy.name != "screen" || record.is_default || record.quarantined) continue;
-        HONE_RETURN_IF_ERROR(Add(store, record, networks, source));
+        HONE_RETURN_IF_ERROR(Add(store, record, task, source));
       }
       if (static_cast<int>(page.size()) < query.page_size) return absl::OkStatus();
     }
   }
 
  private:
-  absl::Status Add(store::Store& store, const record::Record& record,
-                   const std::map<std::string, std::string>& networks, const std::string& source) {
+  absl::Status Add(store::Store& store, const record::Record& record, const TaskName& task,
+                   const std::string& source) {
     auto job = jobs_.find(record.job_id);
     if (job == jobs_.end()) {
       HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(record.job_id));
@@ -134,13 +142,12 @@ class Packer {
       job = jobs_.emplace(record.job_id, std::move(spec)).first;
     }
     const job::JobSpec& spec = job->second;
-    const auto network = networks.find(spec.workload);
-    if (network == networks.end()) return absl::OkStatus();  // not a task of the list
+    if (spec.workload != task.workload) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const std::string* const space,
                           SpaceText(store, record.candidate.space_digest));
     const bool ok = record.result.outcome == record::Outcome::kOk;
     return writer_->Append({.target = writer_->Target({spec.target, record.environment.cpu}),
-                            .task = writer_->Task({spec.workload, network->second, spec.tolerance}),
+                            .task = writer_->Task({spec.workload, task.network, spec.tolerance}),
                             .space = writer_->Space(*space),
                             .source = writer_->Source(source.empty() ? spec.strategy : source),
                             .decisions = record.candidate.decisions,
@@ -233,9 +240,8 @@ absl::Status CollectLearned(const CollectOptions& options) {
   Packer packer(writer.get());
   HONE_RETURN_IF_ERROR(packer.Add(*before));
   for (const SampleTask* task : tasks) {
-    const std::string folder =
-        absl::StrCat(options.work_folder, "/learned-", DigestOf(task->workload).ToHex());
-    const std::string path = folder + "/hone/hone.db", done = folder + "/done";
+    const std::string folder = absl::StrCat(FolderOf(*task, options), "-learned");
+    const std::string path = folder + kStore, done = folder + "/done";
     if (!ReadFile(done).ok()) {
       std::fprintf(stderr, "with a learned draft: %s\n", task->name.c_str());
       std::error_code ignored;  // an interrupted run may have left files
@@ -249,7 +255,7 @@ absl::Status CollectLearned(const CollectOptions& options) {
       HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
     }
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
-    HONE_RETURN_IF_ERROR(packer.Add(*store, {{task->workload, task->network}}, kLearnedSource));
+    HONE_RETURN_IF_ERROR(packer.Add(*store, {task->workload, task->network}, kLearnedSource));
   }
   return writer->Finish();
 }
@@ -285,8 +291,6 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
 }
 
 absl::Status Collect(const CollectOptions& options) {
-  std::map<std::string, std::string> networks;
-  for (const SampleTask& task : options.tasks) networks[task.workload] = task.network;
   std::set<std::string> measured;
   std::unique_ptr<record::Dataset> before;
   if (std::filesystem::exists(options.out)) {
@@ -301,15 +305,15 @@ absl::Status Collect(const CollectOptions& options) {
     std::fprintf(stderr, "task %zu of %zu: %s\n", number, options.tasks.size(), task.name.c_str());
     HONE_RETURN_IF_ERROR(Measure(task, options));
   }
-  const std::string path = options.work_folder + "/hone/hone.db";
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
   Packer packer(writer.get());
   if (before != nullptr) HONE_RETURN_IF_ERROR(packer.Add(*before));
-  for (const std::string& workload : measured) networks.erase(workload);
-  if (std::filesystem::exists(path)) {
+  for (const SampleTask& task : options.tasks) {
+    const std::string path = FolderOf(task, options) + kStore;
+    if (measured.contains(task.workload) || !std::filesystem::exists(path)) continue;
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
-    HONE_RETURN_IF_ERROR(packer.Add(*store, networks));
+    HONE_RETURN_IF_ERROR(packer.Add(*store, {task.workload, task.network}));
   }
   HONE_RETURN_IF_ERROR(writer->Finish());
   return options.learned > 0 ? CollectLearned(options) : absl::OkStatus();
