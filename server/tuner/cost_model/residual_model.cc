@@ -36,13 +36,14 @@ constexpr double kShares[] = {0.25, 0.5, 0.75, 1};  // of the trees' correction
 constexpr double kGain = 0.98;  // the loss on left-out tasks must fall below this share
 constexpr double kHuber = 0.25;
 
-// The rows that the trees read: the statement's features, each part's share of its cycles, and the
-// sizes of both.
+// The rows that the trees read: the statement's features, each part's share of its cycles (only of
+// the parts of the fitted kind of target), and the sizes of both.
 class ResidualRows {
  public:
   ResidualRows(const DraftWeights& weights, const FeatureMatrix& features)
-      : columns(features.columns + 2) {
+      : columns(ColumnsOf(*weights.kind)) {
     const int first = features.columns - kDraftColumns;
+    const DraftKind& kind = *weights.kind;
     rows.reserve(static_cast<size_t>(features.rows()) * columns);
     for (int i = 0; i < features.candidates(); ++i) {
       const size_t begin = cycles.size();
@@ -56,8 +57,8 @@ class ResidualRows {
       for (size_t r = begin; r < cycles.size(); ++r) {
         const absl::Span<const float> row = features.row(static_cast<int>(r));
         rows.insert(rows.end(), row.begin(), row.begin() + first);
-        for (int part = 0; part < kDraftColumns; ++part) {
-          const double share = part == kMemoryJumpPart
+        for (int part = kind.begin; part < kind.end; ++part) {
+          const double share = absl::c_linear_search(kind.not_cycles, part)
                                    ? row[first + part]
                                    : weights.factors[part] * row[first + part] / cycles[r];
           rows.push_back(static_cast<float>(share));
@@ -66,6 +67,10 @@ class ResidualRows {
         rows.push_back(static_cast<float>(cycles[r] / sum));
       }
     }
+  }
+
+  static int ColumnsOf(const DraftKind& kind) {
+    return kResidualColumns - kDraftColumns + kind.end - kind.begin + 2;
   }
 
   const int columns;
@@ -249,6 +254,8 @@ class ResidualPredictor final : public Predictor {
   explicit ResidualPredictor(const CostModelOptions& options) : options_(options) {}
 
   absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const DraftKind& kind = DraftKindOf(features, 0);
+    HONE_RETURN_IF_ERROR(CheckDraftKind(features, kind));
     const Material all = Select(features, labels, [](int32_t) { return true; });
     std::map<int32_t, int> fold_of;  // by task
     for (const int32_t task : all.tasks) fold_of.try_emplace(task, 0);
@@ -263,7 +270,7 @@ class ResidualPredictor final : public Predictor {
     foreign_ = presets_;
     for (const std::string& bytes : options_.foreign) {
       std::optional<Learned> other = ReadForeign(bytes);
-      if (!other.has_value()) continue;
+      if (!other.has_value() || other->weights.kind != &kind) continue;
       const double loss = LossOf(other->LogCycles(features, other->share), all) / tasks_;
       foreign_ = std::min(foreign_, loss);
       if (loss >= kGain * used) continue;
@@ -282,7 +289,7 @@ class ResidualPredictor final : public Predictor {
                                 {"loss_of_foreign", foreign_},
                                 {"is_foreign", is_foreign_},
                                 {"share_of_trees", learned_.share}};
-    for (int part = 0; part < kDraftWeights; ++part)
+    for (const int part : learned_.weights.kind->weights)
       json["factors"][std::string(DraftPartName(part))] = learned_.weights.factors[part];
     return json.dump();
   }
@@ -290,7 +297,14 @@ class ResidualPredictor final : public Predictor {
   int columns() const override { return learned_.forest.columns() == 0 ? 0 : kResidualColumns; }
 
   absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    Prediction prediction{.mean = learned_.LogCycles(features, learned_.share)};
+    Prediction prediction;
+    if (columns() == 0) {  // the draft
+      for (int i = 0; i < features.candidates(); ++i)
+        prediction.mean.push_back(1 / learned_.weights.Cycles(features, i));
+      return prediction;
+    }
+    HONE_RETURN_IF_ERROR(CheckDraftKind(features, *learned_.weights.kind));
+    prediction.mean = learned_.LogCycles(features, learned_.share);
     for (double& mean : prediction.mean) mean = std::exp(-mean);
     return prediction;
   }
@@ -307,12 +321,16 @@ class ResidualPredictor final : public Predictor {
     HONE_RETURN_IF_ERROR(learned_.weights.Parse(reader));
     HONE_RETURN_IF_ERROR(reader.Read(learned_.share));
     HONE_ASSIGN_OR_RETURN(learned_.forest, FlatForest::Parse(reader));
-    if (learned_.forest.columns() == kResidualColumns + 2 && learned_.share >= 0 &&
-        learned_.share <= 1) {
-      return absl::OkStatus();
+    const int expected = ResidualRows::ColumnsOf(*learned_.weights.kind);
+    if (learned_.forest.columns() != expected) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot load the cost model: its trees read ", learned_.forest.columns(),
+          " columns, but those of a ", learned_.weights.kind->name, " read ", expected));
     }
+    if (learned_.share >= 0 && learned_.share <= 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "cannot load the cost model: its trees do not read the residual features");
+        absl::StrCat("cannot load the cost model: the share of its trees is ", learned_.share,
+                     ", not in [0, 1]"));
   }
 
   const Learned& learned() const { return learned_; }
@@ -366,6 +384,7 @@ std::optional<Learned> ReadForeign(const std::string& bytes) {
 }  // namespace
 
 constexpr ModelKind kResidualModel = {.name = "residual",
+                                      .version = 2,
                                       .feature_set = "residual",
                                       .make = MakePredictor<ResidualPredictor>,
                                       .columns = kResidualColumns,

@@ -18,7 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Candidates of several tasks with random parts. `columns`: those of the parts are the last.
+// Candidates of several tasks with random parts of a CPU. `columns`: those of the parts are the
+// last.
 struct Parts {
   FeatureMatrix features;
   std::vector<int32_t> tasks;
@@ -37,11 +38,12 @@ Parts MakeParts(uint64_t seed, int tasks, int per_task, int columns, const Draft
       for (int s = 0; s < statements; ++s) {
         for (int c = 0; c < columns - kDraftColumns; ++c)
           rows.push_back(static_cast<float>(rng.Below(8)));
-        for (int part = 0; part < kDraftColumns; ++part) {
+        for (int part = 0; part < kCpuEnd; ++part) {
           const double value = size * std::exp2(-8 * rng.Uniform());
           rows.push_back(part == kMemoryJumpPart ? static_cast<float>(rng.Uniform())
                                                  : static_cast<float>(value));
         }
+        rows.resize(rows.size() + kDraftColumns - kCpuEnd, 0.0f);
       }
       parts.features.Append(rows, statements);
       parts.tasks.push_back(t);
