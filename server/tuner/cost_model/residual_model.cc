@@ -23,6 +23,7 @@
 namespace hone::cost_model {
 namespace {
 
+constexpr uint32_t kVersion = 2;  // of its files
 constexpr int kRounds = 150;
 constexpr double kLearningRate = 0.1;
 constexpr double kFailedThroughput = 1.0 / 16;
@@ -373,7 +374,7 @@ class ResidualPredictor final : public Predictor {
 
 std::optional<Learned> ReadForeign(const std::string& bytes) {
   const absl::StatusOr<ModelFile> file =
-      DecodeModel(bytes, {.name = "residual", .version = 1, .feature_set = "residual"});
+      DecodeModel(bytes, {.name = "residual", .version = kVersion, .feature_set = "residual"});
   if (!file.ok()) return std::nullopt;
   ByteReader reader(file->payload);
   ResidualPredictor predictor({});
@@ -384,7 +385,7 @@ std::optional<Learned> ReadForeign(const std::string& bytes) {
 }  // namespace
 
 constexpr ModelKind kResidualModel = {.name = "residual",
-                                      .version = 2,
+                                      .version = kVersion,
                                       .feature_set = "residual",
                                       .make = MakePredictor<ResidualPredictor>,
                                       .columns = kResidualColumns,
