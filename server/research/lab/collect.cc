@@ -279,8 +279,11 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
     const std::string words(absl::StripAsciiWhitespace(line));
     if (words.empty() || words[0] == '#') continue;
     absl::StatusOr<SampleTask> task = ReadTask(words, folder);
-    if (task.ok() && !known.insert(task->workload).second)
-      task = absl::InvalidArgumentError("this task occurs twice");
+    if (task.ok()) {
+      HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(task->workload));
+      if (!known.insert(workload.StructuralDigest().ToHex()).second)
+        task = absl::InvalidArgumentError("this task occurs twice");
+    }
     if (!task.ok()) {
       return absl::Status(task.status().code(), absl::StrCat(list, ":", number, ": ", words, ": ",
                                                              task.status().message()));
