@@ -211,10 +211,7 @@ target::Calibration MeasureCalibration(const target::Target& host) {
     measured.memory_shared_line = NsPerUnit(host.cores, stream);
   }
   if (host.cores > 1) measured.fork = ForkNs(host.cores, width.bits);
-  for (const target::CalibrationField& field : target::CalibrationFields()) {
-    double& value = measured.*field.value;
-    if (!(value >= field.min && value <= field.max)) value = 0;
-  }
+  measured.RemoveImpossible();
   return measured;
 }
 

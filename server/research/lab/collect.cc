@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,10 +16,12 @@
 #include "absl/synchronization/notification.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "common/record/dataset.h"
+#include "common/target/device_list.h"
 #include "common/target/target.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/search/learned_draft.h"
@@ -27,6 +30,7 @@
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
 #include "server/tuner/cost_model/model_file.h"
+#include "server/tuner/space/maker.h"
 
 namespace hone::lab {
 namespace {
@@ -96,6 +100,17 @@ absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
 struct TaskName {
   std::string workload, network;
 };
+// Returns the target of a GPU of this machine; nullopt for others, where every task has a design
+// space.
+absl::StatusOr<std::optional<target::Target>> GpuTarget(const CollectOptions& options) {
+  if (target::InterfaceOfDevice(options.target) == nullptr) return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(
+      const ProgramResult listed,
+      RunProgram({.words = {options.program_folder + "/hone-runner", "--list-devices"}}));
+  HONE_ASSIGN_OR_RETURN(const target::DeviceList list, target::DeviceList::FromJson(listed.output));
+  HONE_ASSIGN_OR_RETURN(const target::ListedDevice device, list.Find(options.target));
+  return device.target;
+}
 
 // Copies records between datasets, or from a store to a dataset.
 class Packer {
@@ -139,6 +154,9 @@ class Packer {
     if (job == jobs_.end()) {
       HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(record.job_id));
       HONE_ASSIGN_OR_RETURN(job::JobSpec spec, job::DecodeSpec(row.request));
+      // Every job has the calibration of its day, but a sample has one target.
+      HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(spec.target));
+      spec.target = target.KindText();
       job = jobs_.emplace(record.job_id, std::move(spec)).first;
     }
     const job::JobSpec& spec = job->second;
@@ -293,20 +311,39 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
   return tasks;
 }
 
+std::string WhyNoSpace(const SampleTask& task, const target::Target& target) {
+  const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(task.workload);
+  if (!workload.ok()) return std::string(workload.status().message());
+  const auto spaces = space::MakeSpaces(
+      {.workload = std::make_shared<const ir::Workload>(*workload), .target = &target}, "");
+  return std::string(spaces.status().message());
+}
+
 absl::Status Collect(const CollectOptions& options) {
-  std::set<std::string> measured;
+  HONE_ASSIGN_OR_RETURN(const std::optional<target::Target> gpu, GpuTarget(options));
+  std::set<std::string> measured, unfinished;
   std::unique_ptr<record::Dataset> before;
   if (std::filesystem::exists(options.out)) {
     HONE_ASSIGN_OR_RETURN(before, record::Dataset::Open(options.out));
     for (const record::DatasetTask& task : before->tasks()) measured.insert(task.workload);
   }
   HONE_RETURN_IF_ERROR(MakeDirectories(options.work_folder));
-  size_t number = 0;
+  size_t number = 0, failed = 0;
+  absl::Status failure;
   for (const SampleTask& task : options.tasks) {
     ++number;
     if (measured.contains(task.workload)) continue;
     std::fprintf(stderr, "task %zu of %zu: %s\n", number, options.tasks.size(), task.name.c_str());
-    HONE_RETURN_IF_ERROR(Measure(task, options));
+    if (const std::string why = gpu.has_value() ? WhyNoSpace(task, *gpu) : ""; !why.empty()) {
+      std::fprintf(stderr, "skipped: %s\n", why.c_str());
+      continue;
+    }
+    const absl::Status status = Measure(task, options);
+    if (status.ok()) continue;
+    std::fprintf(stderr, "failed: %s\n", std::string(status.message()).c_str());
+    failure = status;
+    ++failed;
+    unfinished.insert(task.workload);
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
@@ -314,12 +351,20 @@ absl::Status Collect(const CollectOptions& options) {
   if (before != nullptr) HONE_RETURN_IF_ERROR(packer.Add(*before));
   for (const SampleTask& task : options.tasks) {
     const std::string path = FolderOf(task, options) + kStore;
-    if (measured.contains(task.workload) || !std::filesystem::exists(path)) continue;
+    // The dataset has only tasks that were measured to the end.
+    if (measured.contains(task.workload) || unfinished.contains(task.workload) ||
+        !std::filesystem::exists(path))
+      continue;
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
     HONE_RETURN_IF_ERROR(packer.Add(*store, {task.workload, task.network}));
   }
   HONE_RETURN_IF_ERROR(writer->Finish());
-  return options.learned > 0 ? CollectLearned(options) : absl::OkStatus();
+  if (failed == 0) return options.learned > 0 ? CollectLearned(options) : absl::OkStatus();
+  return absl::Status(
+      failure.code(),
+      absl::StrCat(failed, " of ", options.tasks.size(),
+                   " tasks failed and are not in the dataset; the same command measures them: ",
+                   failure.message()));
 }
 
 }  // namespace hone::lab

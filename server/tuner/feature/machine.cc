@@ -45,6 +45,18 @@ void Calibrate(const target::Calibration& measured, AnalyticMachine& machine) {
   cycles(measured.fork, machine.fork_cycles);
 }
 
+// The same for a GPU. The unit of the estimate is the cycle in which the lanes of a compute unit
+// each start a multiply-add.
+void Calibrate(const target::Calibration& measured, GpuMachine& machine) {
+  if (measured.fma <= 0) return;
+  const double cycle_ns = measured.fma * machine.fma_lanes / 32;
+  if (measured.memory_shared_line > 0) {
+    machine.memory_bytes_per_cycle =
+        kLineBytes / measured.memory_shared_line * cycle_ns / machine.units;
+  }
+  if (measured.launch > 0) machine.launch_cycles = measured.launch / cycle_ns;
+}
+
 // Returns the constants of a kind of CPU.
 AnalyticMachine PresetOf(const target::Target& target) {
   AnalyticMachine machine{.l1_bytes = target.l1_bytes,
@@ -113,6 +125,7 @@ GpuMachine GpuMachine::Of(const target::Target& target) {
   if (gpu.registers > 0) machine.registers = gpu.registers;
   machine.unit_registers =
       gpu.unit_registers > 0 ? static_cast<double>(gpu.unit_registers) : machine.unit_threads * 32;
+  Calibrate(target.calibration, machine);
   return machine;
 }
 

@@ -44,7 +44,8 @@ struct AnalyticMachine {
 
 // The analytic model's parameters of a GPU, per compute unit and in its clock cycles. They follow
 // from the limits that the device reports and from ratios that are common to GPUs, and are right up
-// to a constant factor, which is enough to order candidates.
+// to a constant factor, which is enough to order candidates. The rate of memory and the cost of a
+// launch come from the target's calibration where it has one.
 struct GpuMachine {
   double units = 1;
   double warp = 32;           // threads in lockstep
