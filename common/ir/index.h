@@ -48,6 +48,7 @@ class Index {
   }
   Index& operator*=(int64_t factor);
   Index& AddScaled(const Index& other, int64_t factor);
+  Index& AddTerm(AtomId atom, int64_t coeff);
   friend Index operator+(Index a, const Index& b) { return a += b; }
   friend Index operator-(Index a, const Index& b) { return a -= b; }
   friend Index operator+(Index a, int64_t c) { return a += c; }
@@ -100,12 +101,25 @@ class AtomTable {
   // otherwise possibly too wide.
   Range RangeOf(const Index& index) const;
   // The same with some variables fixed or restricted: `range` returns the range of a variable.
-  Range RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const;
+  template <typename RangeOfVar>
+  Range RangeOf(const Index& index, const RangeOfVar& range) const {
+    Range total{index.constant(), index.constant()};
+    for (const IndexTerm& term : index.terms()) {
+      const Atom& atom = atoms_[term.atom];
+      const Range r = atom.kind == Atom::Kind::kVar ? range(term.atom)
+                                                    : Divided(atom, RangeOf(atom.argument, range));
+      total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
+      total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
+    }
+    return total;
+  }
 
   // Replaces variables. `replacement` returns the index for a variable, or nullptr to keep it.
   Index Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
   // The same with the index of each replaced variable.
   Index Substitute(const Index& index, absl::Span<const std::pair<AtomId, Index>> replaced);
+  // Replaces variables of `index`.
+  void SubstituteIn(Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
   // Applies c·(x/c) + x mod c = x.
   Index Simplify(Index index) const;
 
@@ -120,6 +134,9 @@ class AtomTable {
   std::string ToString(const Index& index) const;
 
  private:
+  // Returns the range of a floordiv or mod whose operand has this range.
+  static Range Divided(const Atom& atom, const Range& argument);
+
   // Splits index = divisor·quotient + remainder, with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
 

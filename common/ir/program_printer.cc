@@ -208,9 +208,23 @@ class Encoder {
     code.push_back(term.coeff);
   }
   void Add(const Index& index) {
+    if (absl::c_all_of(index.terms(), [&](const IndexTerm& term) {
+          return program_.atoms[term.atom].kind == Atom::Kind::kVar;
+        })) {
+      return AddSumOfVars(index);
+    }
     Code code;
     Encode(index, code);
     for (int64_t word : code) builder_.Add(word);
+  }
+  // Adds the same as Encode.
+  void AddSumOfVars(const Index& index) {
+    absl::InlinedVector<std::pair<int64_t, int64_t>, 8> terms;
+    for (const IndexTerm& term : index.terms()) terms.emplace_back(vars_[term.atom], term.coeff);
+    absl::c_sort(terms);
+    builder_.Add(index.constant()).Add(static_cast<int64_t>(terms.size()));
+    for (const auto& [var, coeff] : terms)
+      builder_.Add(static_cast<int64_t>(Atom::Kind::kVar)).Add(var).Add(coeff);
   }
   void Add(const std::vector<Condition>& conditions) {
     builder_.Add(static_cast<int64_t>(conditions.size()));

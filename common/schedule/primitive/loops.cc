@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
   for (size_t i = 0; i < factors.size(); ++i) {
     loops.push_back(program.NewLoop(absl::StrCat(name, "_", i), factors[i]));
     value *= factors[i].value;
-    value += Index::Of(program.node(loops.back()).var);
+    value.AddTerm(program.node(loops.back()).var, 1);
   }
   const ir::AtomId var = program.node(loop).var;
   const NodeId parent = program.node(loop).parent;
@@ -135,7 +135,7 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
     const Index part = program.atoms.FloorDiv(value, inner);
     const Index digit = i == 0 ? part : program.atoms.Mod(part, node.extent.value);
     for (Index& index : indices) {
-      index = program.atoms.Substitute(
+      program.atoms.SubstituteIn(
           index, [&](ir::AtomId var) { return var == node.var ? &digit : nullptr; });
     }
     inner *= node.extent.value;

@@ -26,7 +26,7 @@ double HalideMemoryCost(const Statement& statement, const target::Target& target
   double least = std::numeric_limits<double>::infinity();
   for (size_t depth = 0; depth <= statement.loops.size(); ++depth) {
     const double tiles = statement.executions[0] / statement.executions[depth];
-    const double footprint = statement.TouchedBytes(depth);
+    const double footprint = statement.touched_bytes[depth];
     const double per_byte = std::min(1 + footprint * kHalideBalance / cache, kHalideBalance);
     least = std::min(least, tiles * footprint * per_byte);
   }

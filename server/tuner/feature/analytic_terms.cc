@@ -46,13 +46,15 @@ int64_t PeriodOf(const ir::AtomTable& atoms, const ir::Index& index, const NestL
 // rows and 21 columns sweeps 14 times through what only depends on p % 21. REQUIRES: the access
 // varies with the loop.
 double SweepsOf(const ir::AtomTable& atoms, const Statement& statement, const Access& access,
-                const NestLoop& loop) {
+                size_t depth) {
+  const NestLoop& loop = statement.loops[depth];
   int64_t period = 1;  // of the positions of the access
-  for (const ir::Index& index : *access.indices[0]) {
-    for (const ir::BlockIter& iter : statement.block->iters) {
-      if (atoms.DependsOn(index, iter.var))
-        period = std::max(period, PeriodOf(atoms, iter.binding, loop));
-    }
+  for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+    if ((statement.iter_loops[i] >> depth & 1) == 0) continue;
+    const ir::BlockIter& iter = statement.block->iters[i];
+    const auto reads = [&](const ir::Index& index) { return atoms.DependsOn(index, iter.var); };
+    if (absl::c_any_of(*access.indices[0], reads))
+      period = std::max(period, PeriodOf(atoms, iter.binding, loop));
   }
   return static_cast<double>(loop.extent) / static_cast<double>(period);
 }
@@ -263,11 +265,11 @@ class Estimator {
     const ir::Program& program = nest_.program();
     const auto unrolled = [&](const ir::Index& index) {
       bool found = false;
-      for (const ir::BlockIter& iter : statement.block->iters) {
-        if (!program.atoms.DependsOn(index, iter.var)) continue;
+      for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+        if (!program.atoms.DependsOn(index, statement.block->iters[i].var)) continue;
         for (size_t d = body.depth; d < statement.loops.size(); ++d) {
           found |= statement.loops[d].kind == ir::LoopKind::kUnrolled &&
-                   program.atoms.DependsOn(iter.binding, statement.loops[d].var);
+                   (statement.iter_loops[i] >> d & 1) != 0;
         }
       }
       return found;
@@ -299,12 +301,12 @@ class Estimator {
 
   // Returns whether an atom of an index changes while the loops from `depth` inwards run.
   bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
-    for (const ir::BlockIter& iter : statement.block->iters) {
-      if (iter.var != atom) continue;
-      return std::any_of(
-          statement.loops.begin() + depth, statement.loops.end(), [&](const NestLoop& loop) {
-            return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
-          });
+    for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+      if (statement.block->iters[i].var != atom) continue;
+      for (size_t d = depth; d < statement.loops.size(); ++d) {
+        if (statement.loops[d].extent > 1 && (statement.iter_loops[i] >> d & 1) != 0) return true;
+      }
+      return false;
     }
     return true;  // a compound expression
   }
@@ -544,8 +546,7 @@ class Estimator {
     const double runs = statement.executions[0] / statement.executions[depth];
     double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
     if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
-      const double sweeps =
-          SweepsOf(nest_.program().atoms, statement, access, statement.loops[depth]);
+      const double sweeps = SweepsOf(nest_.program().atoms, statement, access, depth);
       const double swept = total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes;
       // Of data that are a little larger than the cache, a part stays.
       const double lost = std::clamp(swept / capacity - 1, 0.0, 1.0);

@@ -56,9 +56,6 @@ std::unique_ptr<FeatureSet> MakeAnalyticFeatures();
 // that of the program.
 std::unique_ptr<FeatureSet> MakeDraftFeatures();
 
-// "residual": the columns of "statement", then those of "draft", one row per statement.
-std::unique_ptr<FeatureSet> MakeResidualFeatures();
-
 }  // namespace hone::feature
 
 #endif  // HONE_SERVER_TUNER_FEATURE_FEATURE_SETS_H_
