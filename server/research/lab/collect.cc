@@ -112,6 +112,13 @@ absl::StatusOr<std::optional<target::Target>> GpuTarget(const CollectOptions& op
   return device.target;
 }
 
+// Every job has the calibration of its day, but a sample has one target.
+absl::StatusOr<record::DatasetTarget> OfKind(record::DatasetTarget described) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(described.text));
+  described.text = target.KindText();
+  return described;
+}
+
 // Copies records between datasets, or from a store to a dataset.
 class Packer {
  public:
@@ -122,7 +129,9 @@ class Packer {
       HONE_ASSIGN_OR_RETURN(std::vector<record::DatasetRecord> page,
                             dataset.Read(first, record::kDatasetPage));
       for (record::DatasetRecord& record : page) {
-        record.target = writer_->Target(dataset.targets()[record.target]);
+        HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
+                              OfKind(dataset.targets()[record.target]));
+        record.target = writer_->Target(of_kind);
         record.task = writer_->Task(dataset.tasks()[record.task]);
         record.space = writer_->Space(dataset.spaces()[record.space]);
         record.source = writer_->Source(dataset.sources()[record.source]);
@@ -154,9 +163,6 @@ class Packer {
     if (job == jobs_.end()) {
       HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(record.job_id));
       HONE_ASSIGN_OR_RETURN(job::JobSpec spec, job::DecodeSpec(row.request));
-      // Every job has the calibration of its day, but a sample has one target.
-      HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(spec.target));
-      spec.target = target.KindText();
       job = jobs_.emplace(record.job_id, std::move(spec)).first;
     }
     const job::JobSpec& spec = job->second;
@@ -164,7 +170,9 @@ class Packer {
     HONE_ASSIGN_OR_RETURN(const std::string* const space,
                           SpaceText(store, record.candidate.space_digest));
     const bool ok = record.result.outcome == record::Outcome::kOk;
-    return writer_->Append({.target = writer_->Target({spec.target, record.environment.cpu}),
+    HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
+                          OfKind({spec.target, record.environment.cpu}));
+    return writer_->Append({.target = writer_->Target(of_kind),
                             .task = writer_->Task({spec.workload, task.network, spec.tolerance}),
                             .space = writer_->Space(*space),
                             .source = writer_->Source(source.empty() ? spec.strategy : source),
