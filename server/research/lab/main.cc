@@ -163,7 +163,8 @@ int Main(int argc, char** argv) {
               "Folder of the store; a repeated command continues from it", {Required()});
   collect.Add("--out", flags.collect.out, "The dataset; its tasks are not measured again",
               {Required()});
-  collect.Add("--target", flags.collect.target, "Target of hone tune (default native)");
+  collect.Add("--target", flags.collect.target,
+              "Target of hone tune, such as opencl (default native)");
   collect.Add("--uniform", flags.collect.uniform, "Uniform draws of each task (default 300)",
               {Range(0, 100000)});
   collect.Add("--drafted", flags.collect.drafted, "First candidates of the draft (default 64)",

@@ -11,7 +11,9 @@
 #include "common/base/rng.h"
 #include "common/operator/operator.h"
 #include "server/tuner/cost_model/draft_weights.h"
+#include "server/tuner/cost_model/flat_forest.h"
 #include "server/tuner/cost_model/metric.h"
+#include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/cost_model/registry.h"
 #include "server/tuner/feature/feature_set.h"
@@ -248,6 +250,33 @@ TEST(GpuDraftModelTest, RefusesDamagedFactors) {
   ByteWriter fewer;
   fewer.Add("GPU", uint32_t{3}, 1.0, 1.0, 1.0);
   refused(std::move(fewer).Finish(), "it has 3 factors, but that of a GPU has 14");
+}
+
+TEST(GpuDraftModelTest, RefusesFilesOfOtherVersionsPartsAndColumns) {
+  const auto refused = [](uint32_t version, uint32_t columns, const DraftWeights& weights,
+                          double share, int tree_columns, const std::string& why) {
+    ByteWriter writer;
+    weights.Serialize(writer);
+    writer.Add(share);
+    FlatForest::Create({}, tree_columns)->Serialize(writer);
+    const std::string bytes = EncodeModel(
+        {.name = "residual", .version = version, .feature_set = "residual", .columns = columns},
+        std::move(writer).Finish());
+    EXPECT_THAT((*CreateCostModel("residual", {}))->Load(bytes),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+  };
+  const GpuCandidates drawn = DrawGpuCandidates("generic/opencl", 0, 1, 20);
+  const DraftWeights gpu = DraftWeights::Fit(
+      drawn.Rows("draft"),
+      Labels{drawn.Throughput(drawn.Cycles(GpuMachine::Of(drawn.target))), drawn.tasks});
+  refused(1, kResidualColumns, gpu, 0.5, 183,
+          "version 1 of model 'residual', but this program reads version 2");
+  refused(2, kResidualColumns, gpu, 0.5, 184,
+          "its trees read 184 columns, but those of a GPU read 182");
+  refused(2, kResidualColumns, DraftWeights(), 0.5, 182,
+          "its trees read 182 columns, but those of a CPU read 184");
+  refused(2, kResidualColumns, gpu, 1.5, 182, "the share of its trees is 1.5, not in [0, 1]");
+  refused(2, 182, gpu, 0.5, 182, "its header has 182 columns");
 }
 
 }  // namespace
