@@ -347,6 +347,34 @@ class GrpcConnection final : public Connection {
     return Call(&Stub::EvaluateModels, request, limit);
   }
 
+  absl::StatusOr<std::string> ExportModel(int64_t id) override {
+    v1::ExportModelRequest request;
+    request.set_id(id);
+    std::string file;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      file.clear();
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, kArtifactTimeout);
+      std::string digest;
+      HONE_RETURN_IF_ERROR(Receive(context, *stub_->ExportModel(&context, request),
+                                   absl::StrCat("model ", id), file, digest));
+      return DigestOf(file).ToHex() == digest
+                 ? absl::OkStatus()
+                 : absl::DataLossError(absl::StrCat("model ", id, " does not match its digest"));
+    }));
+    return file;
+  }
+
+  absl::StatusOr<v1::StoredModel> ImportModel(const std::string& file) override {
+    v1::StoredModel response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, kArtifactTimeout);
+      return Send(*admin_stub_->ImportModel(&context, &response), DigestOf(file).ToHex(), file);
+    }));
+    return response;
+  }
+
   absl::StatusOr<v1::WorkerInfo> DrainWorker(const std::string& id, bool resume) override {
     v1::DrainWorkerRequest request;
     request.set_id(id);
@@ -519,23 +547,45 @@ class GrpcConnection final : public Connection {
     return rpc::ExplainCallError(status, address_, options_.security, kProbeLimit);
   }
 
+  // Appends the chunks of a stream to `bytes`. `digest` is that of the first chunk.
+  static absl::Status Receive(grpc::ClientContext& context,
+                              grpc::ClientReader<v1::ArtifactChunk>& reader,
+                              const std::string& what, std::string& bytes, std::string& digest) {
+    v1::ArtifactChunk chunk;
+    while (reader.Read(&chunk)) {
+      if (bytes.empty()) digest = chunk.digest();
+      bytes.append(chunk.data());
+      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
+        context.TryCancel();
+        reader.Finish();
+        return absl::DataLossError(absl::StrCat(what, " exceeds the size limit of artifacts"));
+      }
+    }
+    return rpc::FromGrpc(reader.Finish());
+  }
+
+  static absl::Status Send(grpc::ClientWriter<v1::ArtifactChunk>& writer, const std::string& digest,
+                           const std::string& bytes) {
+    v1::ArtifactChunk chunk;
+    chunk.set_digest(digest);
+    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
+    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
+      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
+      if (!writer.Write(chunk)) break;
+      chunk.Clear();
+    }
+    writer.WritesDone();
+    return rpc::FromGrpc(writer.Finish());
+  }
+
   absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {
     v1::GetArtifactRequest request;
     request.set_digest(digest);
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
-    auto reader = stub_->GetArtifact(&context, request);
-    v1::ArtifactChunk chunk;
-    while (reader->Read(&chunk)) {
-      bytes.append(chunk.data());
-      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
-        context.TryCancel();
-        reader->Finish();
-        return absl::DataLossError(
-            absl::StrCat("artifact ", digest, " exceeds the size limit of artifacts"));
-      }
-    }
-    HONE_RETURN_IF_ERROR(rpc::FromGrpc(reader->Finish()));
+    std::string named;
+    HONE_RETURN_IF_ERROR(Receive(context, *stub_->GetArtifact(&context, request),
+                                 absl::StrCat("artifact ", digest), bytes, named));
     if (DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat(
           "artifact ", digest, " does not match its digest; the store may be damaged"));
@@ -547,17 +597,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     v1::UploadInputsResponse response;
-    auto writer = stub_->UploadInputs(&context, &response);
-    v1::ArtifactChunk chunk;
-    chunk.set_digest(digest);
-    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
-    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
-      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
-      if (!writer->Write(chunk)) break;
-      chunk.Clear();
-    }
-    writer->WritesDone();
-    return rpc::FromGrpc(writer->Finish());
+    return Send(*stub_->UploadInputs(&context, &response), digest, bytes);
   }
 
   const std::string address_;

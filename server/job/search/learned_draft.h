@@ -15,8 +15,8 @@ namespace hone::job {
 // candidates before a task has results of its own (server/tuner/cost_model/models.h).
 inline constexpr char kLearnedDraft[] = "residual";
 
-// Returns the row of the newest learned draft of a target, or 0 if the target has none. Errors are
-// those of the store.
+// Returns the row of the learned draft of a target that is in use, which may be imported
+// (store::ModelKey), or 0 if the target has none. Errors are those of the store.
 absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& target_key);
 
 // Loads a learned draft by its row. Returns null, which stands for the constants of the target, if

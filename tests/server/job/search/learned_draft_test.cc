@@ -12,12 +12,14 @@ namespace {
 
 class LearnedDraftTest : public ::testing::Test, protected JobHarness {
  protected:
-  int64_t Store(std::string bytes, const std::string& target = "t") {
+  int64_t Store(std::string bytes, const std::string& target = "t",
+                const std::string& origin = "") {
     int64_t row = 0;
     store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target},
                     .version = 1,
                     .records = 100,
-                    .bytes = std::move(bytes)},
+                    .bytes = std::move(bytes),
+                    .origin = origin},
                    [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
     EXPECT_GT(row, 0);
     return row;
@@ -30,6 +32,16 @@ TEST_F(LearnedDraftTest, TheNewestOfTheTargetIsFound) {
   const int64_t second = Store("second");
   Store("of another machine", "u");
   EXPECT_EQ(NewestDraft(store, "t").value(), second);
+}
+
+TEST_F(LearnedDraftTest, AnImportedDraftIsUsedUntilTheServerHasItsOwn) {
+  const int64_t imported = Store("imported", "t", "another server");
+  EXPECT_EQ(NewestDraft(store, "t").value(), imported);
+  const std::string job = Create(Spec(20));
+  EXPECT_EQ(RunToEnd(job)->spec.draft_model, imported);
+  const int64_t own = Store("own");
+  Store("the same import again", "t", "another server");
+  EXPECT_EQ(NewestDraft(store, "t").value(), own);
 }
 
 TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {
