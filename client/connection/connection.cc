@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "client/connection/artifact_stream.h"
 #include "client/connection/best_lookups.h"
 #include "client/connection/job_watch.h"
 #include "common/base/digest.h"
@@ -36,7 +37,6 @@ constexpr absl::Duration kWatchTimeout =
     absl::Minutes(10);  // after this time the stream is opened again
 // How long WatchJob tries to find a server again.
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);
-constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 // In every answer: the time, and the state of the store unless it is in order.
 constexpr char kServerTimeHeader[] = "hone-unix-ms";
@@ -356,8 +356,8 @@ class GrpcConnection final : public Connection {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
       std::string digest;
-      HONE_RETURN_IF_ERROR(Receive(context, *stub_->ExportModel(&context, request),
-                                   absl::StrCat("model ", id), file, digest));
+      HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->ExportModel(&context, request),
+                                           absl::StrCat("model ", id), file, digest));
       return DigestOf(file).ToHex() == digest
                  ? absl::OkStatus()
                  : absl::DataLossError(absl::StrCat("model ", id, " does not match its digest"));
@@ -370,7 +370,8 @@ class GrpcConnection final : public Connection {
     HONE_RETURN_IF_ERROR(Retry([&] {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
-      return Send(*admin_stub_->ImportModel(&context, &response), DigestOf(file).ToHex(), file);
+      return SendArtifact(*admin_stub_->ImportModel(&context, &response), DigestOf(file).ToHex(),
+                          file);
     }));
     return response;
   }
@@ -547,45 +548,14 @@ class GrpcConnection final : public Connection {
     return rpc::ExplainCallError(status, address_, options_.security, kProbeLimit);
   }
 
-  // Appends the chunks of a stream to `bytes`. `digest` is that of the first chunk.
-  static absl::Status Receive(grpc::ClientContext& context,
-                              grpc::ClientReader<v1::ArtifactChunk>& reader,
-                              const std::string& what, std::string& bytes, std::string& digest) {
-    v1::ArtifactChunk chunk;
-    while (reader.Read(&chunk)) {
-      if (bytes.empty()) digest = chunk.digest();
-      bytes.append(chunk.data());
-      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
-        context.TryCancel();
-        reader.Finish();
-        return absl::DataLossError(absl::StrCat(what, " exceeds the size limit of artifacts"));
-      }
-    }
-    return rpc::FromGrpc(reader.Finish());
-  }
-
-  static absl::Status Send(grpc::ClientWriter<v1::ArtifactChunk>& writer, const std::string& digest,
-                           const std::string& bytes) {
-    v1::ArtifactChunk chunk;
-    chunk.set_digest(digest);
-    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
-    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
-      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
-      if (!writer.Write(chunk)) break;
-      chunk.Clear();
-    }
-    writer.WritesDone();
-    return rpc::FromGrpc(writer.Finish());
-  }
-
   absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {
     v1::GetArtifactRequest request;
     request.set_digest(digest);
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     std::string named;
-    HONE_RETURN_IF_ERROR(Receive(context, *stub_->GetArtifact(&context, request),
-                                 absl::StrCat("artifact ", digest), bytes, named));
+    HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->GetArtifact(&context, request),
+                                         absl::StrCat("artifact ", digest), bytes, named));
     if (DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat(
           "artifact ", digest, " does not match its digest; the store may be damaged"));
@@ -597,7 +567,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     v1::UploadInputsResponse response;
-    return Send(*stub_->UploadInputs(&context, &response), digest, bytes);
+    return SendArtifact(*stub_->UploadInputs(&context, &response), digest, bytes);
   }
 
   const std::string address_;

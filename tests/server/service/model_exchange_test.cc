@@ -1,6 +1,6 @@
 // The file that carries a trained model to another server: what is read back, and what is refused.
 
-#include "server/service/model_exchange.h"
+#include "server/service/model/model_exchange.h"
 
 #include <functional>
 #include <limits>

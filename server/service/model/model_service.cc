@@ -1,4 +1,4 @@
-#include "server/service/model_service.h"
+#include "server/service/model/model_service.h"
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 #include "server/job/actor/executor.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/model_exchange.h"
+#include "server/service/model/model_exchange.h"
 #include "server/service/request_fields.h"
 
 namespace hone::service {

@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_SERVICE_MODEL_SERVICE_H_
-#define HONE_SERVER_SERVICE_MODEL_SERVICE_H_
+#ifndef HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_
+#define HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_
 
 #include <functional>
 #include <memory>
@@ -55,4 +55,4 @@ class ModelService {
 
 }  // namespace hone::service
 
-#endif  // HONE_SERVER_SERVICE_MODEL_SERVICE_H_
+#endif  // HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_

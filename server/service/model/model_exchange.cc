@@ -1,4 +1,4 @@
-#include "server/service/model_exchange.h"
+#include "server/service/model/model_exchange.h"
 
 #include <algorithm>
 #include <cmath>

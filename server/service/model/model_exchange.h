@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_SERVICE_MODEL_EXCHANGE_H_
-#define HONE_SERVER_SERVICE_MODEL_EXCHANGE_H_
+#ifndef HONE_SERVER_SERVICE_MODEL_MODEL_EXCHANGE_H_
+#define HONE_SERVER_SERVICE_MODEL_MODEL_EXCHANGE_H_
 
 #include <string>
 
@@ -31,4 +31,4 @@ absl::Status CheckImportedModel(const store::ModelRow& row, const job::TaskEnvir
 
 }  // namespace hone::service
 
-#endif  // HONE_SERVER_SERVICE_MODEL_EXCHANGE_H_
+#endif  // HONE_SERVER_SERVICE_MODEL_MODEL_EXCHANGE_H_
