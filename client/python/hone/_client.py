@@ -70,7 +70,7 @@ class Client:
         self.connection = Connection(Settings() if local else given.completed(config))
 
     def close(self) -> None:
-        """Ends the connection. The private server ends if it has no other client."""
+        """Ends the connection for ever. The private server ends if it has no other client, and so do its jobs."""
         self.connection.close()
 
     def __enter__(self) -> Client:
@@ -120,7 +120,7 @@ class Client:
         # A wrong request must not wait for a worker.
         self.connection.call("CreateJob", validate_only=True, **request)
         self._start_worker(target)
-        return Job(self, self.connection.call("CreateJob", timeout=40.0, **request))
+        return Job(self, self.connection.call("CreateJob", timeout=40.0, **request)).follow()
 
     def _tune_network(self, model: str, limit_s: float, options: SearchOptions) -> Job:
         """`hone` reads the model, divides it into tasks and creates the job."""
@@ -133,7 +133,7 @@ class Client:
         words += ["--only-missing"] if options.get("only_missing") else []
         self._start_worker(target)
         answer = _programs.call([*words, *self.connection.words()])
-        return Job(self, self.connection.call("GetJob", id=str(answer["jobs"][0]["job"])), model, shapes)
+        return Job(self, self.connection.call("GetJob", id=str(answer["jobs"][0]["job"])), model, shapes).follow()
 
     def _tuning_target(self, target: str) -> str:
         """The private server measures on this machine; for another one, "native" is the only target of its workers."""

@@ -37,6 +37,7 @@ _ERRORS: dict[grpc.StatusCode, type[errors.Error]] = {
 _OPTIONS: list[tuple[str, str | int]] = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # of an attempt to connect, in spite of its name
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.use_local_subchannel_pool", 1),
@@ -226,6 +227,7 @@ class Connection:
         self._metadata: tuple[tuple[str, str], ...] = ()
         self._config: Any = None  # the file of words()
         self._forked = False
+        self._closed = False
         _connections.add(self)
 
     @property
@@ -250,6 +252,8 @@ class Connection:
                 "processes with multiprocessing's method spawn, or make a new hone.Client before the fork is needed"
             )
         with self._lock:
+            if self._closed:
+                raise errors.Failed("this client is closed; make a new one with hone.Client or hone.connect")
             if self._channel is None:
                 if self.private is not None:
                     self._address = self.private.attach()
@@ -262,7 +266,7 @@ class Connection:
         if token and settings.token_file:
             raise errors.InvalidArgument("give a token or a token file, not both")
         if settings.token_file:
-            path = Path(settings.token_file)
+            path = Path(settings.token_file).expanduser()
             token = _read(path)
             if path.stat().st_mode & 0o007:
                 raise errors.PermissionDenied(f"other users can read the token in {path}; run: chmod 600 {path}")
@@ -337,6 +341,7 @@ class Connection:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             if self._channel is not None:
                 self._channel.close()
                 self._channel = None
@@ -350,7 +355,11 @@ class Connection:
         channel = self.channel()
         kind = channel.unary_stream if method.streams else channel.unary_unary
         serialize, parse = method.request.SerializeToString, method.response.FromString
-        return kind(method.path, serialize, parse)(request, timeout=timeout, metadata=self._metadata)
+        try:
+            return kind(method.path, serialize, parse)(request, timeout=timeout, metadata=self._metadata)
+        except ValueError:  # another thread has closed the channel
+            self.channel()
+            raise
 
     def _retried(self, attempt: Any) -> Any:
         give_up = time.monotonic() + (30 if self.private is not None else 3)
@@ -364,7 +373,12 @@ class Connection:
                 if self.private is not None:
                     self.private.check()
             time.sleep(wait * random.uniform(0.5, 1))
-            wait = min(2 * wait, 2.0)
+            # gRPC connects only while something waits for the channel.
+            ready = grpc.channel_ready_future(self.channel())
+            with contextlib.suppress(grpc.FutureTimeoutError):
+                ready.result(timeout=wait)
+            ready.cancel()
+            wait = min(2 * wait, 1.0)
 
     def _converted(self, error: Any) -> errors.Error:
         code, details = error.code(), error.details() or ""
@@ -400,4 +414,4 @@ def _read(path: Path) -> str:
 
 
 def _pem(source: str) -> bytes:
-    return (source if "-----BEGIN" in source else _read(Path(source))).encode()
+    return (source if "-----BEGIN" in source else _read(Path(source).expanduser())).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any
 
 from . import _protocol, errors
 from ._best import Best, best_of, duration, table
@@ -22,13 +22,17 @@ _ENDED = ("done", "cancelled", "failed")
 
 
 class Job:
-    """A search. Its fields are those of the state that the server sent last; used by any number of threads."""
+    """A search. Its fields are those of the state that the server sent last; used by any number of threads.
+
+    A thread follows a job that this process has started or waits for. A private server cancels a job that nobody follows."""
 
     def __init__(self, client: Client, message: Any, model: str = "", shapes: Any = None) -> None:
         self._client = client
         self._message = message
         self._model, self._shapes = model, shapes  # of a network
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._trouble: errors.Error | None = None  # why the thread has ended before the job
 
     @property
     def id(self) -> str:
@@ -94,26 +98,42 @@ class Job:
         rows = {"job": str(self), "target": self._message.target, "workload": self._message.workload}
         return table({name: text for name, text in rows.items() if text})
 
-    def refresh(self) -> Job:
-        """Asks the server for the current state."""
-        message = self._client.connection.call("GetJob", id=self.id)
-        with self._lock:
-            self._message = message
+    def _set(self, message: Any) -> Job:
+        with self._changed:
+            if not self.has_ended:  # answers may overtake each other
+                self._message = message
+            self._changed.notify_all()
         return self
 
-    def states(self) -> Iterator[Job]:
-        """This job after every change, a few per second, until it has ended."""
-        for message in self._client.connection.watch(self.id):
-            with self._lock:
-                self._message = message
-            yield self
+    def follow(self) -> Job:
+        """Keeps the fields up to date from now on, without waiting."""
+        self._client.connection.channel()  # in a forked process, the thread does not exist
+        with self._changed:
+            if self._thread is None or (self._trouble is not None and not self.has_ended):
+                self._trouble = None
+                self._thread = threading.Thread(target=self._watch, name=f"hone-job-{self.id}", daemon=True)
+                self._thread.start()
+        return self
+
+    def _watch(self) -> None:
+        trouble: errors.Error
+        try:
+            for message in self._client.connection.watch(self.id):
+                self._set(message)
+            trouble = errors.ServerUnavailable(f"the server ended the report on job {self.id}; wait() asks again")
+        except errors.Error as error:
+            trouble = error
+        with self._changed:
+            self._trouble = trouble
+            self._changed.notify_all()
+
+    def refresh(self) -> Job:
+        """Asks the server for the current state."""
+        return self._set(self._client.connection.call("GetJob", id=self.id))
 
     def cancel(self, confirm: bool = True) -> Job:
         """Ends the search. With `confirm`, the best candidates are confirmed, which takes at most 30 s."""
-        message = self._client.connection.call("CancelJob", id=self.id, confirm_finalists=confirm)
-        with self._lock:
-            self._message = message
-        return self
+        return self._set(self._client.connection.call("CancelJob", id=self.id, confirm_finalists=confirm))
 
     def wait(self, timeout: float | None = None, progress: bool | None = False) -> Job:
         """Waits until the job has ended, or raises TimeoutError after some seconds; the job then continues.
@@ -124,30 +144,30 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         with _Bar(self, progress) as bar:
             try:
-                self._follow(bar, deadline)
+                self._await_end(bar, deadline)
             except KeyboardInterrupt:
                 self._interrupted(bar)
         if self.state == "failed":
             raise errors.Failed(f"job {self.id} failed: {self.error}")
         return self
 
-    def _follow(self, bar: _Bar, deadline: float | None) -> None:
-        if deadline is not None:
-            # A stream would wait for the next change.
-            while not self.refresh().has_ended:
-                bar.show()
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{self}; it continues, and wait() waits longer")
-                time.sleep(min(0.2, max(0.0, deadline - time.monotonic()) + 0.001))
-        else:
-            for _ in self.states():
-                bar.show()
+    def _await_end(self, bar: _Bar, deadline: float | None) -> None:
+        self.follow()
+        while not self.has_ended:
+            bar.show()
+            if self._trouble is not None:
+                raise self._trouble
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"{self}; it continues, and wait() waits longer")
+            with self._changed:
+                if not self.has_ended:
+                    self._changed.wait(0.1)
         bar.show()
 
     def _interrupted(self, bar: _Bar) -> None:
         try:
             self.cancel(confirm=True)
-            self._follow(bar, None)
+            self._await_end(bar, None)
         except KeyboardInterrupt:
             self.cancel(confirm=False)
         raise errors.Interrupted(self) from None

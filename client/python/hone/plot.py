@@ -7,7 +7,7 @@ import io
 import math
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterable, Sequence, Union
+from typing import TYPE_CHECKING, Any, Sequence, Union
 
 import numpy
 
@@ -51,7 +51,7 @@ def _figure(title: str, x: str, y: str) -> tuple[Any, Any]:
 
 def _search(source: Union[Job, Records]) -> list[dict[str, Any]]:
     """The successful trials of a search, in order."""
-    rows: Iterable[dict[str, Any]] = source.records() if hasattr(source, "states") else source  # type: ignore[union-attr]
+    rows: Any = source if isinstance(source, Sequence) else source.records()
     chosen = [row for row in rows if row["outcome"] == "ok" and row["policy"] == "screen" and row["trial"] >= 0]
     if not chosen:
         raise errors.NothingKnown("there is no successful measurement of a search to plot")
