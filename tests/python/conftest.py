@@ -30,7 +30,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def client(home):
-    return hone.client()
+    return hone.connect(local=True)
 
 
 def server_runs(folder):

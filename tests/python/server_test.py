@@ -241,14 +241,17 @@ except hone.Interrupted as stopped:
 
 def test_ctrl_c_confirms_and_keeps_the_result(client):
     program = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert program.stdout.readline() == "ready\n"
-    deadline = time.monotonic() + 60
-    workload = hone.Workload("matmul m=40 n=40 k=40").text
-    while not any(one._message.workload == workload and one.trials >= 3 for one in client.jobs()):
-        assert time.monotonic() < deadline and program.poll() is None
-        time.sleep(0.02)
-    program.send_signal(signal.SIGINT)
-    output, trouble = program.communicate(timeout=120)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 60
+        workload = hone.Workload("matmul m=40 n=40 k=40").text
+        while not any(one._message.workload == workload and one.trials >= 3 for one in client.jobs()):
+            assert time.monotonic() < deadline and program.poll() is None
+            time.sleep(0.02)
+        program.send_signal(signal.SIGINT)
+        output, trouble = program.communicate(timeout=120)
+    finally:
+        program.kill()
     assert output == "cancelled True True\n", trouble
     assert client.best("matmul m=40 n=40 k=40").latency_ns > 0
 
@@ -321,6 +324,16 @@ def test_a_server_for_a_team(client, tmp_path):
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=30)
         log.close()
+
+
+def test_a_client_keeps_its_data_folder(home, monkeypatch):
+    """Although the environment changes between its making and its first call."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "kept" / "data"))
+    made = hone.Client(local=True)
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "other" / "data"))
+    with made:
+        assert made.jobs() == []
+        assert server_runs(home / "kept") and not server_runs(home / "other")
 
 
 def test_the_calls_of_many_threads_start_one_server(home, monkeypatch):

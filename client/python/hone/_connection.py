@@ -154,7 +154,8 @@ class PrivateServer:
                     # Any command that asks the private server starts it. It ends when the server has answered.
                     command = [str(_programs.folder() / "hone"), "--local", "jobs", "list"]
                     starter = subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
+                        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True,
+                        env={**os.environ, "XDG_DATA_HOME": str(self.folder.parent)}
                     )
                     stack.callback(starter.wait)
                 time.sleep(0.005)
