@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import random
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,6 +23,7 @@ else:
     import tomli as tomllib
 
 from . import _programs, _protocol, errors
+from ._private_server import PrivateServer, user_folder
 
 _ERRORS: dict[grpc.StatusCode, type[errors.Error]] = {
     grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgument,
@@ -42,7 +41,6 @@ _OPTIONS: list[tuple[str, str | int]] = [
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.use_local_subchannel_pool", 1),
 ]
-_START_S = 40.0
 _WORKER_S = 120.0  # a worker measures this machine's peak before it registers
 _WATCH_S = 600.0
 
@@ -80,7 +78,7 @@ class Settings:
         if not done.token:
             done.token_file = done.token_file or os.environ.get("HONE_TOKEN_FILE", "")
         named = config or os.environ.get("HONE_CONFIG", "")
-        path = Path(named) if named else _user_folder("XDG_CONFIG_HOME", ".config") / "client.conf"
+        path = Path(named) if named else user_folder("XDG_CONFIG_HOME", ".config") / "client.conf"
         if not named and not path.exists():
             return done
         stored = read_config(path)
@@ -112,108 +110,6 @@ def read_config(path: Path) -> Settings:
             f"{path} contains a secret, and other users of this machine can read it; run: chmod 600 {path}"
         )
     return Settings(**entries)
-
-
-def _user_folder(variable: str, usual: str) -> Path:
-    base = os.environ.get(variable, "")
-    return (Path(base) if base.startswith("/") else Path.home() / usual) / "hone"
-
-
-class PrivateServer:
-    """References to the private server, which exits with its last one. See client/connection/keeper.h for the messages.
-
-    The keeper, the process that supervises the server, is part of the `hone` command, which starts it here."""
-
-    def __init__(self) -> None:
-        self.folder = _user_folder("XDG_DATA_HOME", ".local/share")
-        self._references: dict[str, socket.socket] = {}
-        self._failure = ""
-
-    def attach(self, request: str = "attach") -> str:
-        """Starts or joins the server, waits until it is ready, and returns its address. `request`: "attach worker DEVICE"
-        also starts a worker."""
-        if request not in self._references:
-            self._references[request] = self._attached(request)
-        return f"unix:{self._socket_path()}"
-
-    def _attached(self, request: str) -> socket.socket:
-        deadline = time.monotonic() + _START_S
-        with contextlib.ExitStack() as stack:
-            starter: subprocess.Popen[bytes] | None = None
-            log = stack.enter_context(tempfile.TemporaryFile())
-            while time.monotonic() < deadline:
-                reference = self._try(request, deadline)
-                if reference is not None:
-                    return reference
-                if starter is None or starter.poll() is not None:
-                    if starter is not None and starter.returncode != 0:
-                        log.seek(0)
-                        raise errors.Failed(
-                            "the private server cannot start: " + log.read().decode(errors="replace").strip()
-                        )
-                    # Any command that asks the private server starts it. It ends when the server has answered.
-                    command = [str(_programs.folder() / "hone"), "--local", "jobs", "list"]
-                    starter = subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True,
-                        env={**os.environ, "XDG_DATA_HOME": str(self.folder.parent)}
-                    )
-                    stack.callback(starter.wait)
-                time.sleep(0.005)
-        raise errors.Failed(
-            f"the private server of {self.folder} does not answer; its log is {self.folder}/run/server.log, and "
-            f"{self.folder}/private.lock has its process id"
-        )
-
-    def _socket_path(self) -> str:
-        try:
-            lines = (self.folder / "private.lock").read_text().splitlines()
-        except OSError:
-            return ""
-        return next((line[len("server unix:"):] for line in lines if line.startswith("server unix:")), "")
-
-    def _try(self, request: str, deadline: float) -> socket.socket | None:
-        """None if the keeper is starting or exiting."""
-        path = self._socket_path()
-        if not path:
-            return None
-        reference = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            reference.connect(str(Path(path).parent / "keeper.sock"))
-            reference.send(request.encode())
-            reference.settimeout(max(0.1, deadline - time.monotonic()))
-            answer = reference.recv(4096).decode(errors="replace")
-        except OSError:
-            reference.close()
-            return None
-        except BaseException:
-            reference.close()
-            raise
-        if answer == "ready":
-            reference.setblocking(False)
-            return reference
-        reference.close()
-        if answer.startswith("failed "):
-            raise errors.Failed(answer[len("failed "):])
-        return None
-
-    def check(self) -> None:
-        """Raises Failed if the server, or a worker that was asked for, has ended."""
-        for reference in self._references.values():
-            try:
-                said = reference.recv(4096).decode(errors="replace")
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                said = f"failed {error}"
-            words = said.partition(" ")[2]
-            self._failure = words or f"the private server has stopped; its log is {self.folder}/run/server.log"
-        if self._failure:
-            raise errors.Failed(self._failure)
-
-    def close(self) -> None:
-        for reference in self._references.values():
-            reference.close()
-        self._references.clear()
 
 
 class Connection:
