@@ -264,62 +264,65 @@ PartialReplay BeginReplay(std::shared_ptr<const ir::Workload> workload, const Tr
   return partial;
 }
 
-// Replays the vectors of ReplayAll whose first decisions are equal.
+// The work of ReplayAll. Keeps the partial replays, so that copies reuse their memory.
 class GroupReplay {
  public:
   GroupReplay(const Trace& trace, absl::Span<const absl::Span<const int64_t>> sorted,
-              absl::FunctionRef<void(size_t, absl::StatusOr<ir::Program>)> done)
+              ReplayedTogether done)
       : trace_(trace), sorted_(sorted), done_(done) {}
 
-  // Continues the replays of [begin, end), which have been the same so far.
-  void Continue(PartialReplay partial, size_t begin, size_t end) {
+  void Run(PartialReplay start) {
+    if (sorted_.empty()) return;
+    states_.push_back(std::move(start));
+    Continue(0, 0, sorted_.size());
+  }
+
+ private:
+  // Continues the replays of [begin, end), which are all in the state at `depth`.
+  void Continue(size_t depth, size_t begin, size_t end) {
     const std::vector<Instruction>& all = trace_.instructions;
     const absl::Span<const int64_t> first = sorted_[begin], last = sorted_[end - 1];
     const auto differs = [&](const Instruction& instruction) {
       return ValuesOf(instruction, first) != ValuesOf(instruction, last);
     };
-    const auto fork = std::find_if(all.begin() + partial.instructions, all.end(), differs);
+    PartialReplay& state = states_[depth];
+    const auto fork =
+        std::find_if(all.begin() + static_cast<ptrdiff_t>(state.instructions), all.end(), differs);
     GivenDecider decider(first);
-    const absl::Status status = ContinueReplay(trace_, decider, partial, fork - all.begin());
+    const absl::Status status = ContinueReplay(trace_, decider, state, fork - all.begin());
     if (!status.ok() || fork == all.end()) {
-      for (; begin + 1 < end; ++begin) Done(begin, status, partial.replayed.program);
-      return Done(begin, status, std::move(partial.replayed.program));
+      for (; begin < end; ++begin) done_(begin, status, state.replayed.program);
+      return;
     }
     while (begin < end) {
       size_t next = begin + 1;
       while (next < end && ValuesOf(*fork, sorted_[next]) == ValuesOf(*fork, sorted_[begin]))
         ++next;
-      Continue(next == end ? std::move(partial) : partial, begin, next);
+      if (next == end) return Continue(depth, begin, next);
+      if (depth + 1 == states_.size()) states_.emplace_back();
+      states_[depth + 1] = state;
+      Continue(depth + 1, begin, next);
       begin = next;
     }
   }
 
- private:
   static absl::Span<const int64_t> ValuesOf(const Instruction& instruction,
                                             absl::Span<const int64_t> decisions) {
     if (instruction.decision_count == 0) return {};
     return decisions.subspan(instruction.decision_begin, instruction.decision_count);
   }
-  void Done(size_t position, const absl::Status& status, ir::Program program) {
-    if (status.ok())
-      done_(position, std::move(program));
-    else
-      done_(position, status);
-  }
 
   const Trace& trace_;
   const absl::Span<const absl::Span<const int64_t>> sorted_;
-  const absl::FunctionRef<void(size_t, absl::StatusOr<ir::Program>)> done_;
+  const ReplayedTogether done_;
+  std::deque<PartialReplay> states_;
 };
 
 }  // namespace
 
 void ReplayAll(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
-               absl::Span<const absl::Span<const int64_t>> sorted,
-               absl::FunctionRef<void(size_t, absl::StatusOr<ir::Program>)> done) {
-  if (sorted.empty()) return;
-  GroupReplay(trace, sorted, done)
-      .Continue(BeginReplay(std::move(workload), trace), 0, sorted.size());
+               absl::Span<const absl::Span<const int64_t>> sorted, ReplayedTogether done) {
+  GroupReplay(trace, sorted, done).Run(BeginReplay(std::move(workload), trace));
 }
 
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/rng.h"
@@ -86,12 +87,14 @@ struct Replayed {
 // program with the loop marked.
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions);
+// Receives the position of a vector and what Replay returns: an error, or the program, which is
+// valid during the call.
+using ReplayedTogether =
+    absl::FunctionRef<void(size_t, const absl::Status&, const ir::Program& program)>;
 // Replays several decision vectors of the right length, which are sorted. Instructions before the
-// first decision that differs are applied once. Calls `done` for each, in order, with its position
-// and what Replay returns.
+// first decision that differs are applied once. Calls `done` for each, in order.
 void ReplayAll(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
-               absl::Span<const absl::Span<const int64_t>> sorted,
-               absl::FunctionRef<void(size_t, absl::StatusOr<ir::Program>)> done);
+               absl::Span<const absl::Span<const int64_t>> sorted, ReplayedTogether done);
 // Replays one vector with the decisions of a decider, and also returns the sites.
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
                                     const Trace& trace, Decider& decider);

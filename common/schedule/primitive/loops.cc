@@ -89,10 +89,10 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
   const ir::AtomId var = program.node(loop).var;
   const NodeId parent = program.node(loop).parent;
   const size_t position = program.PositionInParent(loop);
-  const std::vector<NodeId> blocks = program.BlocksUnder(loop);
   program.SubstituteUnder(loop, var, value);
   if (factors[0].value * inner.value > extent.value) {
-    for (NodeId block : blocks) program.BlockOf(block).predicates.push_back({value, extent.value});
+    for (NodeId block : program.BlocksUnder(loop))
+      program.BlockOf(block).predicates.push_back({value, extent.value});
   }
   program.node(loops.back()).children = program.node(loop).children;
   for (NodeId child : program.node(loops.back()).children)

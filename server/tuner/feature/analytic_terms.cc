@@ -55,6 +55,7 @@ double SweepsOf(const ir::AtomTable& atoms, const Statement& statement, const Ac
     const auto reads = [&](const ir::Index& index) { return atoms.DependsOn(index, iter.var); };
     if (absl::c_any_of(*access.indices[0], reads))
       period = std::max(period, PeriodOf(atoms, iter.binding, loop));
+    if (period == loop.extent) return 1;
   }
   return static_cast<double>(loop.extent) / static_cast<double>(period);
 }
@@ -353,12 +354,13 @@ class Estimator {
     if (body.unit_depth >= 0) per_instance = 1;
 
     double loads = 0, vector_operands = 1;
+    operands_.clear();
     for (const Access& access : statement.accesses) {
+      const double operands = operands_.emplace_back(Operands(statement, access, body));
       if (access.kind != AccessKind::kRead) {
-        terms.accumulators += Operands(statement, access, body);
+        terms.accumulators += operands;
         continue;
       }
-      const double operands = Operands(statement, access, body);
       loads += operands;
       if (body.vector_depth >= 0 && (access.varies >> body.vector_depth & 1) != 0)
         vector_operands = std::max(vector_operands, operands);
@@ -517,7 +519,7 @@ class Estimator {
         const Access& access = statement.accesses[a];
         const bool sum = access.kind == AccessKind::kReadWrite;
         const int deepest = sum ? resident : body.depth;
-        const double touches = sum ? 1e30 : Operands(statement, access, body);
+        const double touches = sum ? 1e30 : operands_[a];
         Misses(statement, access, absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
                steps, touches, level, capacity[level], terms);
       }
@@ -569,6 +571,7 @@ class Estimator {
 
   const Nest& nest_;
   const AnalyticMachine& machine_;
+  absl::InlinedVector<double, 4> operands_;  // of a statement, by access
   // Scratch of Traffic.
   absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, by depth
   absl::InlinedVector<Footprint, 64> footprints_;  // by access and depth

@@ -114,18 +114,18 @@ void Evaluator::Make(absl::Span<const Point> points, absl::Span<const size_t> wh
       for (const size_t i : which.first(group.size()))
         evaluations[i] = MakeOfParts(space, points[i]);
     } else {
-      space.ReplayAll(group, [&](size_t position, absl::StatusOr<ir::Program> program) {
-        const size_t i = which[position];
-        evaluations[i] = Describe(program, points[i]);
-      });
+      space.ReplayAll(group,
+                      [&](size_t position, const absl::Status& status, const ir::Program& program) {
+                        const size_t i = which[position];
+                        evaluations[i] = Describe(status.ok() ? &program : nullptr, points[i]);
+                      });
     }
   }
 }
 
-EvaluationPtr Evaluator::Describe(const absl::StatusOr<ir::Program>& program,
-                                  const Point& point) const {
+EvaluationPtr Evaluator::Describe(const ir::Program* program, const Point& point) const {
   auto evaluation = std::make_shared<Evaluation>();
-  if (!program.ok()) return evaluation;
+  if (program == nullptr) return evaluation;
   feature::Description& described = DescriptionOf(*program, context_.target);
   if (features_ != nullptr && !features_
                                    ->ExtractCandidate(described, {point.space, point.decisions},
@@ -157,7 +157,8 @@ EvaluationPtr Evaluator::MakeOfParts(const space::DesignSpace& space, const Poin
       if (const auto found = parts_.find(digest); found != parts_.end()) evaluation = found->second;
     }
     if (evaluation == nullptr) {
-      evaluation = Describe(part.space->Replay(own.decisions), own);
+      const absl::StatusOr<ir::Program> replayed = part.space->Replay(own.decisions);
+      evaluation = Describe(replayed.ok() ? &*replayed : nullptr, own);
       const absl::MutexLock lock(&parts_mutex_);
       if (parts_.size() >= kCacheSize) parts_.clear();
       parts_[digest] = evaluation;

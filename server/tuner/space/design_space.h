@@ -125,7 +125,7 @@ class DesignSpace {
   absl::StatusOr<ir::Program> Replay(absl::Span<const int64_t> decisions) const;
   // Replays several sorted vectors of the right length, as schedule::ReplayAll.
   void ReplayAll(absl::Span<const absl::Span<const int64_t>> sorted,
-                 absl::FunctionRef<void(size_t, absl::StatusOr<ir::Program>)> done) const {
+                 schedule::ReplayedTogether done) const {
     schedule::ReplayAll(workload_, trace_, sorted, done);
   }
   // Returns the sites with the extents for these decisions. InvalidArgument: wrong vector length,

@@ -220,12 +220,13 @@ TEST(ReplayAll, GivesTheReplayOfEachVector) {
       std::sort(vectors.begin(), vectors.end());
       const std::vector<absl::Span<const int64_t>> sorted(vectors.begin(), vectors.end());
       size_t next = 0;
-      space->ReplayAll(sorted, [&](size_t position, absl::StatusOr<ir::Program> together) {
-        EXPECT_EQ(position, next++);
-        const absl::StatusOr<ir::Program> alone = space->Replay(vectors[position]);
-        ASSERT_EQ(together.status(), alone.status());
-        if (alone.ok()) EXPECT_EQ(together->ToText(), alone->ToText());
-      });
+      space->ReplayAll(
+          sorted, [&](size_t position, const absl::Status& status, const ir::Program& together) {
+            EXPECT_EQ(position, next++);
+            const absl::StatusOr<ir::Program> alone = space->Replay(vectors[position]);
+            ASSERT_EQ(status, alone.status());
+            if (alone.ok()) EXPECT_EQ(together.ToText(), alone->ToText());
+          });
       EXPECT_EQ(next, vectors.size());
     }
   }
