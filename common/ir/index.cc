@@ -20,16 +20,6 @@ int64_t FloorDivInt(int64_t a, int64_t b) {
 }
 int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
 
-Index Index::Of(AtomId atom, int64_t coeff) {
-  Index index;
-  if (coeff != 0) index.terms_.push_back({atom, coeff});
-  return index;
-}
-
-AtomId Index::SingleAtom() const {
-  return constant_ == 0 && terms_.size() == 1 && terms_[0].coeff == 1 ? terms_[0].atom : kNoAtom;
-}
-
 int64_t Index::CoeffOf(AtomId atom) const {
   for (const IndexTerm& term : terms_) {
     if (term.atom == atom) return term.coeff;
@@ -286,13 +276,6 @@ void AtomTable::VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> vi
       VisitVars(atoms_[term.atom].argument, visit);
     }
   }
-}
-
-bool AtomTable::DependsOn(const Index& index, AtomId var) const {
-  return std::any_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
-    const Atom& atom = atoms_[term.atom];
-    return atom.kind == Atom::Kind::kVar ? term.atom == var : DependsOn(atom.argument, var);
-  });
 }
 
 int64_t AtomTable::Evaluate(const Index& index, absl::Span<const int64_t> values) const {

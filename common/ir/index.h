@@ -30,13 +30,19 @@ class Index {
 
   Index() = default;
   explicit Index(int64_t constant) : constant_(constant) {}
-  static Index Of(AtomId atom, int64_t coeff = 1);
+  static Index Of(AtomId atom, int64_t coeff = 1) {
+    Index index;
+    if (coeff != 0) index.terms_.push_back({atom, coeff});
+    return index;
+  }
 
   const Terms& terms() const { return terms_; }
   int64_t constant() const { return constant_; }
   bool IsConstant() const { return terms_.empty(); }
   // The atom if the index is exactly 1·atom, else kNoAtom.
-  AtomId SingleAtom() const;
+  AtomId SingleAtom() const {
+    return constant_ == 0 && terms_.size() == 1 && terms_[0].coeff == 1 ? terms_[0].atom : kNoAtom;
+  }
   // The coefficient of an atom; 0 if it does not occur at the top level.
   int64_t CoeffOf(AtomId atom) const;
 
@@ -123,7 +129,14 @@ class AtomTable {
   // Applies c·(x/c) + x mod c = x.
   Index Simplify(Index index) const;
 
-  bool DependsOn(const Index& index, AtomId var) const;
+  bool DependsOn(const Index& index, AtomId var) const {
+    for (const IndexTerm& term : index.terms()) {
+      const Atom& atom = atoms_[term.atom];
+      if (atom.kind == Atom::Kind::kVar ? term.atom == var : DependsOn(atom.argument, var))
+        return true;
+    }
+    return false;
+  }
   // Calls `visit` for each occurrence of a variable, including those inside floordiv and mod.
   void VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const;
 

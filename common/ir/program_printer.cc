@@ -200,9 +200,9 @@ class Encoder {
       terms.push_back(absl::MakeConstSpan(code_).subspan(at, end - at));
       at = end;
     }
-    if (absl::c_is_sorted(terms)) return;  // most are
+    if (absl::c_is_sorted(terms)) return;
     absl::c_sort(terms);
-    std::vector<int64_t> sorted;
+    absl::InlinedVector<int64_t, 64> sorted;
     for (const absl::Span<const int64_t> term : terms)
       sorted.insert(sorted.end(), term.begin(), term.end());
     absl::c_copy(sorted, code_.begin() + static_cast<ptrdiff_t>(begin));

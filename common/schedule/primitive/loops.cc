@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -51,7 +52,8 @@ constexpr size_t kMaxBlocks = 256;
 }  // namespace
 
 absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
-                                          std::vector<Extent> factors) {
+                                          absl::Span<const Extent> given) {
+  absl::InlinedVector<Extent, 8> factors(given.begin(), given.end());
   const Extent extent = program.node(loop).extent;
   if (program.node(loop).loop != ir::LoopKind::kSerial)
     return Illegal(program, loop, "split: the loop is not serial");
@@ -160,7 +162,7 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
 }
 
 absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId loop,
-                                                  const std::vector<Extent>& at) {
+                                                  absl::Span<const Extent> at) {
   const Extent extent = program.node(loop).extent;
   if (program.node(loop).loop != ir::LoopKind::kSerial)
     return Illegal(program, loop, "loop_partition: the loop is not serial");

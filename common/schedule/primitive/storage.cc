@@ -42,6 +42,7 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map,
   if (names.size() != rank)
     return error(absl::StrCat("names ", names.size(), " variables for a buffer of rank ", rank));
   std::vector<Piece> pieces;
+  pieces.reserve(8);
   absl::InlinedVector<absl::string_view, 8> words;
   for (absl::string_view dimension : absl::StrSplit(map.substr(arrow + 2), ',')) {
     words.clear();
@@ -177,7 +178,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     return Illegal(program, block, "transform_layout: too many dimensions");
   // The pieces of each variable, lowest first, must cover it without gap or overlap.
   for (size_t v = 0; v < old.shape.size(); ++v) {
-    std::vector<Piece> own;
+    absl::InlinedVector<Piece, 4> own;
     for (const Piece& piece : pieces) {
       if (piece.variable == static_cast<int>(v)) own.push_back(piece);
     }

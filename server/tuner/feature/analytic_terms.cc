@@ -97,34 +97,38 @@ double BusiestShare(const ir::Program& program, const Statement& statement, int 
     });
   };
   // The share of a binding's range in some units that is inside.
-  const auto covered = [&](const ir::BlockIter& iter, ir::Range units) {
+  const auto covered = [&](const ir::BlockIter& iter, int64_t tile, ir::Range units) {
     const ir::Range range = in_units(iter.binding, units);
     const int64_t inside = std::min(range.max, iter.extent - 1) - range.min + 1;
-    const int64_t tile = in_body(iter.binding).extent();
     const int64_t rounded = (std::max<int64_t>(0, inside) + tile - 1) / tile * tile;
     return static_cast<double>(std::min(rounded, range.extent())) /
            static_cast<double>(range.extent());
   };
   double always = 1;
-  absl::InlinedVector<const ir::BlockIter*, 4> divided;
+  struct Divided {
+    const ir::BlockIter* iter;
+    int64_t tile;
+  };
+  absl::InlinedVector<Divided, 4> divided;
   for (const ir::BlockIter& iter : statement.block->iters) {
+    const int64_t tile = in_body(iter.binding).extent();
     if (parallel != nullptr && atoms.DependsOn(iter.binding, parallel->var)) {
-      divided.push_back(&iter);
+      divided.push_back({&iter, tile});
     } else {
-      always *= covered(iter, {0, 0});
+      always *= covered(iter, tile, {0, 0});
     }
   }
   if (parallel == nullptr) return always;
   // The first core's units are the busiest, because those outside are the last.
   const int64_t units = UnitsPerCore(*parallel, cores);
   const bool equal = absl::c_all_of(
-      divided, [&](const ir::BlockIter* iter) { return covered(*iter, {0, units - 1}) == 1; });
+      divided, [&](const Divided& d) { return covered(*d.iter, d.tile, {0, units - 1}) == 1; });
   const int64_t step = equal ? units : (units + kUnits - 1) / kUnits;
   double share = 0;
   int64_t counted = 0;
   for (int64_t unit = 0; unit < units; unit += step, ++counted) {
     double product = 1;
-    for (const ir::BlockIter* iter : divided) product *= covered(*iter, {unit, unit});
+    for (const Divided& d : divided) product *= covered(*d.iter, d.tile, {unit, unit});
     share += product;
   }
   const double of_units = static_cast<double>(units) / static_cast<double>(parallel->extent);
