@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/job/actor/task_environment.h"
@@ -25,6 +26,13 @@ absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& targ
 std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
                                                        const TaskEnvironment& environment,
                                                        int64_t id);
+
+// Returns the saved drafts that were learned from results of other machines, or imported, for the
+// architecture of a target: at most four, those of the most similar targets first. Two targets are
+// similar if the logarithms of what their workers measured, and of their cores, vectors and caches,
+// are close. A target with few results may begin with one of them (CostModelOptions::foreign).
+std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& target_key,
+                                       const std::string& target_text);
 
 }  // namespace hone::job
 

@@ -101,15 +101,18 @@ absl::StatusOr<std::string> ModelWork::Judge(const TrainingQuery& query, const s
 
 absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                                                      const EvaluationServices& services) const {
-  HONE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<cost_model::CostModel> model,
-      services.environment->CreateModel(
-          query.model.name,
-          {.seed = query.seed, .feature_set = query.model.feature_set, .threads = 1}));
+  cost_model::CostModelOptions options{
+      .seed = query.seed, .feature_set = query.model.feature_set, .threads = 1};
+  HONE_RETURN_IF_ERROR(services.environment->CreateModel(query.model.name, options).status());
   HONE_ASSIGN_OR_RETURN(RecordedTasks recorded,
                         ReadRecordedTasks(*services.store, query.records, services.pause));
   const bool is_draft = query.model.name == kLearnedDraft;
-  if (is_draft && recorded.tasks.size() < kLeastDraftTasks) {
+  if (is_draft)
+    options.foreign = ForeignDrafts(*services.store, recorded.target, recorded.target_text);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                        services.environment->CreateModel(query.model.name, options));
+  const bool can_learn = recorded.tasks.size() >= kLeastDraftTasks;
+  if (is_draft && !can_learn && options.foreign.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the results on ", recorded.target,
                      " are of one task; a draft is judged on "
@@ -148,6 +151,11 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
   HONE_ASSIGN_OR_RETURN(row.bytes, model->Save());
   HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
                         cost_model::ReadModelHeader(row.bytes));
+  if (is_draft && !can_learn && header.columns == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the results on ", recorded.target,
+        " are of one task, and no draft of another machine orders them better than the constants"));
+  }
   row.version = header.version;
   row.records = material.features.candidates();
   row.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/target/target.h"
 #include "tests/server/job/job_harness.h"
 #include "tests/status.h"
 
@@ -42,6 +43,28 @@ TEST_F(LearnedDraftTest, AnImportedDraftIsUsedUntilTheServerHasItsOwn) {
   const int64_t own = Store("own");
   Store("the same import again", "t", "another server");
   EXPECT_EQ(NewestDraft(store, "t").value(), own);
+}
+
+// Those of similar machines first; not its own, not those of another architecture.
+TEST_F(LearnedDraftTest, DraftsOfOtherMachinesAreFoundBySimilarity) {
+  const auto put = [&](const std::string& key, const target::Target& target) {
+    store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key},
+                    .version = 1,
+                    .records = 100,
+                    .bytes = key,
+                    .target_text = target.ToText()},
+                   [](const absl::StatusOr<int64_t>& id) { EXPECT_THAT(id, IsOk()); });
+  };
+  target::Target mine = *target::TargetByName("x86-avx2"), slow = mine, alike = mine;
+  mine.calibration.fma = slow.calibration.fma = alike.calibration.fma = 0.2;
+  slow.calibration.fma = 0.8;
+  alike.cores = 2 * mine.cores;
+  put("slow", slow);
+  put("alike", alike);
+  put("mine", mine);
+  put("arm", *target::TargetByName("arm-neon"));
+  EXPECT_THAT(ForeignDrafts(store, "mine", mine.ToText()), ::testing::ElementsAre("alike", "slow"));
+  EXPECT_TRUE(ForeignDrafts(store, "mine", "no target").empty());
 }
 
 TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {
