@@ -144,6 +144,7 @@ class Packer {
   // Adds the results of a task. `source`: of the records, instead of the strategy's name, unless it
   // is "".
   absl::Status Add(store::Store& store, const TaskName& task, const std::string& source = "") {
+    jobs_.clear();  // every store counts its jobs from 1
     store::RecordQuery query{.page_size = 1000};
     while (true) {
       HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));

@@ -225,7 +225,9 @@ TEST(ReplayAll, GivesTheReplayOfEachVector) {
             EXPECT_EQ(position, next++);
             const absl::StatusOr<ir::Program> alone = space->Replay(vectors[position]);
             ASSERT_EQ(status, alone.status());
-            if (alone.ok()) EXPECT_EQ(together.ToText(), alone->ToText());
+            if (alone.ok()) {
+              EXPECT_EQ(together.ToText(), alone->ToText());
+            }
           });
       EXPECT_EQ(next, vectors.size());
     }
