@@ -129,7 +129,9 @@ std::vector<MachineConstant> MachineConstants(const target::Target& target) {
   const double cycle_ns = CycleNs(target.calibration, preset);
   std::vector<MachineConstant> constants;
   for (const target::CalibrationField& field : target::CalibrationFields()) {
-    const Place& place = *std::ranges::find(kPlaces, field.value, &Place::measured);
+    const auto* const found = std::ranges::find(kPlaces, field.value, &Place::measured);
+    if (found == std::end(kPlaces)) continue;  // of GPUs only
+    const Place& place = *found;
     const auto cycles = [&](AnalyticMachine& of) {
       return place.is_rate ? 1 / place.of(of) : place.of(of);
     };
