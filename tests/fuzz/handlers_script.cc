@@ -128,9 +128,7 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.AdminService/UnpinBest", "admin"},
                               {"/hone.v1.TuningService/DraftSchedule", "client"},
                               // Appended, because scripts number the methods.
-                              {"/hone.v1.TuningService/UploadInputs", "client", true},
-                              {"/hone.v1.TuningService/ExportModel", "client", false, true},
-                              {"/hone.v1.AdminService/ImportModel", "admin", true}};
+                              {"/hone.v1.TuningService/UploadInputs", "client", true}};
   return *methods;
 }
 

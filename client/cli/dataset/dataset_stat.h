@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "absl/status/statusor.h"
-#include "client/cli/dataset/foreign_log.h"
 #include "common/record/dataset.h"
 #include "nlohmann/json.hpp"
 
@@ -56,10 +55,9 @@ struct DatasetStat {
   std::map<std::pair<std::string, std::string>, DatasetGroup> devices;  // device, machine
   std::map<std::pair<std::string, std::string>, DatasetGroup> tasks;    // network, task
   std::map<std::pair<std::string, std::string>, DatasetGroup> sources;  // source, outcome
-  std::map<std::string, ReplayCount> replays;  // of foreign logs, by format
 };
 
-// Errors as for Dataset::Read and ReadSpace.
+// Errors as for Dataset::Read.
 absl::StatusOr<DatasetStat> StatDataset(record::Dataset& dataset);
 // The tables that `hone dataset stat` prints, and the object of --json.
 std::string StatText(const DatasetStat& stat, int columns);

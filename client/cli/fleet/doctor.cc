@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -52,10 +51,9 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   Globals any_target = globals;
   any_target.target.clear();
   any_target.warns_of_store = false;  // CheckServer reports it
-  std::vector<HealthCheck> server = CheckServer(any_target);
-  const bool reached = server[0].state != HealthCheck::State::kProblem;
-  add(std::move(server));
+  add(CheckServer(any_target));
   if (!globals.server.empty()) {
+    const bool reached = checks.back().state != HealthCheck::State::kProblem;
     if (reached) add(CheckTarget(globals));
     add(CheckSecurity(any_target));
   }

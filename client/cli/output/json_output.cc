@@ -187,9 +187,7 @@ Json ToJson(const v1::StoredModel& model) {
                                  {"records", "record_count"},
                                  {"workloads", "workload_count"},
                                  "created_unix_ms",
-                                 {"size_bytes", "bytes"},
-                                 "origin",
-                                 "in_use"});
+                                 {"size_bytes", "bytes"}});
   json["metrics"] = std::move(metrics);
   return json;
 }
