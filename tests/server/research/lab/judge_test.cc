@@ -56,7 +56,7 @@ TEST(ClusteredBootstrapTest, SimilarTasksWidenTheInterval) {
   EXPECT_GT(wide.high - wide.low, 2 * (narrow.high - narrow.low));
 }
 
-// A sample in which a candidate's latency is its position, and its only feature says so.
+// The latency of each candidate follows from its only feature that is not zero.
 Sample MakeSample(int tasks) {
   Sample sample{.target = "target", .machine = "a machine", .feature_sets = {"statement"}};
   for (int t = 0; t < tasks; ++t) {
