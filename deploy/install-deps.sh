@@ -28,7 +28,7 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libxgboost-dev libsqlite3-dev libhdf5-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
-  python3-numpy python3-venv
+  python3-numpy python3-venv python3-grpcio python3-protobuf python3-pytest
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "client/connection/artifact_stream.h"
 #include "client/connection/best_lookups.h"
 #include "client/connection/job_watch.h"
 #include "common/base/digest.h"
@@ -36,7 +37,6 @@ constexpr absl::Duration kWatchTimeout =
     absl::Minutes(10);  // after this time the stream is opened again
 // How long WatchJob tries to find a server again.
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);
-constexpr int64_t kMaxArtifactBytes = int64_t{1} << 30;
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 // In every answer: the time, and the state of the store unless it is in order.
 constexpr char kServerTimeHeader[] = "hone-unix-ms";
@@ -347,6 +347,35 @@ class GrpcConnection final : public Connection {
     return Call(&Stub::EvaluateModels, request, limit);
   }
 
+  absl::StatusOr<std::string> ExportModel(int64_t id) override {
+    v1::ExportModelRequest request;
+    request.set_id(id);
+    std::string file;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      file.clear();
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, kArtifactTimeout);
+      std::string digest;
+      HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->ExportModel(&context, request),
+                                           absl::StrCat("model ", id), file, digest));
+      return DigestOf(file).ToHex() == digest
+                 ? absl::OkStatus()
+                 : absl::DataLossError(absl::StrCat("model ", id, " does not match its digest"));
+    }));
+    return file;
+  }
+
+  absl::StatusOr<v1::StoredModel> ImportModel(const std::string& file) override {
+    v1::StoredModel response;
+    HONE_RETURN_IF_ERROR(Retry([&] {
+      grpc::ClientContext context;
+      rpc::SetDeadline(context, kArtifactTimeout);
+      return SendArtifact(*admin_stub_->ImportModel(&context, &response), DigestOf(file).ToHex(),
+                          file);
+    }));
+    return response;
+  }
+
   absl::StatusOr<v1::WorkerInfo> DrainWorker(const std::string& id, bool resume) override {
     v1::DrainWorkerRequest request;
     request.set_id(id);
@@ -524,18 +553,9 @@ class GrpcConnection final : public Connection {
     request.set_digest(digest);
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
-    auto reader = stub_->GetArtifact(&context, request);
-    v1::ArtifactChunk chunk;
-    while (reader->Read(&chunk)) {
-      bytes.append(chunk.data());
-      if (static_cast<int64_t>(bytes.size()) > kMaxArtifactBytes) {
-        context.TryCancel();
-        reader->Finish();
-        return absl::DataLossError(
-            absl::StrCat("artifact ", digest, " exceeds the size limit of artifacts"));
-      }
-    }
-    HONE_RETURN_IF_ERROR(rpc::FromGrpc(reader->Finish()));
+    std::string named;
+    HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->GetArtifact(&context, request),
+                                         absl::StrCat("artifact ", digest), bytes, named));
     if (DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat(
           "artifact ", digest, " does not match its digest; the store may be damaged"));
@@ -547,17 +567,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     v1::UploadInputsResponse response;
-    auto writer = stub_->UploadInputs(&context, &response);
-    v1::ArtifactChunk chunk;
-    chunk.set_digest(digest);
-    chunk.set_total_bytes(static_cast<int64_t>(bytes.size()));
-    for (size_t sent = 0; sent < bytes.size(); sent += rpc::kChunkBytes) {
-      chunk.set_data(bytes.substr(sent, rpc::kChunkBytes));
-      if (!writer->Write(chunk)) break;
-      chunk.Clear();
-    }
-    writer->WritesDone();
-    return rpc::FromGrpc(writer->Finish());
+    return SendArtifact(*stub_->UploadInputs(&context, &response), digest, bytes);
   }
 
   const std::string address_;

@@ -154,6 +154,12 @@ class Connection {
   virtual absl::StatusOr<v1::EvaluateModelsResponse> EvaluateModels(
       const v1::EvaluateModelsRequest& request, absl::Duration limit) = 0;
 
+  // The file of a trained model, for ImportModel of another server. NotFound: no such model.
+  virtual absl::StatusOr<std::string> ExportModel(int64_t id) = 0;
+  // Administrators only. Stores the model of such a file. InvalidArgument: the file is malformed,
+  // or its model cannot be loaded; nothing is stored.
+  virtual absl::StatusOr<v1::StoredModel> ImportModel(const std::string& file) = 0;
+
   // Administrators only. The worker finishes its leases and gets no more. With `resume` it gets
   // work again, even if it was flagged or removed. NotFound: no such worker.
   virtual absl::StatusOr<v1::WorkerInfo> DrainWorker(const std::string& id, bool resume) = 0;

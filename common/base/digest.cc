@@ -2,9 +2,8 @@
 
 #include <xxhash.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -43,19 +42,15 @@ Digest DigestOf(absl::string_view bytes) {
   return {hash.high64, hash.low64};
 }
 
-DigestBuilder& DigestBuilder::Add(int64_t value) {
-  auto bits = static_cast<uint64_t>(value);
-  if constexpr (std::endian::native == std::endian::big) bits = __builtin_bswap64(bits);
-  char bytes[sizeof(bits)];
-  std::memcpy(bytes, &bits, sizeof(bits));
-  if (bytes_.empty()) bytes_.reserve(kUsualBytes);
-  bytes_.insert(bytes_.end(), bytes, bytes + sizeof(bits));
-  return *this;
+void DigestBuilder::Reserve(size_t more) {
+  bytes_.resize(std::max({kUsualBytes, 2 * bytes_.size(), size_ + more}));
 }
 
 DigestBuilder& DigestBuilder::Add(absl::string_view value) {
   Add(static_cast<int64_t>(value.size()));
-  bytes_.insert(bytes_.end(), value.begin(), value.end());
+  if (bytes_.size() < size_ + value.size()) Reserve(value.size());
+  std::copy(value.begin(), value.end(), bytes_.begin() + static_cast<ptrdiff_t>(size_));
+  size_ += value.size();
   return *this;
 }
 
@@ -68,6 +63,6 @@ DigestBuilder& DigestBuilder::Add(const Digest& value) {
   return Add(static_cast<int64_t>(value.high)).Add(static_cast<int64_t>(value.low));
 }
 
-Digest DigestBuilder::Finish() const { return DigestOf({bytes_.data(), bytes_.size()}); }
+Digest DigestBuilder::Finish() const { return DigestOf({bytes_.data(), size_}); }
 
 }  // namespace hone

@@ -1,7 +1,10 @@
 #ifndef HONE_COMMON_BASE_DIGEST_H_
 #define HONE_COMMON_BASE_DIGEST_H_
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -37,14 +40,25 @@ Digest DigestOf(absl::string_view bytes);
 // preceded by their length.
 class DigestBuilder {
  public:
-  DigestBuilder& Add(int64_t value);
+  DigestBuilder& Add(int64_t value) {
+    auto bits = static_cast<uint64_t>(value);
+    if constexpr (std::endian::native == std::endian::big) bits = __builtin_bswap64(bits);
+    if (bytes_.size() < size_ + sizeof(bits)) Reserve(sizeof(bits));
+    std::memcpy(bytes_.data() + size_, &bits, sizeof(bits));
+    size_ += sizeof(bits);
+    return *this;
+  }
   DigestBuilder& Add(absl::string_view value);
   DigestBuilder& Add(double value);  // bit pattern: -0.0 differs from 0.0, all NaNs are equal
   DigestBuilder& Add(const Digest& value);
   Digest Finish() const;
 
  private:
-  std::vector<char> bytes_;
+  // Makes room for more bytes.
+  void Reserve(size_t more);
+
+  std::vector<char> bytes_;  // the encoding, and room for more of it
+  size_t size_ = 0;          // of the encoding
 };
 
 }  // namespace hone

@@ -10,32 +10,6 @@ namespace {
 
 constexpr int64_t kMaxDivisor = int64_t{1} << 50;  // keeps products of divisors within 64 bits
 
-template <typename RangeOfVar>
-Range Bounds(const AtomTable& atoms, const Index& index, const RangeOfVar& range) {
-  Range total{index.constant(), index.constant()};
-  for (const IndexTerm& term : index.terms()) {
-    const Atom& atom = atoms[term.atom];
-    Range r;
-    if (atom.kind == Atom::Kind::kVar) {
-      r = range(term.atom);
-    } else {
-      const Range argument = Bounds(atoms, atom.argument, range);
-      const Range quotient{FloorDivInt(argument.min, atom.divisor),
-                           FloorDivInt(argument.max, atom.divisor)};
-      if (atom.kind == Atom::Kind::kFloorDiv) {
-        r = quotient;
-      } else if (quotient.min == quotient.max) {
-        r = {FloorModInt(argument.min, atom.divisor), FloorModInt(argument.max, atom.divisor)};
-      } else {
-        r = {0, atom.divisor - 1};
-      }
-    }
-    total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
-    total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
-  }
-  return total;
-}
-
 }  // namespace
 
 int64_t FloorDivInt(int64_t a, int64_t b) {
@@ -45,16 +19,6 @@ int64_t FloorDivInt(int64_t a, int64_t b) {
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 int64_t FloorModInt(int64_t a, int64_t b) { return a - FloorDivInt(a, b) * b; }
-
-Index Index::Of(AtomId atom, int64_t coeff) {
-  Index index;
-  if (coeff != 0) index.terms_.push_back({atom, coeff});
-  return index;
-}
-
-AtomId Index::SingleAtom() const {
-  return constant_ == 0 && terms_.size() == 1 && terms_[0].coeff == 1 ? terms_[0].atom : kNoAtom;
-}
 
 int64_t Index::CoeffOf(AtomId atom) const {
   for (const IndexTerm& term : terms_) {
@@ -77,6 +41,8 @@ Index& Index::AddScaled(const Index& other, int64_t factor) {
   if (factor == 0) return *this;
   constant_ += other.constant_ * factor;
   if (other.terms_.empty()) return *this;
+  if (other.terms_.size() == 1)
+    return AddTerm(other.terms_[0].atom, other.terms_[0].coeff * factor);
   if (terms_.empty() || terms_.back().atom < other.terms_.front().atom) {  // append all of it
     for (const IndexTerm& term : other.terms_) terms_.push_back({term.atom, term.coeff * factor});
     return *this;
@@ -101,12 +67,28 @@ Index& Index::AddScaled(const Index& other, int64_t factor) {
   return *this;
 }
 
+Index& Index::AddTerm(AtomId atom, int64_t coeff) {
+  if (coeff == 0) return *this;
+  if (terms_.empty() || terms_.back().atom < atom) {
+    terms_.push_back({atom, coeff});
+    return *this;
+  }
+  auto at = terms_.end() - 1;
+  while (at != terms_.begin() && atom < at->atom) --at;
+  if (at->atom == atom) {
+    at->coeff += coeff;
+    if (at->coeff == 0) terms_.erase(at);
+  } else {
+    terms_.insert(at + (at->atom < atom), {atom, coeff});
+  }
+  return *this;
+}
+
 AtomId AtomTable::AddVar(std::string name, int64_t extent) {
   if (atoms_.size() == atoms_.capacity()) atoms_.reserve(std::max<size_t>(64, 2 * atoms_.size()));
-  Atom atom;
+  Atom& atom = atoms_.emplace_back();
   atom.range = {0, extent - 1};
   atom.name = std::move(name);
-  atoms_.push_back(std::move(atom));
   return size() - 1;
 }
 
@@ -130,8 +112,8 @@ void AtomTable::Divide(const Index& index, int64_t divisor, Index& quotient, Ind
   remainder = Index(FloorModInt(index.constant(), divisor));
   for (const IndexTerm& term : index.terms()) {
     const bool multiple = term.coeff % divisor == 0;
-    (multiple ? quotient : remainder) +=
-        Index::Of(term.atom, multiple ? term.coeff / divisor : term.coeff);
+    (multiple ? quotient : remainder)
+        .AddTerm(term.atom, multiple ? term.coeff / divisor : term.coeff);
   }
 }
 
@@ -148,7 +130,7 @@ int64_t AtomTable::SplitOff(const Index& index, int64_t divisor, Index& multiple
     if (factor <= best || factor == divisor) continue;
     Index whole(FloorDivInt(index.constant(), factor));
     for (const IndexTerm& term : index.terms()) {
-      if (term.coeff % factor == 0) whole += Index::Of(term.atom, term.coeff / factor);
+      if (term.coeff % factor == 0) whole.AddTerm(term.atom, term.coeff / factor);
     }
     const Range rest = RangeOf(index - whole * factor);
     if (rest.min < 0 || rest.max >= factor) continue;
@@ -232,21 +214,31 @@ Index AtomTable::Simplify(Index index) const {
   return index;
 }
 
-Range AtomTable::RangeOf(const Index& index) const {
-  return Bounds(*this, index, [this](AtomId var) { return atoms_[var].range; });
+Range AtomTable::Divided(const Atom& atom, const Range& argument) {
+  const Range quotient{FloorDivInt(argument.min, atom.divisor),
+                       FloorDivInt(argument.max, atom.divisor)};
+  if (atom.kind == Atom::Kind::kFloorDiv) return quotient;
+  if (quotient.min != quotient.max) return {0, atom.divisor - 1};
+  return {FloorModInt(argument.min, atom.divisor), FloorModInt(argument.max, atom.divisor)};
 }
 
-Range AtomTable::RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const {
-  return Bounds(*this, index, range);
+Range AtomTable::RangeOf(const Index& index) const {
+  return RangeOf(index, [this](AtomId var) { return atoms_[var].range; });
 }
 
 Index AtomTable::Substitute(const Index& index,
                             absl::FunctionRef<const Index*(AtomId)> replacement) {
+  Index result = index;
+  SubstituteIn(result, replacement);
+  return result;
+}
+
+void AtomTable::SubstituteIn(Index& index, absl::FunctionRef<const Index*(AtomId)> replacement) {
   const bool stays =
       std::all_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
         return atoms_[term.atom].kind == Atom::Kind::kVar && replacement(term.atom) == nullptr;
       });
-  if (stays) return index;
+  if (stays) return;
   Index result(index.constant());
   for (const IndexTerm& term : index.terms()) {
     const Atom::Kind kind = atoms_[term.atom].kind;
@@ -254,7 +246,7 @@ Index AtomTable::Substitute(const Index& index,
       if (const Index* with = replacement(term.atom)) {
         result.AddScaled(*with, term.coeff);
       } else {
-        result += Index::Of(term.atom, term.coeff);
+        result.AddTerm(term.atom, term.coeff);
       }
       continue;
     }
@@ -265,7 +257,7 @@ Index AtomTable::Substitute(const Index& index,
     result.AddScaled(kind == Atom::Kind::kFloorDiv ? FloorDiv(inner, divisor) : Mod(inner, divisor),
                      term.coeff);
   }
-  return Simplify(std::move(result));
+  index = Simplify(std::move(result));
 }
 
 Index AtomTable::Substitute(const Index& index,
@@ -284,13 +276,6 @@ void AtomTable::VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> vi
       VisitVars(atoms_[term.atom].argument, visit);
     }
   }
-}
-
-bool AtomTable::DependsOn(const Index& index, AtomId var) const {
-  return std::any_of(index.terms().begin(), index.terms().end(), [&](const IndexTerm& term) {
-    const Atom& atom = atoms_[term.atom];
-    return atom.kind == Atom::Kind::kVar ? term.atom == var : DependsOn(atom.argument, var);
-  });
 }
 
 int64_t AtomTable::Evaluate(const Index& index, absl::Span<const int64_t> values) const {

@@ -30,13 +30,19 @@ class Index {
 
   Index() = default;
   explicit Index(int64_t constant) : constant_(constant) {}
-  static Index Of(AtomId atom, int64_t coeff = 1);
+  static Index Of(AtomId atom, int64_t coeff = 1) {
+    Index index;
+    if (coeff != 0) index.terms_.push_back({atom, coeff});
+    return index;
+  }
 
   const Terms& terms() const { return terms_; }
   int64_t constant() const { return constant_; }
   bool IsConstant() const { return terms_.empty(); }
   // The atom if the index is exactly 1·atom, else kNoAtom.
-  AtomId SingleAtom() const;
+  AtomId SingleAtom() const {
+    return constant_ == 0 && terms_.size() == 1 && terms_[0].coeff == 1 ? terms_[0].atom : kNoAtom;
+  }
   // The coefficient of an atom; 0 if it does not occur at the top level.
   int64_t CoeffOf(AtomId atom) const;
 
@@ -48,6 +54,7 @@ class Index {
   }
   Index& operator*=(int64_t factor);
   Index& AddScaled(const Index& other, int64_t factor);
+  Index& AddTerm(AtomId atom, int64_t coeff);
   friend Index operator+(Index a, const Index& b) { return a += b; }
   friend Index operator-(Index a, const Index& b) { return a -= b; }
   friend Index operator+(Index a, int64_t c) { return a += c; }
@@ -100,16 +107,36 @@ class AtomTable {
   // otherwise possibly too wide.
   Range RangeOf(const Index& index) const;
   // The same with some variables fixed or restricted: `range` returns the range of a variable.
-  Range RangeOf(const Index& index, absl::FunctionRef<Range(AtomId)> range) const;
+  template <typename RangeOfVar>
+  Range RangeOf(const Index& index, const RangeOfVar& range) const {
+    Range total{index.constant(), index.constant()};
+    for (const IndexTerm& term : index.terms()) {
+      const Atom& atom = atoms_[term.atom];
+      const Range r = atom.kind == Atom::Kind::kVar ? range(term.atom)
+                                                    : Divided(atom, RangeOf(atom.argument, range));
+      total.min += term.coeff * (term.coeff > 0 ? r.min : r.max);
+      total.max += term.coeff * (term.coeff > 0 ? r.max : r.min);
+    }
+    return total;
+  }
 
   // Replaces variables. `replacement` returns the index for a variable, or nullptr to keep it.
   Index Substitute(const Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
   // The same with the index of each replaced variable.
   Index Substitute(const Index& index, absl::Span<const std::pair<AtomId, Index>> replaced);
+  // Replaces variables of `index`.
+  void SubstituteIn(Index& index, absl::FunctionRef<const Index*(AtomId)> replacement);
   // Applies c·(x/c) + x mod c = x.
   Index Simplify(Index index) const;
 
-  bool DependsOn(const Index& index, AtomId var) const;
+  bool DependsOn(const Index& index, AtomId var) const {
+    for (const IndexTerm& term : index.terms()) {
+      const Atom& atom = atoms_[term.atom];
+      if (atom.kind == Atom::Kind::kVar ? term.atom == var : DependsOn(atom.argument, var))
+        return true;
+    }
+    return false;
+  }
   // Calls `visit` for each occurrence of a variable, including those inside floordiv and mod.
   void VisitVars(const Index& index, absl::FunctionRef<void(AtomId)> visit) const;
 
@@ -120,6 +147,9 @@ class AtomTable {
   std::string ToString(const Index& index) const;
 
  private:
+  // Returns the range of a floordiv or mod whose operand has this range.
+  static Range Divided(const Atom& atom, const Range& argument);
+
   // Splits index = divisor·quotient + remainder, with the multiples of the divisor in the quotient.
   static void Divide(const Index& index, int64_t divisor, Index& quotient, Index& remainder);
 

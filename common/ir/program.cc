@@ -143,20 +143,18 @@ Program Program::FromWorkload(std::shared_ptr<const Workload> workload) {
 }
 
 NodeId Program::NewLoop(std::string var_name, Extent extent) {
-  Node loop;
+  Node& loop = nodes.emplace_back();
   loop.kind = Node::Kind::kLoop;
   loop.extent = extent;
   loop.var = atoms.AddVar(std::move(var_name), extent.value);
-  nodes.push_back(std::move(loop));
   return static_cast<NodeId>(nodes.size()) - 1;
 }
 
 NodeId Program::NewBlock(Block block) {
-  Node node;
+  Node& node = nodes.emplace_back();
   node.kind = Node::Kind::kBlock;
   node.block = static_cast<int32_t>(blocks.size());
   blocks.push_back(std::move(block));
-  nodes.push_back(std::move(node));
   return static_cast<NodeId>(nodes.size()) - 1;
 }
 
@@ -295,9 +293,8 @@ void Program::SubstituteUnder(NodeId id, AtomId var, const Index& with) {
   const auto replacement = [&](AtomId v) { return v == var ? &with : nullptr; };
   for (NodeId node : BlocksUnder(id)) {
     Block& block = BlockOf(node);
-    for (BlockIter& iter : block.iters) iter.binding = atoms.Substitute(iter.binding, replacement);
-    for (Condition& predicate : block.predicates)
-      predicate.index = atoms.Substitute(predicate.index, replacement);
+    for (BlockIter& iter : block.iters) atoms.SubstituteIn(iter.binding, replacement);
+    for (Condition& predicate : block.predicates) atoms.SubstituteIn(predicate.index, replacement);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/ir/expr.h"
 #include "common/ir/program.h"
 
@@ -183,34 +184,44 @@ class Encoder {
   }
 
  private:
-  using Code = absl::InlinedVector<int64_t, 8>;
-
-  // Terms are sorted by atom ID, which depends on the order of creation, so sort them by their
-  // encoding instead.
-  void Encode(const Index& index, Code& code) {
-    code.push_back(index.constant());
-    code.push_back(static_cast<int64_t>(index.terms().size()));
-    if (index.terms().size() == 1) return Encode(index.terms()[0], code);
-    absl::InlinedVector<Code, 4> terms;
-    for (const IndexTerm& term : index.terms()) Encode(term, terms.emplace_back());
-    absl::c_sort(terms);
-    for (const Code& t : terms) code.insert(code.end(), t.begin(), t.end());
-  }
-  void Encode(const IndexTerm& term, Code& code) {
-    const Atom& atom = program_.atoms[term.atom];
-    code.push_back(static_cast<int64_t>(atom.kind));
-    if (atom.kind == Atom::Kind::kVar) {
-      code.push_back(vars_[term.atom]);
-    } else {
-      code.push_back(atom.divisor);
-      Encode(atom.argument, code);
+  // Appends an index to code_. Terms are sorted by atom ID, which depends on the order of creation,
+  // so sort them by their encoding instead.
+  void Encode(const Index& index) {
+    code_.push_back(index.constant());
+    code_.push_back(static_cast<int64_t>(index.terms().size()));
+    absl::InlinedVector<absl::Span<const int64_t>, 8> terms;
+    absl::InlinedVector<size_t, 8> ends;
+    const size_t begin = code_.size();
+    for (const IndexTerm& term : index.terms()) {
+      Encode(term);
+      ends.push_back(code_.size());
     }
-    code.push_back(term.coeff);
+    for (size_t at = begin; const size_t end : ends) {
+      terms.push_back(absl::MakeConstSpan(code_).subspan(at, end - at));
+      at = end;
+    }
+    if (absl::c_is_sorted(terms)) return;
+    absl::c_sort(terms);
+    absl::InlinedVector<int64_t, 64> sorted;
+    for (const absl::Span<const int64_t> term : terms)
+      sorted.insert(sorted.end(), term.begin(), term.end());
+    absl::c_copy(sorted, code_.begin() + static_cast<ptrdiff_t>(begin));
+  }
+  void Encode(const IndexTerm& term) {
+    const Atom& atom = program_.atoms[term.atom];
+    code_.push_back(static_cast<int64_t>(atom.kind));
+    if (atom.kind == Atom::Kind::kVar) {
+      code_.push_back(vars_[term.atom]);
+    } else {
+      code_.push_back(atom.divisor);
+      Encode(atom.argument);
+    }
+    code_.push_back(term.coeff);
   }
   void Add(const Index& index) {
-    Code code;
-    Encode(index, code);
-    for (int64_t word : code) builder_.Add(word);
+    code_.clear();
+    Encode(index);
+    for (int64_t word : code_) builder_.Add(word);
   }
   void Add(const std::vector<Condition>& conditions) {
     builder_.Add(static_cast<int64_t>(conditions.size()));
@@ -292,6 +303,7 @@ class Encoder {
 
   const Program& program_;
   DigestBuilder builder_;
+  std::vector<int64_t> code_;            // of an index
   std::vector<int64_t> vars_, buffers_;  // their numbers, or -1 if not visited yet
   int64_t next_var_ = 0, next_buffer_ = 0;
 };

@@ -217,14 +217,15 @@ std::vector<Interval> RegionRead(Program& program, BufferId buffer, NodeId scope
   const auto inner = [&](AtomId var) { return absl::c_linear_search(vars, var); };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
-    const Block block = program.BlockOf(id);
-    for (ExprId value : block.values) {
-      std::vector<IndexList> accesses;
+    std::vector<IndexList> accesses;
+    for (ExprId value : program.BlockOf(id).values) {
       program.pool.VisitLoads(value, [&](const Expr& load) {
         if (load.buffer == buffer) accesses.push_back(program.pool.IndicesOf(load));
       });
-      for (const IndexList& indices : accesses) Merge(program, region, block, indices, inner);
     }
+    if (accesses.empty()) continue;
+    const Block block = program.BlockOf(id);
+    for (const IndexList& indices : accesses) Merge(program, region, block, indices, inner);
   }
   return region;
 }
@@ -234,8 +235,8 @@ std::vector<Interval> RegionWritten(Program& program, BufferId buffer, NodeId sc
   const auto inner = [&](AtomId var) { return absl::c_linear_search(vars, var); };
   std::vector<Interval> region;
   for (NodeId id : program.BlocksUnder(scope)) {
+    if (!absl::c_linear_search(program.BlockOf(id).outputs, buffer)) continue;
     const Block block = program.BlockOf(id);
-    if (!absl::c_linear_search(block.outputs, buffer)) continue;
     Merge(program, region, block, block.indices, inner);
   }
   return region;

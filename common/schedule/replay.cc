@@ -179,7 +179,7 @@ absl::Status Call::Return(absl::Span<const ir::NodeId> nodes) {
   return absl::OkStatus();
 }
 
-absl::Status Call::Decide(Site& site) {
+absl::Status Call::Decide(Site site) {
   site.begin = instruction_->decision_begin;
   site.count = instruction_->decision_count;
   absl::Span<int64_t> values =
@@ -190,22 +190,23 @@ absl::Status Call::Decide(Site& site) {
                                                    "] is not legal here (extent ", site.extent,
                                                    ", max_inner ", site.max_inner, ")"));
   }
-  state_.replayed.sites.push_back(site);
+  state_.replayed.sites.push_back(std::move(site));
   return absl::OkStatus();
 }
 
 absl::Status Call::ReturnDecision(Site site) {
-  HONE_RETURN_IF_ERROR(Decide(site));
-  for (int i = 0; i < site.count; ++i) {
+  HONE_RETURN_IF_ERROR(Decide(std::move(site)));
+  const int begin = instruction_->decision_begin;
+  for (int i = 0; i < instruction_->decision_count; ++i) {
     state_.ints[instruction_->results[i].reg] =
-        program_->extents.Factor(state_.replayed.decisions[site.begin + i], site.begin + i);
+        program_->extents.Factor(state_.replayed.decisions[begin + i], begin + i);
   }
   return absl::OkStatus();
 }
 
 absl::Status Call::ReturnLocation(Site site, absl::Span<const ir::NodeId> loops) {
-  HONE_RETURN_IF_ERROR(Decide(site));
-  const int64_t position = state_.replayed.decisions[site.begin];
+  HONE_RETURN_IF_ERROR(Decide(std::move(site)));
+  const int64_t position = state_.replayed.decisions[instruction_->decision_begin];
   state_.loops[instruction_->results[0].reg] =
       position < 0 ? kStay : loops[static_cast<size_t>(position)];
   return absl::OkStatus();
@@ -217,7 +218,8 @@ PartialReplay StartReplay(std::shared_ptr<const ir::Workload> workload) {
   return partial;
 }
 
-absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial) {
+absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial,
+                            size_t end) {
   Replayed& replayed = partial.replayed;
   replayed.decisions.resize(trace.decisions, 0);
   replayed.sites.reserve(trace.decisions);
@@ -226,7 +228,8 @@ absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay&
   partial.loops.resize(trace.loops, ir::kNoNode);
   const size_t shared = SharedStart(trace).size();
   Call call(decider, partial);
-  for (size_t& i = partial.instructions; i < trace.instructions.size();) {
+  end = std::min(end, trace.instructions.size());
+  for (size_t& i = partial.instructions; i < end;) {
     call.instruction_ = &trace.instructions[i];
     const absl::Status status = call.instruction_->primitive->apply(call);
     ++i;
@@ -246,20 +249,85 @@ absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay&
   return absl::OkStatus();
 }
 
-absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
-                                    const Trace& trace, Decider& decider) {
+namespace {
+
+// Starts the replay of a trace, after its shared start if this thread has it.
+PartialReplay BeginReplay(std::shared_ptr<const ir::Workload> workload, const Trace& trace) {
   const absl::Span<const Instruction> start = SharedStart(trace);
   const Snapshot* snapshot = start.empty() ? nullptr : FindSnapshot(workload.get(), start);
-  PartialReplay partial;
-  if (snapshot != nullptr) {
-    partial.workload = std::move(workload);
-    partial.replayed.program = snapshot->program;
-    partial.blocks = snapshot->blocks;
-    partial.loops = snapshot->loops;
-    partial.instructions = start.size();
-  } else {
-    partial = StartReplay(std::move(workload));
+  if (snapshot == nullptr) return StartReplay(std::move(workload));
+  PartialReplay partial{.workload = std::move(workload),
+                        .blocks = snapshot->blocks,
+                        .loops = snapshot->loops,
+                        .instructions = start.size()};
+  partial.replayed.program = snapshot->program;
+  return partial;
+}
+
+// The work of ReplayAll. Keeps the partial replays, so that copies reuse their memory.
+class GroupReplay {
+ public:
+  GroupReplay(const Trace& trace, absl::Span<const absl::Span<const int64_t>> sorted,
+              ReplayedTogether done)
+      : trace_(trace), sorted_(sorted), done_(done) {}
+
+  void Run(PartialReplay start) {
+    if (sorted_.empty()) return;
+    states_.push_back(std::move(start));
+    Continue(0, 0, sorted_.size());
   }
+
+ private:
+  // Continues the replays of [begin, end), which are all in the state at `depth`.
+  void Continue(size_t depth, size_t begin, size_t end) {
+    const std::vector<Instruction>& all = trace_.instructions;
+    const absl::Span<const int64_t> first = sorted_[begin], last = sorted_[end - 1];
+    const auto differs = [&](const Instruction& instruction) {
+      return ValuesOf(instruction, first) != ValuesOf(instruction, last);
+    };
+    PartialReplay& state = states_[depth];
+    const auto fork =
+        std::find_if(all.begin() + static_cast<ptrdiff_t>(state.instructions), all.end(), differs);
+    GivenDecider decider(first);
+    const absl::Status status = ContinueReplay(trace_, decider, state, fork - all.begin());
+    if (!status.ok() || fork == all.end()) {
+      for (; begin < end; ++begin) done_(begin, status, state.replayed.program);
+      return;
+    }
+    while (begin < end) {
+      size_t next = begin + 1;
+      while (next < end && ValuesOf(*fork, sorted_[next]) == ValuesOf(*fork, sorted_[begin]))
+        ++next;
+      if (next == end) return Continue(depth, begin, next);
+      if (depth + 1 == states_.size()) states_.emplace_back();
+      states_[depth + 1] = state;
+      Continue(depth + 1, begin, next);
+      begin = next;
+    }
+  }
+
+  static absl::Span<const int64_t> ValuesOf(const Instruction& instruction,
+                                            absl::Span<const int64_t> decisions) {
+    if (instruction.decision_count == 0) return {};
+    return decisions.subspan(instruction.decision_begin, instruction.decision_count);
+  }
+
+  const Trace& trace_;
+  const absl::Span<const absl::Span<const int64_t>> sorted_;
+  const ReplayedTogether done_;
+  std::deque<PartialReplay> states_;
+};
+
+}  // namespace
+
+void ReplayAll(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
+               absl::Span<const absl::Span<const int64_t>> sorted, ReplayedTogether done) {
+  GroupReplay(trace, sorted, done).Run(BeginReplay(std::move(workload), trace));
+}
+
+absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
+                                    const Trace& trace, Decider& decider) {
+  PartialReplay partial = BeginReplay(std::move(workload), trace);
   HONE_RETURN_IF_ERROR(ContinueReplay(trace, decider, partial));
   return std::move(partial.replayed);
 }

@@ -2,10 +2,14 @@
 #define HONE_COMMON_SCHEDULE_REPLAY_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/rng.h"
@@ -83,7 +87,15 @@ struct Replayed {
 // program with the loop marked.
 absl::StatusOr<ir::Program> Replay(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
                                    absl::Span<const int64_t> decisions);
-// Does the same with the decisions of a decider, and also returns the sites.
+// Receives the position of a vector and what Replay returns: an error, or the program, which is
+// valid during the call.
+using ReplayedTogether =
+    absl::FunctionRef<void(size_t, const absl::Status&, const ir::Program& program)>;
+// Replays several decision vectors of the right length, which are sorted. Instructions before the
+// first decision that differs are applied once. Calls `done` for each, in order.
+void ReplayAll(std::shared_ptr<const ir::Workload> workload, const Trace& trace,
+               absl::Span<const absl::Span<const int64_t>> sorted, ReplayedTogether done);
+// Replays one vector with the decisions of a decider, and also returns the sites.
 absl::StatusOr<Replayed> ReplayWith(std::shared_ptr<const ir::Workload> workload,
                                     const Trace& trace, Decider& decider);
 
@@ -98,9 +110,10 @@ struct PartialReplay {
 };
 // Starts a replay without applying an instruction.
 PartialReplay StartReplay(std::shared_ptr<const ir::Workload> workload);
-// Applies the instructions that follow. The result is that of one replay of the whole trace with
-// the same draws. After an error, `partial` must be discarded.
-absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial);
+// Applies the instructions that follow, up to the one at position `end`. The result is that of one
+// replay of the whole trace with the same draws. After an error, `partial` must be discarded.
+absl::Status ContinueReplay(const Trace& trace, Decider& decider, PartialReplay& partial,
+                            size_t end = std::numeric_limits<size_t>::max());
 
 // One application of a primitive, passed to its apply function.
 class Call {
@@ -133,9 +146,9 @@ class Call {
   absl::Status ReturnLocation(Site site, absl::Span<const ir::NodeId> loops);
 
  private:
-  absl::Status Decide(Site& site);
+  absl::Status Decide(Site site);
 
-  friend absl::Status ContinueReplay(const Trace&, Decider&, PartialReplay&);
+  friend absl::Status ContinueReplay(const Trace&, Decider&, PartialReplay&, size_t);
   Call(Decider& decider, PartialReplay& state)
       : program_(&state.replayed.program), decider_(&decider), state_(state) {}
   const Instruction* instruction_ = nullptr;

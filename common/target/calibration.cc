@@ -11,7 +11,7 @@
 namespace hone::target {
 namespace {
 
-// From half of what the fastest cores need to ten times what microcontrollers need.
+// From half of what the fastest cores and GPUs need to ten times what microcontrollers need.
 constexpr CalibrationField kFields[] = {
     {"fma", &Calibration::fma, 0.02, 1000, "a vector multiply-add"},
     {"fma_latency", &Calibration::fma_latency, 0.2, 1000, "a multiply-add that waits for another"},
@@ -20,9 +20,10 @@ constexpr CalibrationField kFields[] = {
     {"l2_line", &Calibration::l2_line, 0.05, 1000, "a line from L2"},
     {"l3_line", &Calibration::l3_line, 0.05, 2000, "a line from L3"},
     {"memory_line", &Calibration::memory_line, 0.1, 10000, "a line from memory"},
-    {"memory_shared_line", &Calibration::memory_shared_line, 0.01, 10000,
+    {"memory_shared_line", &Calibration::memory_shared_line, 0.004, 10000,
      "a line from memory, for all cores together"},
     {"fork", &Calibration::fork, 10, 1e7, "a parallel loop"},
+    {"launch", &Calibration::launch, 10, 1e8, "a launch of an empty kernel"},
 };
 
 absl::Status RefuseConstant(absl::string_view why) {
@@ -32,6 +33,13 @@ absl::Status RefuseConstant(absl::string_view why) {
 }  // namespace
 
 absl::Span<const CalibrationField> CalibrationFields() { return kFields; }
+
+void Calibration::RemoveImpossible() {
+  for (const CalibrationField& field : kFields) {
+    double& value = this->*field.value;
+    if (!(value >= field.min && value <= field.max)) value = 0;
+  }
+}
 
 std::string Calibration::ToText() const {
   std::string text;

@@ -85,7 +85,10 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
  public:
   struct Handler {
     std::function<absl::Status(const std::string& name)> check;  // before anything is received
-    std::function<absl::Status(const std::string& name, std::string bytes)> keep;
+    // Keeps the bytes and calls `done`, on any thread. The response must not change afterwards.
+    std::function<void(const std::string& name, std::string bytes,
+                       std::function<void(const absl::Status&)> done)>
+        keep;
   };
   ArtifactReader(const Dependencies& deps, Context* context, Response* response, Handler handler)
       : deps_(deps),
@@ -131,8 +134,9 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
     if (name_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
       return Refuse("it ended before all announced bytes were received");
     }
-    response_->set_digest(name_);
-    this->Finish(rpc::ToGrpc(handler_.keep(name_, std::move(bytes_))));
+    if constexpr (requires { response_->set_digest(name_); }) response_->set_digest(name_);
+    handler_.keep(name_, std::move(bytes_),
+                  [this](const absl::Status& kept) { this->Finish(rpc::ToGrpc(kept)); });
   }
 
   const Dependencies& deps_;

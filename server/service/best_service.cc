@@ -43,16 +43,17 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
     if (Digest::FromHex(name).ok()) return absl::OkStatus();
     return absl::InvalidArgumentError("digest: not 32 hex digits");
   };
-  const auto keep = [this](const std::string& name, std::string bytes) {
-    HONE_RETURN_IF_ERROR(record::DecodeGivenInputs(bytes).status());
-    HONE_RETURN_IF_ERROR(deps_.artifacts->Put(name, bytes));  // checks the digest
+  const auto keep = [this](const std::string& name, std::string bytes, const auto& done) {
+    absl::Status kept = record::DecodeGivenInputs(bytes).status();
+    if (kept.ok()) kept = deps_.artifacts->Put(name, bytes);  // checks the digest
+    if (!kept.ok()) return done(kept);
     // The store has them when the cache no longer does.
     deps_.store->PutArtifact(name, bytes, [name](const absl::Status& stored) {
       if (stored.ok()) return;
       spdlog::warn("data to measure on, {}, are kept in memory only: {}", name,
                    std::string(stored.message()));
     });
-    return absl::OkStatus();
+    done(absl::OkStatus());
   };
   return new ArtifactReader<v1::ArtifactChunk, v1::UploadInputsResponse>(
       deps_, context, response, {.check = check, .keep = keep});

@@ -17,6 +17,7 @@
 #include "common/target/target.h"
 #include "server/job/scheduler/task_scheduler.h"
 #include "server/service/request_fields.h"
+#include "server/tuner/feature/machine.h"
 
 namespace hone::service {
 namespace {
@@ -373,7 +374,10 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   message.set_read_gbps(worker.capabilities.read_gbps);
   const absl::StatusOr<target::Target> target =
       target::Target::FromText(worker.capabilities.target);
-  if (target.ok()) message.set_calibration(target->calibration.ToText());
+  if (target.ok()) {
+    message.set_calibration(target->calibration.ToText());
+    AddConstants(*target, *message.mutable_constants());
+  }
   message.set_draining(worker.drained);
   message.set_stopping(worker.stopping);
   message.set_silent(worker.connected && !worker.HasCalled());
@@ -384,6 +388,20 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
     *message.mutable_machine() = record::ToProto(worker.machine);
   }
   return message;
+}
+
+void AddConstants(const target::Target& target,
+                  google::protobuf::RepeatedPtrField<v1::MachineConstant>& constants) {
+  for (const feature::MachineConstant& constant : feature::MachineConstants(target)) {
+    v1::MachineConstant& row = *constants.Add();
+    row.set_name(std::string(constant.name));
+    row.set_meaning(std::string(constant.meaning));
+    row.set_ns(constant.ns);
+    row.set_cycles(constant.cycles);
+    row.set_measured(constant.measured);
+    row.set_unusual(constant.unusual);
+    row.set_preset_cycles(constant.preset_cycles);
+  }
 }
 
 v1::FeatureTable ToProto(const job::FeatureTable& table) {

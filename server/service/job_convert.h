@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/target/target.h"
 #include "hone/v1/tuning.pb.h"
 #include "server/fleet/fleet.h"
 #include "server/fleet/worker.h"
@@ -45,6 +46,9 @@ v1::Best ToProto(const job::Best& best);
 // Without the trace.
 v1::Best ToProto(const job::NearestBest& nearest, const job::WorkloadInfo& workload);
 v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now);
+// Adds the constants of a target's estimate, and which of them were measured; none for a GPU.
+void AddConstants(const target::Target& target,
+                  google::protobuf::RepeatedPtrField<v1::MachineConstant>& constants);
 v1::FeatureTable ToProto(const job::FeatureTable& table);
 
 // Returns the page size for the requested one; 0 requests the default. InvalidArgument: the size is

@@ -39,6 +39,7 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
   tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);
+  tuning_.Add("/hone.v1.TuningService/ExportModel", &all.models, &ModelService::ExportModel);
   worker_.Add("/hone.v1.WorkerService/Synchronize", &all.worker, &WorkerService::Synchronize);
   worker_.Add("/hone.v1.WorkerService/UploadArtifact", &all.worker, &WorkerService::UploadArtifact);
   worker_.Add("/hone.v1.WorkerService/DownloadArtifact", &all.worker,
@@ -48,6 +49,7 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore);
   admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore);
   admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
+  admin_.Add("/hone.v1.AdminService/ImportModel", &all.models, &ModelService::ImportModel);
   admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);
   admin_.Add("/hone.v1.AdminService/PinBest", &all.bests, &BestService::PinBest);
   admin_.Add("/hone.v1.AdminService/UnpinBest", &all.bests, &BestService::UnpinBest);

@@ -25,7 +25,7 @@
 #include "server/service/gate.h"
 #include "server/service/handler.h"
 #include "server/service/job_service.h"
-#include "server/service/model_service.h"
+#include "server/service/model/model_service.h"
 #include "server/service/record_service.h"
 #include "server/service/worker_service.h"
 

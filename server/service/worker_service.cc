@@ -305,15 +305,15 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     return absl::InvalidArgumentError(
         "digest: neither 32 hex digits nor the name of a reference kernel");
   };
-  const auto keep = [this, response](const std::string& name, std::string bytes) {
+  const auto keep = [this, response](const std::string& name, std::string bytes, const auto& done) {
     if (record::IsReferenceName(name)) {
       response->set_already_there(references_.Has(name));
-      return references_.Put(name, std::move(bytes));
+      return done(references_.Put(name, std::move(bytes)));
     }
     response->set_already_there(deps_.artifacts->Has(name));
     const absl::Status kept = deps_.artifacts->Put(name, std::move(bytes));
     if (kept.ok()) deps_.fleet->ArtifactArrived(name);
-    return kept;
+    done(kept);
   };
   return new ArtifactReader<v1::WorkerArtifactChunk, v1::UploadArtifactResponse>(
       deps_, context, response, {.check = check, .keep = keep});

@@ -167,7 +167,8 @@ absl::StatusOr<std::vector<JobEvent>> DatabaseStore::Events(const std::string& j
 
 void DatabaseStore::PutModel(ModelRow model,
                              absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) {
-  const size_t bytes = kRowBytes + model.metrics.size() + model.bytes.size();
+  const size_t bytes =
+      kRowBytes + model.metrics.size() + model.target_text.size() + model.bytes.size();
   WriteForResult<int64_t>(
       [model = std::move(model)](Connection& c) { return InsertModel(c, model); }, std::move(done),
       bytes);

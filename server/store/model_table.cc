@@ -1,3 +1,6 @@
+#include <map>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/store/tables.h"
@@ -8,7 +11,7 @@ namespace {
 // length(bytes) reads the size from the header of the row, without reading the blob.
 constexpr char kModelColumns[] =
     "id, name, feature_set, target, scope, version, records, workloads, created_unix_ms, metrics,"
-    " length(bytes)";
+    " length(bytes), target_text, origin";
 
 // InvalidArgument: see Store::PutModel.
 absl::Status CheckModel(const ModelRow& model) {
@@ -50,25 +53,42 @@ ModelRow ReadModel(Statement& row) {
   model.created_unix_ms = row.Int64();
   model.metrics = row.Text();
   model.size = row.Int64();
+  model.target_text = row.Text();
+  model.origin = row.Text();
   return model;
 }
 
 constexpr char kOfKey[] = "name = ? AND feature_set = ? AND target = ? AND scope = ?";
 
-// Returns the model that the statement finds, with its bytes.
-absl::StatusOr<ModelRow> SelectOneModel(Statement statement, const absl::Status& missing) {
-  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
-  if (!found) return missing;
-  ModelRow model = ReadModel(statement);
-  model.bytes = statement.Blob();
-  return model;
+absl::StatusOr<std::vector<ModelRow>> ReadModels(Statement& statement) {
+  std::vector<ModelRow> models;
+  HONE_RETURN_IF_ERROR(
+      Connection::ForEachRow(statement, [&] { models.push_back(ReadModel(statement)); }));
+  return models;
 }
+
+// The models of one key that somebody may ask for; null: there is none.
+struct ModelsOfKey {
+  ModelRow* own = nullptr;       // the newest that this server trained
+  ModelRow* imported = nullptr;  // the newest imported one
+
+  // REQUIRES: descending ids.
+  void See(ModelRow& model) {
+    ModelRow*& newest = model.origin.empty() ? own : imported;
+    if (newest == nullptr) newest = &model;
+  }
+  // An import does not replace what the server has learned since, or learned from newer records.
+  ModelRow* InUse() const {
+    if (own == nullptr || imported == nullptr) return own != nullptr ? own : imported;
+    const bool later = imported->id > own->id && imported->created_unix_ms > own->created_unix_ms;
+    return later ? imported : own;
+  }
+};
 
 }  // namespace
 
 std::string SelectModelSql() {
-  return absl::StrCat("SELECT ", kModelColumns, ", bytes FROM model WHERE ", kOfKey,
-                      " ORDER BY id DESC LIMIT 1");
+  return absl::StrCat("SELECT ", kModelColumns, " FROM model WHERE ", kOfKey, " ORDER BY id DESC");
 }
 
 absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model) {
@@ -76,15 +96,18 @@ absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& mode
   HONE_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare("INSERT INTO model (name, feature_set, target, scope, version, records,"
-                         " workloads, created_unix_ms, metrics, bytes)"
-                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"));
+                         " workloads, created_unix_ms, metrics, target_text, origin, bytes)"
+                         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"));
   BindModelKey(insert, model.key);
   insert.Bind(model.version).Bind(model.records).Bind(model.workloads);
-  insert.Bind(model.created_unix_ms).Bind(model.metrics).BindBlob(model.bytes);
+  insert.Bind(model.created_unix_ms).Bind(model.metrics).Bind(model.target_text);
+  insert.Bind(model.origin).BindBlob(model.bytes);
   HONE_RETURN_IF_ERROR(insert.Run());
+  const std::string alike =
+      absl::StrCat(kOfKey, model.origin.empty() ? " AND origin = ''" : " AND origin <> ''");
   HONE_ASSIGN_OR_RETURN(Statement forget, connection.Prepare(absl::StrCat(
-                                              "DELETE FROM model WHERE ", kOfKey,
-                                              " AND id <= (SELECT id FROM model WHERE ", kOfKey,
+                                              "DELETE FROM model WHERE ", alike,
+                                              " AND id <= (SELECT id FROM model WHERE ", alike,
                                               " ORDER BY id DESC LIMIT 1 OFFSET ?)")));
   BindModelKey(forget, model.key);
   BindModelKey(forget, model.key);
@@ -96,7 +119,13 @@ absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& mode
 absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
   BindModelKey(statement, key);
-  return SelectOneModel(std::move(statement), NoModelError(key));
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, ReadModels(statement));
+  ModelsOfKey of_key;
+  for (ModelRow& model : models) of_key.See(model);
+  if (models.empty()) return NoModelError(key);
+  HONE_ASSIGN_OR_RETURN(ModelRow found, SelectModelById(connection, of_key.InUse()->id));
+  found.in_use = true;
+  return found;
 }
 
 absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
@@ -104,8 +133,11 @@ absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
                         connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
                                                         ", bytes FROM model WHERE id = ?")));
   statement.Bind(id);
-  return SelectOneModel(std::move(statement),
-                        absl::NotFoundError(absl::StrCat("the store has no model with id ", id)));
+  HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
+  if (!found) return absl::NotFoundError(absl::StrCat("the store has no model with id ", id));
+  ModelRow model = ReadModel(statement);
+  model.bytes = statement.Blob();
+  return model;
 }
 
 absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
@@ -113,15 +145,18 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
       connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
-                                      " FROM model WHERE id IN (SELECT MAX(id) FROM model"
-                                      " GROUP BY name, feature_set, target, scope)"
-                                      " AND (?1 = '' OR name = ?1) AND (?2 = '' OR target = ?2)"
-                                      " ORDER BY id DESC")));
+                                      " FROM model WHERE (?1 = '' OR name = ?1)"
+                                      " AND (?2 = '' OR target = ?2) ORDER BY id DESC")));
   statement.Bind(name).Bind(target);
-  std::vector<ModelRow> models;
-  HONE_RETURN_IF_ERROR(
-      Connection::ForEachRow(statement, [&] { models.push_back(ReadModel(statement)); }));
-  return models;
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, ReadModels(statement));
+  std::map<ModelKey, ModelsOfKey> keys;
+  for (ModelRow& model : models) keys[model.key].See(model);
+  for (const auto& [key, of_key] : keys) of_key.InUse()->in_use = true;
+  std::vector<ModelRow> listed;
+  for (ModelRow& model : models) {
+    if (model.in_use || keys[model.key].imported == &model) listed.push_back(std::move(model));
+  }
+  return listed;
 }
 
 }  // namespace hone::store

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_STORE_STORE_H_
 #define HONE_SERVER_STORE_STORE_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -107,13 +108,14 @@ struct RecordQuery {
   QuarantineFilter quarantine = QuarantineFilter::kAll;
 };
 
-// The key of a trained cost model. The newest row of a key is the one in use.
+// The key of a trained cost model. One row of a key is in use: the newest that this server trained,
+// or the newest imported one if it was both stored and trained later.
 struct ModelKey {
   std::string name;         // the model's registered name
   std::string feature_set;  // the feature set that it reads; "" if none
   std::string target;       // the target of its training records
   std::string scope;        // the operator of its training records; "" for all operators
-  friend bool operator==(const ModelKey&, const ModelKey&) = default;
+  friend auto operator<=>(const ModelKey&, const ModelKey&) = default;
 };
 
 // A stored cost model.
@@ -127,6 +129,10 @@ struct ModelRow {
   std::string metrics;  // its accuracy, as a JSON object; opaque here
   std::string bytes;    // the result of CostModel::Save; opaque here
   int64_t size = 0;     // size of `bytes`, set even if `bytes` is omitted in a list
+  // The text of the target of its records, with the calibration of a machine; "": not known.
+  std::string target_text;
+  std::string origin;   // the server that it was imported from; "": trained by this server
+  bool in_use = false;  // set by the store
 };
 
 struct BestRow {
@@ -241,8 +247,8 @@ struct ImportReport {
 // what to do.
 class Store {
  public:
-  // Number of models that are kept for each key: the newest, and earlier ones that a running job
-  // may have started with.
+  // Number of models that are kept for each key, of its own and imported: the newest, and earlier
+  // ones that a running job may have started with.
   static constexpr int kModelsKept = 4;
   static constexpr size_t kMaxModelBytes = size_t{64} << 20;
 
@@ -345,16 +351,17 @@ class Store {
   virtual absl::StatusOr<std::vector<JobEvent>> Events(
       const std::string& job_id) = 0;  // in order; none: empty
 
-  // Appends a trained cost model, which becomes the newest of its key, and removes all but the
-  // newest kModelsKept models of the key. `done` gets the id. InvalidArgument: no name, no target,
-  // no bytes or more than kMaxModelBytes, or a negative count.
+  // Appends a trained cost model. Of the models of the key, the newest kModelsKept that this server
+  // trained are kept, and as many imported ones. `done` gets the id. InvalidArgument: no name, no
+  // target, no bytes or more than kMaxModelBytes, or a negative count.
   virtual void PutModel(ModelRow model,
                         absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) = 0;
-  // Return the newest model of a key, or the model with an id. NotFound: there is no such model.
+  // Return the model of a key that is in use, or the model with an id. NotFound: there is no such
+  // model.
   virtual absl::StatusOr<ModelRow> GetModel(const ModelKey& key) = 0;
   virtual absl::StatusOr<ModelRow> GetModelById(int64_t id) = 0;
-  // Returns the newest model of every key, newest first, without their bytes. `name` and `target`
-  // select models; "" selects all.
+  // Returns the models in use, and the newest imported one of each key even if it is not in use,
+  // newest first, without their bytes. `name` and `target` select models; "" selects all.
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                            const std::string& target) = 0;
 

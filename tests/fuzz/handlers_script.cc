@@ -128,7 +128,9 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.AdminService/UnpinBest", "admin"},
                               {"/hone.v1.TuningService/DraftSchedule", "client"},
                               // Appended, because scripts number the methods.
-                              {"/hone.v1.TuningService/UploadInputs", "client", true}};
+                              {"/hone.v1.TuningService/UploadInputs", "client", true},
+                              {"/hone.v1.TuningService/ExportModel", "client", false, true},
+                              {"/hone.v1.AdminService/ImportModel", "admin", true}};
   return *methods;
 }
 

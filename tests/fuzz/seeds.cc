@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/npy.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
@@ -77,6 +78,31 @@ void WriteTexts() {
         "measured 0.001 1234.5 6e+20\ninput A f32 8192 64 32\nconstant B f32 6144 32 48\n"
         "output C f32 12288 64 48\n");
   Write("words", "target", target::TargetByName("x86-avx512")->ToText());
+}
+
+void WriteForeignLogs() {
+  int number = 0;
+  for (absl::string_view line :
+       absl::StrSplit(Read("tests/integration/testdata/dataset_ansor.json"), '\n')) {
+    if (!line.empty() && line[0] != '#')
+      Write("foreign_log", absl::StrCat("ansor", number++), std::string(line));
+  }
+  Write("foreign_log", "ansor_gpu",
+        R"({"i": [["[\"00a059b856ac30ac172b6252254479a6\", [2, 8], [12, 8], [2, 12], [2, 12]]", )"
+        R"("cuda", [], "", 0]], [[], [["SP", 2, 1, 12, [2, 3], 1], ["CHW", 2, "local"], )"
+        R"(["FSP", 3, 1, 0, 2], ["CHR", 1, "global", [3]], ["CA", 3, 4, 1], ["FU", 4, [0, 1]], )"
+        R"(["SP", 2, 0, 12, [2], 1], ["FFSP", 2, 2, [0], 1, 1], ["AN", 4, 0, 5], ["CR", 2], )"
+        R"(["PR", 3, 0, "auto_unroll_max_step$64"], ["SA", 2, 0, 8, 4], ["CI", 0]]]], )"
+        R"("r": [[0.001, Infinity], 0, 0.3, 1607112214], "v": "v0.6"})");
+  Write("foreign_log", "autotvm",
+        R"({"input": ["llvm", "dense_nopack.x86", [["TENSOR", [8, 32], "float32"], )"
+        R"(["TENSOR", [16, 32], "float32"], null, "float32"], {}], "config": {"index": 7, )"
+        R"("entity": [["tile_y", "sp", [-1, 4]], ["unroll", "ot", true]]}, )"
+        R"("result": [[0.001], 0, 1.5, 1607112214.25], "version": 0.2})");
+  Write("foreign_log", "metaschedule",
+        R"([1, [[[["GetBlock", [], ["C", "main"], ["b0"]], )"
+        R"(["SamplePerfectTile", ["l1"], [4, 64], ["v0"]]], [[1, [2, 2, 4, 8]]]], [0.002], )"
+        R"({"kind": "llvm"}, [["TENSOR", "float32", [8, 8]]]]])");
 }
 
 void WriteContainers() {
@@ -188,6 +214,7 @@ int main(int argc, char** argv) {
   }
   root = argv[1];
   WriteTexts();
+  WriteForeignLogs();
   WriteContainers();
   WriteMessages();
   return 0;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/hone_home.h"
@@ -55,6 +57,35 @@ TEST(Dataset, MeasurementsAreCollectedDividedAndDescribed) {
                                    folder / "part-test.h5", "-o", folder / "joined.h5", "--json"});
   ASSERT_EQ(joined.code, 0) << joined.errors;
   EXPECT_EQ(OneLineOfJson(joined.output)["record_count"], 24);
+}
+
+// Schedules of real records are replayed, compiled and checked like any others.
+TEST(Dataset, AReplayedForeignScheduleRuns) {
+  TemporaryFolder folder;
+  HoneHome home;
+  const std::string all = folder / "ansor.h5";
+  const Result built = home.Hone(
+      {"dataset", "build", "tests/integration/testdata/dataset_ansor.json", "-o", all, "--json"});
+  ASSERT_EQ(built.code, 0) << built.errors;
+  const nlohmann::json format = OneLineOfJson(built.output)["formats"][0];
+  EXPECT_EQ(format["known_workload_count"], 3);
+  EXPECT_EQ(format["replayed_count"], 2);
+  EXPECT_EQ(format["not_replayed"], nlohmann::json({{"step RF", 1}}));
+  const Result described = home.Hone({"dataset", "stat", all});
+  EXPECT_THAT(described.output,
+              HasSubstr("ansor: replayed 2 of 3 records (not replayed: 1 step RF)"));
+
+  HONE_ASSERT_OK_AND_ASSIGN(const auto dataset, record::Dataset::Open(all));
+  int checked = 0;
+  for (const std::string& space : dataset->spaces()) {
+    if (absl::StartsWith(space, "foreign ")) continue;
+    const std::string file = folder / "replayed.trace";
+    ASSERT_THAT(WriteFileAtomically(file, space), IsOk());
+    const Result run = home.Hone({"schedule", file, "--check", "--json"});
+    EXPECT_EQ(run.code, 0) << run.errors << run.output << space;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 2);
 }
 
 }  // namespace

@@ -43,6 +43,27 @@ TEST_F(OpenClTest, SoftmaxFromTuningToItsExport) {
   Walk(Softmax());
 }
 
+// The laboratory measures a sample on the device and judges the draft of GPUs with it.
+TEST_F(OpenClTest, TheLaboratoryCollectsAndJudges) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  const std::string list = folder_ / "tasks.txt", sample = folder_ / "sample.h5";
+  ASSERT_TRUE(WriteFileAtomically(list, "relu m=32 n=64\n").ok());
+  const Result collected = RunProgram(
+      {"hone-lab", "collect", "--tasks", list, "--work", folder_ / "work", "--out", sample,
+       "--target", "opencl", "--uniform", "4", "--drafted", "2", "--searched", "2"},
+      home_.variables(), absl::Minutes(4));
+  ASSERT_EQ(collected.code, 0) << collected.errors;
+  const Result judged = RunProgram({"hone-lab", "judge", sample, "--cost-model", "presets",
+                                    "--cost-model", "draft", "--cost-model", "residual"},
+                                   home_.variables());
+  EXPECT_EQ(judged.code, 0) << judged.errors;
+  EXPECT_THAT(judged.output, ContainsRegex("candidates of 1 tasks on "));
+  for (const char* const row : {"| presets | ", "| draft | ", "| residual | "})
+    EXPECT_THAT(judged.output, HasSubstr(row));
+  EXPECT_THAT(judged.output, Not(HasSubstr("do not replay")));
+}
+
 // A private server has workers of the CPU and of the device, and each job runs on its own.
 TEST_F(OpenClTest, OneStoreServesTheCpuAndTheDevice) {
   NeedDevice();

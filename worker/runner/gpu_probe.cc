@@ -21,7 +21,8 @@ namespace {
 // Kernels that every device can run, for probes and peaks. The first launch, "hone_fma", runs
 // `amount` times kFmaChains multiply-adds of vectors of `lanes` floats in each thread. The second
 // one, "hone_stream", reads `amount` elements of 16 bytes. The parameters of both are a buffer for
-// 16 bytes of each thread, the buffer that is read, and `amount`.
+// 16 bytes of each thread, the buffer that is read, and `amount`. The third launch is one thread of
+// "hone_fma".
 constexpr int kFmaChains = 8;
 struct ReferenceKernels {
   std::string code;
@@ -168,6 +169,7 @@ constexpr int64_t kMaxIterations = 1 << 24;
 constexpr int64_t kSmallestStream = 1 << 20, kLargestStream = 64 << 20;
 constexpr int kCalibrationSamples = 24;
 constexpr int kPeakRounds = 8;
+constexpr int64_t kLaunches = 32;
 constexpr double kSteadyWithin = 1.05;
 
 // The two kernels with their memory.
@@ -186,6 +188,7 @@ class Loops {
                                  .grid = {context.units * kBlocksOfUnit, 1, 1},
                                  .block = {loops.block(), 1, 1}});
     }
+    module.launches.push_back({.kernel = "hone_fma"});
     HONE_ASSIGN_OR_RETURN(loops.program_, context.Load(module, "the reference kernels"));
     HONE_ASSIGN_OR_RETURN(loops.out_,
                           GpuBuffer::Create(context, loops.threads() * kVectorBytes, 0));
@@ -203,9 +206,11 @@ class Loops {
   // Return nanoseconds.
   absl::StatusOr<double> Fma(int64_t iterations) const { return Run(kFma, iterations); }
   absl::StatusOr<double> Stream(int64_t bytes) const { return Run(kStream, bytes / kVectorBytes); }
+  // Of kLaunches launches in a row that compute nothing.
+  absl::StatusOr<double> Launches() const { return Run(kEmpty, 0, kLaunches); }
 
  private:
-  static constexpr size_t kFma = 0, kStream = 1;  // launches
+  static constexpr size_t kFma = 0, kStream = 1, kEmpty = 2;  // launches
 
   explicit Loops(target::GpuContext& context) : context_(context) {}
 
@@ -214,11 +219,11 @@ class Loops {
   }
   int64_t threads() const { return context_.units * kBlocksOfUnit * block(); }
 
-  absl::StatusOr<double> Run(size_t launch, int64_t amount) const {
+  absl::StatusOr<double> Run(size_t launch, int64_t amount, int64_t count = 1) const {
     const target::GpuArgument arguments[] = {out_->memory(), in_->memory(),
                                              static_cast<int32_t>(amount)};
     HONE_RETURN_IF_ERROR(program_->SetArguments(launch, arguments));
-    return program_->Run({&launch, 1}, 1);
+    return program_->Run({&launch, 1}, count);
   }
 
   target::GpuContext& context_;
@@ -297,12 +302,14 @@ absl::StatusOr<Peak> MeasureGpuPeak(target::GpuContext& context) {
                         Loops::Make(context, std::max(4 * context.cache_bytes, kLargestStream)));
   HONE_ASSIGN_OR_RETURN(const int64_t iterations,
                         Sized(16, kMaxIterations, [&](int64_t n) { return loops.Fma(n); }));
-  double stream = INFINITY;
+  double stream = INFINITY, launches = INFINITY;
   std::array<double, kPeakRounds> rounds;
   for (double& fma_ns : rounds) {
     HONE_ASSIGN_OR_RETURN(fma_ns, loops.Fma(8 * iterations));
     HONE_ASSIGN_OR_RETURN(const double stream_ns, loops.Stream(loops.stream_bytes()));
+    HONE_ASSIGN_OR_RETURN(const double launches_ns, loops.Launches());
     stream = std::min(stream, stream_ns);
+    launches = std::min(launches, launches_ns);
   }
   std::ranges::sort(rounds);
   const double fma = rounds[0];
@@ -316,6 +323,14 @@ absl::StatusOr<Peak> MeasureGpuPeak(target::GpuContext& context) {
                          .gflops_all_cores = gflops});
   peak.read_gbps_one_core = gbps / context.units;
   peak.read_gbps_all_cores = gbps;
+  if (context.kind() == target::Kind::kOpenCl) {
+    constexpr double kFmaFloats = 32, kLine = 64;  // of target::Calibration
+    target::Calibration measured{.fma = 2 * kFmaFloats * context.units / gflops,
+                                 .memory_shared_line = kLine / gbps,
+                                 .launch = launches / kLaunches};
+    measured.RemoveImpossible();
+    peak.calibration = measured.ToText();
+  }
   return peak;
 }
 

@@ -18,8 +18,11 @@ namespace hone::runner {
 absl::StatusOr<std::unique_ptr<Probe>> MakeGpuProbe(target::GpuContext& context,
                                                     double peak_gflops);
 
-// Returns the best rates of the reference kernels, counting compute units as cores. The caller
-// holds the timing lock. Errors as for MakeGpuProbe.
+// Returns the best rates of the reference kernels, counting compute units as cores. Of an OpenCL
+// device, its calibration has the multiply-adds, the memory, and the launch of an empty kernel.
+// Latencies, caches, shared memory and barriers are not measured: a kernel would have to know how
+// the device places threads and data, and what its compiler removes. The caller holds the timing
+// lock. Errors as for MakeGpuProbe.
 absl::StatusOr<Peak> MeasureGpuPeak(target::GpuContext& context);
 
 }  // namespace hone::runner

@@ -53,7 +53,7 @@ struct Peak {
   double read_gbps_all_cores = 0;
   int cores = 1;
   bool steady = true;       // the best rounds agreed, so nothing else used the machine
-  std::string calibration;  // of a CPU: target::Calibration as text
+  std::string calibration;  // target::Calibration as text; "": none
 
   // The best of all widths. REQUIRES: there are widths.
   double gflops_one_core() const;

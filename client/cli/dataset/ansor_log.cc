@@ -2,8 +2,11 @@
 // "r": [costs, error number, seconds of the whole measurement, time], "v": version}.
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/dataset/ansor_replay.h"
 #include "client/cli/dataset/foreign_log.h"
 #include "client/cli/dataset/foreign_workload.h"
 #include "common/base/status_macros.h"
@@ -13,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// The arguments of each step: i a whole number, s a text, l a list of whole numbers.
+// The arguments of each step: i a whole number from 0 on, s a text, l a list of such numbers.
 struct StepForm {
   const char* name;
   const char* arguments;
@@ -34,14 +37,14 @@ constexpr StepForm kSteps[] = {
     {"SP", "iiili"},                     // split: stage, loop, extent, lengths, from the inside
 };
 
+bool IsNumber(const json& value) {
+  return value.is_number_unsigned() && value.get<uint64_t>() <= std::numeric_limits<int32_t>::max();
+}
+
 bool HasForm(const json& value, char form) {
   if (form == 's') return value.is_string();
-  if (form == 'i') return value.is_number_integer();
-  if (!value.is_array()) return false;
-  for (const json& each : value) {
-    if (!each.is_number_integer()) return false;
-  }
-  return true;
+  if (form == 'i') return IsNumber(value);
+  return value.is_array() && std::all_of(value.begin(), value.end(), IsNumber);
 }
 
 absl::Status CheckStep(const json& step) {
@@ -83,8 +86,24 @@ absl::StatusOr<ForeignRecord> ParseAnsor(const json& line, absl::Span<const std:
       .steps = input[1][1],
       .created_unix_ms =
           static_cast<int64_t>(std::clamp(result[3].get<double>(), 0.0, 1e12)) * 1000};
-  HONE_ASSIGN_OR_RETURN(record.workload, WorkloadOfAnsor(record.key));
   HONE_RETURN_IF_ERROR(SetCost(result[0], result[1], record));
+  HONE_ASSIGN_OR_RETURN(ForeignWorkload workload, WorkloadOfAnsor(record.key));
+  record.workload = workload.text;
+  if (workload.text.empty()) {
+    record.reason = std::string(kUnknownWorkload);
+    return record;
+  }
+  // The task continues with hardware parameters, the host's target and the layout option.
+  const json& task = input[0];
+  const int64_t layout =
+      task.size() > 4 && task[4].is_number_integer() ? task[4].get<int64_t>() : kLayoutAsGiven;
+  absl::StatusOr<std::string> trace = ReplayAnsor(workload, record.steps, layout);
+  if (absl::IsFailedPrecondition(trace.status())) {
+    const absl::string_view why = trace.status().message();
+    record.reason = std::string(why.substr(0, why.find(':')));
+    return record;
+  }
+  HONE_ASSIGN_OR_RETURN(record.trace, std::move(trace));
   return record;
 }
 

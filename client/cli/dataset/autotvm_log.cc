@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/dataset/foreign_log.h"
 #include "client/cli/dataset/foreign_workload.h"
 #include "common/base/status_macros.h"
@@ -47,6 +48,11 @@ absl::StatusOr<ForeignRecord> ParseAutoTvm(const json& line, absl::Span<const st
       .steps = config["entity"],
       .created_unix_ms = std::llround(std::clamp(result[3].get<double>(), 0.0, 1e12) * 1000)};
   HONE_RETURN_IF_ERROR(SetCost(result[0], result[1], record));
+  const auto task = input[1].get<std::string>();
+  // What the knobs do is in the template, a program of TVM, and not in the log.
+  record.reason = record.workload.empty()
+                      ? std::string(kUnknownWorkload)
+                      : absl::StrCat("template ", task.substr(0, task.find('.')));
   return record;
 }
 

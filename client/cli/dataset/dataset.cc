@@ -85,6 +85,8 @@ absl::Status BuildDataset(const Globals& globals, const BuildOptions& options) {
       formats.push_back({{"format", format},
                          {"record_count", count.records},
                          {"known_workload_count", count.known},
+                         {"replayed_count", count.replay.replayed},
+                         {"not_replayed", count.replay.not_replayed},
                          {"skipped_count", count.skipped}});
     }
     return PrintJson({{"path", options.output},
@@ -103,7 +105,7 @@ absl::Status BuildDataset(const Globals& globals, const BuildOptions& options) {
     PrintWrapped(absl::StrCat(
         format, ": ", Counted(count.records, "record"), ", ",
         FormatShare(static_cast<double>(count.known), static_cast<double>(count.records)),
-        " of workloads that Hone knows; ", count.skipped, " skipped"));
+        " of workloads that Hone knows; ", count.replay.ToText(), "; ", count.skipped, " skipped"));
   }
   if (report.unread_lines > 0)
     PrintWrapped(absl::StrCat(Counted(report.unread_lines, "line"), " not read"));
@@ -173,9 +175,10 @@ void AddBuild(Command& dataset, Globals& globals) {
            "and quarantined measurements. The source of a record is the search strategy that "
            "proposed it or, in an export, the store that it comes from.\n\n"
            "Logs of other systems are read line by line: Ansor and TenSet, AutoTVM (version 0.2), "
-           "and MetaSchedule's database_tuning_record.json. Their targets are kept as text, their "
-           "schedules in the form of the log, and their workloads in Hone's language if it is "
-           "known what they compute. Malformed lines are skipped and counted.\n\n"
+           "and MetaSchedule's database_tuning_record.json. Their targets are kept as text, and "
+           "their workloads in Hone's language if it is known what they compute. A schedule of "
+           "Ansor is replayed as a trace if each of its steps has an exact counterpart; all other "
+           "schedules stay in the form of the log. Malformed lines are skipped and counted.\n\n"
            "Examples:\n"
            "  hone dataset build -o all.h5\n"
            "  hone dataset build --op conv2d --since 30d -o conv2d.h5\n"
@@ -217,8 +220,9 @@ void AddStat(Command& dataset, Globals& globals) {
   command.Add("file", *path, "Dataset", {Required()});
   CompleteWithoutTarget(
       command, globals,
-      "Prints tables by device, by network and task, and by source and outcome. Medians are "
-      "accurate to 0.1 %; numbers of candidates with ~ to a few percent.\n\n"
+      "Prints tables by device, by network and task, and by source and outcome, and how many "
+      "records of other systems' logs were replayed. Medians are accurate to 0.1 %; numbers of "
+      "candidates with ~ to a few percent.\n\n"
       "Examples:\n"
       "  hone dataset stat all.h5\n"
       "  hone dataset stat all.h5 --json | jq '.tasks[].record_count'",

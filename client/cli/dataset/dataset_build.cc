@@ -25,7 +25,8 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", status.message()));
 }
 
-// Reads another system's log. Its records have the form of the log as their space.
+// Reads another system's log. Records that are not replayed have the form of the log as their
+// space.
 class ForeignReader {
  public:
   ForeignReader(std::string path, DatasetBuilder* builder, BuildReport* report)
@@ -51,6 +52,7 @@ class ForeignReader {
       }
       ++count.records;
       if (!record->workload.empty()) ++count.known;
+      count.replay.Add(!record->trace.empty(), record->reason);
       return Add(format, *record);
     }
     return Unread(line, "no record of a known format");
@@ -58,12 +60,12 @@ class ForeignReader {
 
  private:
   absl::Status Add(const ForeignFormat& format, const ForeignRecord& record) {
-    const std::string foreign = absl::StrCat("foreign ", format.name);
     return builder_->Add(
         {.target = {record.target, absl::StrCat("imported from ", format.name)},
-         .task = {.workload = record.workload.empty() ? absl::StrCat(foreign, " ", record.key)
-                                                      : record.workload},
-         .space = absl::StrCat(foreign, "\n", record.steps.dump()),
+         .task = {.workload = record.workload.empty()
+                                  ? absl::StrCat("foreign ", format.name, " ", record.key)
+                                  : record.workload},
+         .space = record.trace.empty() ? ForeignSpace(format.name, record) : record.trace,
          .source = format.name,
          .record = {.outcome = record.outcome,
                     .latency_ns = record.latency_ns,

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/dataset/dataset_builder.h"
+#include "client/cli/dataset/foreign_log.h"
 
 namespace hone::cli {
 
@@ -17,6 +18,7 @@ struct ForeignCount {
   int64_t records = 0;
   int64_t known = 0;    // those of workloads that Hone's language can express
   int64_t skipped = 0;  // malformed records
+  ReplayCount replay;
 };
 
 // What was read besides the measurements that were added.

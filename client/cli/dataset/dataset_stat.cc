@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/dataset/dataset_split.h"
 #include "client/cli/output/format.h"
@@ -54,6 +56,24 @@ nlohmann::ordered_json ListOf(
   return list;
 }
 
+// A line for each foreign format; "" if there is none.
+std::string ReplayText(const DatasetStat& stat) {
+  std::string text;
+  for (const auto& [format, count] : stat.replays)
+    absl::StrAppend(&text, text.empty() ? "\n" : "", format, ": ", count.ToText(), "\n");
+  return text;
+}
+
+nlohmann::ordered_json ReplayJson(const DatasetStat& stat) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [format, count] : stat.replays) {
+    list.push_back({{"format", format},
+                    {"replayed_count", count.replayed},
+                    {"not_replayed", count.not_replayed}});
+  }
+  return list;
+}
+
 }  // namespace
 
 void DistinctCount::Add(uint64_t hash) {
@@ -94,6 +114,14 @@ absl::StatusOr<DatasetStat> StatDataset(record::Dataset& dataset) {
   std::vector<Digest> workloads;
   for (const record::DatasetTarget& target : dataset.targets())
     devices.push_back(&stat.devices[{DeviceName(target), target.machine}]);
+  std::vector<bool> is_foreign;  // by source
+  for (const std::string& source : dataset.sources()) {
+    is_foreign.push_back(absl::c_any_of(
+        ForeignFormats(), [&](const ForeignFormat& format) { return source == format.name; }));
+  }
+  std::map<std::string, int32_t> reason_numbers;
+  std::vector<std::string> reasons;
+  std::vector<int32_t> reason_of_space;  // -2: not read yet; -1: replayed
   for (const record::DatasetTask& task : dataset.tasks()) {
     tasks.push_back(&stat.tasks[{task.network, TaskName(task)}]);
     workloads.push_back(DigestOf(task.workload));
@@ -116,6 +144,21 @@ absl::StatusOr<DatasetStat> StatDataset(record::Dataset& dataset) {
       }
       ++stat.records;
       stat.candidates.Add(hash);
+      if (!is_foreign[record.source]) continue;
+      if (static_cast<size_t>(record.space) >= reason_of_space.size())
+        reason_of_space.resize(record.space + 1, -2);
+      int32_t& reason = reason_of_space[record.space];
+      if (reason == -2) {
+        HONE_ASSIGN_OR_RETURN(const std::string space, dataset.ReadSpace(record.space));
+        const std::optional<std::string> why = ReasonOfForeignSpace(space);
+        reason = -1;
+        if (why.has_value()) {
+          reason = reason_numbers.try_emplace(*why, reasons.size()).first->second;
+          if (static_cast<size_t>(reason) == reasons.size()) reasons.push_back(*why);
+        }
+      }
+      stat.replays[dataset.sources()[record.source]].Add(reason < 0,
+                                                         reason < 0 ? "" : reasons[reason]);
     }
   }
   return stat;
@@ -127,7 +170,7 @@ std::string StatText(const DatasetStat& stat, int columns) {
                       Counted(stat.devices.size(), "device"), "\n\n",
                       TableText(stat.devices, "device", "machine", columns), "\n",
                       TableText(stat.tasks, "network", "task", columns), "\n",
-                      TableText(stat.sources, "source", "outcome", columns));
+                      TableText(stat.sources, "source", "outcome", columns), ReplayText(stat));
 }
 
 nlohmann::ordered_json StatJson(const DatasetStat& stat) {
@@ -136,7 +179,8 @@ nlohmann::ordered_json StatJson(const DatasetStat& stat) {
           {"candidate_count_is_exact", stat.candidates.is_exact()},
           {"devices", ListOf(stat.devices, "target", "machine")},
           {"tasks", ListOf(stat.tasks, "network", "task")},
-          {"sources", ListOf(stat.sources, "source", "outcome")}};
+          {"sources", ListOf(stat.sources, "source", "outcome")},
+          {"replays", ReplayJson(stat)}};
 }
 
 }  // namespace hone::cli

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "absl/status/statusor.h"
+#include "client/cli/dataset/foreign_log.h"
 #include "common/record/dataset.h"
 #include "nlohmann/json.hpp"
 
@@ -55,9 +56,10 @@ struct DatasetStat {
   std::map<std::pair<std::string, std::string>, DatasetGroup> devices;  // device, machine
   std::map<std::pair<std::string, std::string>, DatasetGroup> tasks;    // network, task
   std::map<std::pair<std::string, std::string>, DatasetGroup> sources;  // source, outcome
+  std::map<std::string, ReplayCount> replays;  // of foreign logs, by format
 };
 
-// Errors as for Dataset::Read.
+// Errors as for Dataset::Read and ReadSpace.
 absl::StatusOr<DatasetStat> StatDataset(record::Dataset& dataset);
 // The tables that `hone dataset stat` prints, and the object of --json.
 std::string StatText(const DatasetStat& stat, int columns);

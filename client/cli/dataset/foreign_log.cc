@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -76,6 +79,42 @@ absl::Span<const ForeignFormat> ForeignFormats() {
   // TenSet's measure_records have Ansor's form.
   static const ForeignFormat kFormats[] = {kAnsorFormat, kAutoTvmFormat, kMetaScheduleFormat};
   return kFormats;
+}
+
+std::string ForeignSpace(absl::string_view format, const ForeignRecord& record) {
+  return absl::StrCat("foreign ", format, ": ", record.reason, "\n", record.steps.dump());
+}
+
+std::optional<std::string> ReasonOfForeignSpace(absl::string_view space) {
+  if (!absl::ConsumePrefix(&space, "foreign ")) return std::nullopt;
+  space = space.substr(0, space.find('\n'));
+  const size_t colon = space.find(": ");
+  return colon == absl::string_view::npos ? "" : std::string(space.substr(colon + 2));
+}
+
+void ReplayCount::Add(bool is_replayed, const std::string& reason) {
+  if (is_replayed) {
+    ++replayed;
+  } else {
+    ++not_replayed[reason];
+  }
+}
+
+std::string ReplayCount::ToText() const {
+  int64_t records = replayed;
+  std::vector<std::pair<int64_t, std::string>> reasons;
+  for (const auto& [reason, count] : not_replayed) {
+    records += count;
+    reasons.push_back({-count, reason});  // the most frequent first
+  }
+  std::sort(reasons.begin(), reasons.end());
+  std::string text = absl::StrCat("replayed ", replayed, " of ", Counted(records, "record"));
+  absl::string_view before = " (not replayed: ";
+  for (const auto& [count, reason] : reasons) {
+    absl::StrAppend(&text, before, -count, " ", reason);
+    before = ", ";
+  }
+  return absl::StrCat(text, reasons.empty() ? "" : ")");
 }
 
 absl::StatusOr<nlohmann::json> ParseForeignLine(absl::string_view line) {

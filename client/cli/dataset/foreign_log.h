@@ -2,6 +2,8 @@
 #define HONE_CLIENT_CLI_DATASET_FOREIGN_LOG_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct ForeignRecord {
   std::string workload;  // in Hone's language; "" if the operator is unknown
   std::string key;       // how the log names the workload
   nlohmann::json steps;  // the schedule
+  std::string trace;     // the same schedule as a trace file; "" if it was not replayed
+  std::string reason;    // why it was not replayed, in a few words that many records share
   record::Outcome outcome = record::Outcome::kOk;
   double latency_ns = 0;  // the mean of the repeats; 0 unless ok
   int64_t created_unix_ms = 0;
@@ -38,6 +42,22 @@ struct ForeignFormat {
   // which.
   absl::StatusOr<ForeignRecord> (*parse)(const nlohmann::json& line,
                                          absl::Span<const std::string> workloads);
+};
+
+// The space of a record that is not replayed: "foreign FORMAT: REASON" and the steps.
+std::string ForeignSpace(absl::string_view format, const ForeignRecord& record);
+// The reason of such a space; nullopt for any other space.
+std::optional<std::string> ReasonOfForeignSpace(absl::string_view space);
+inline constexpr absl::string_view kUnknownWorkload = "unknown workload";
+
+// How many records of a format were replayed, and why the others were not.
+struct ReplayCount {
+  int64_t replayed = 0;
+  std::map<std::string, int64_t> not_replayed;  // by reason
+
+  void Add(bool is_replayed, const std::string& reason);
+  // "replayed 12 of 53 records (not replayed: 30 unknown workload, 11 step RF)".
+  std::string ToText() const;
 };
 
 // A format is a file and an entry of this list.

@@ -112,7 +112,8 @@ absl::StatusOr<ForeignRecord> ParseMetaSchedule(const json& line,
       .target = target.is_string() ? target.get<std::string>() : target.dump(),
       .key = absl::StrCat(workloads.empty() ? absl::StrCat("workload ", index) : workloads[index],
                           " ", body[3].dump()),
-      .steps = body[0]};
+      .steps = body[0],
+      .reason = std::string(kUnknownWorkload)};
   // A candidate that failed has no times, or the mark of a failure.
   HONE_RETURN_IF_ERROR(SetCost(seconds.is_null() ? json::array() : seconds, 0, record));
   return record;

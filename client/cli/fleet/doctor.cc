@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,9 +52,10 @@ absl::Status Doctor(const Globals& globals, bool prepare) {
   Globals any_target = globals;
   any_target.target.clear();
   any_target.warns_of_store = false;  // CheckServer reports it
-  add(CheckServer(any_target));
+  std::vector<HealthCheck> server = CheckServer(any_target);
+  const bool reached = server[0].state != HealthCheck::State::kProblem;
+  add(std::move(server));
   if (!globals.server.empty()) {
-    const bool reached = checks.back().state != HealthCheck::State::kProblem;
     if (reached) add(CheckTarget(globals));
     add(CheckSecurity(any_target));
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/cli/fleet/machine_constants.h"
 #include "client/cli/fleet/worker_text.h"
 #include "client/cli/output/format.h"
 #include "client/cli/session.h"
@@ -284,7 +285,9 @@ std::vector<HealthCheck> CheckServer(const Globals& globals) {
                                                  HowToStartWorker(globals))
                                   : WhyJobsWait(*workers);
   if (!check.advice.empty()) check.state = State::kWarning;
-  return {check};
+  std::vector<HealthCheck> checks = CheckConstants(*workers);
+  checks.insert(checks.begin(), check);
+  return checks;
 }
 
 std::vector<HealthCheck> CheckTarget(const Globals& globals) {

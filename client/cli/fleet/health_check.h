@@ -32,8 +32,9 @@ std::vector<HealthCheck> CheckPrograms(const std::string& program_dir);
 // Whether the user's data folder is writable and has free space.
 std::vector<HealthCheck> CheckDataFolder();
 // Whether the given server answers, can read its store, and has workers that take the work of each
-// target. If no server is given, starts the private server and checks only that it can read its
-// store. The target is not used.
+// target, and what each of them has measured about its machine (machine_constants.h). If no server
+// is given, starts the private server and checks only that it can read its store. The target is not
+// used.
 std::vector<HealthCheck> CheckServer(const Globals& globals);
 // Whether the target of the command line can be used. No check if none is given. REQUIRES: without
 // a server, the process has one thread.

@@ -187,7 +187,9 @@ Json ToJson(const v1::StoredModel& model) {
                                  {"records", "record_count"},
                                  {"workloads", "workload_count"},
                                  "created_unix_ms",
-                                 {"size_bytes", "bytes"}});
+                                 {"size_bytes", "bytes"},
+                                 "origin",
+                                 "in_use"});
   json["metrics"] = std::move(metrics);
   return json;
 }

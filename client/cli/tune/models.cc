@@ -1,11 +1,10 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +16,7 @@
 #include "client/cli/output/terminal.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
+#include "client/cli/tune/stored_model.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
@@ -27,6 +27,7 @@ namespace {
 struct ModelsOptions {
   std::string model;                // to train
   std::vector<std::string> models;  // to evaluate
+  std::vector<std::string> stored;  // the same, by id
   std::string op;
   std::string feature_set;
   std::vector<std::string> held_out;
@@ -40,28 +41,6 @@ struct ModelsOptions {
 // Formats a score; NaN (nothing to compare) is "-".
 std::string Cell(double value, int digits = 3) {
   return std::isnan(value) ? "-" : absl::StrFormat("%.*f", digits, value);
-}
-
-// One metric of a stored model; "-" if the model does not have it.
-std::string Metric(const v1::StoredModel& model, const char* name) {
-  const Json metrics = Json::parse(model.metrics(), nullptr, /*allow_exceptions=*/false);
-  if (!metrics.is_object() || !metrics.contains(name) || !metrics[name].is_number()) return "-";
-  return Cell(metrics[name].get<double>());
-}
-
-template <typename List>
-Table StoredTable(const List& models) {
-  Table table({Right("id"), Left("model"), Left("features"), Left("target"), Left("operator"),
-               Right("records"), Right("workloads"), Right("top-1"), Right("pairs"), Right("size"),
-               Left("when")});
-  for (const v1::StoredModel& model : models) {
-    table.AddRow({absl::StrCat(model.id()), model.name(), model.feature_set(), model.target(),
-                  model.operator_().empty() ? "all" : model.operator_(),
-                  absl::StrCat(model.records()), absl::StrCat(model.workloads()),
-                  Metric(model, "top1"), Metric(model, "pairwise"), FormatBytes(model.size_bytes()),
-                  FormatTime(model.created_unix_ms())});
-  }
-  return table;
 }
 
 absl::Status ListModels(const Globals& globals) {
@@ -87,7 +66,7 @@ absl::Status ListModels(const Globals& globals) {
   }
   table.Print();
   absl::PrintF("\n");
-  StoredTable(list.models())
+  StoredTable({list.models().begin(), list.models().end()})
       .Print(FromServer(
           "no trained models in the store; hone models train makes one from its records"));
   return absl::OkStatus();
@@ -111,63 +90,7 @@ absl::Status TrainModel(const Globals& globals, const ModelsOptions& options) {
   const absl::StatusOr<v1::StoredModel> model = session->connection().TrainModel(request, limit);
   HONE_RETURN_IF_ERROR(NothingKnownIfNotFound(model.status()));
   if (globals.json) return PrintJson(ToJson(*model));
-  StoredTable(std::vector<v1::StoredModel>{*model}).Print();
-  return absl::OkStatus();
-}
-
-// The learned draft of a target: what the workers measured, and what the server made of results.
-absl::Status ShowModel(const Globals& globals, const ModelsOptions& options) {
-  const std::string name = options.model == "draft" ? "residual" : options.model;
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const std::string target, session->GivenTargetKey());
-  HONE_ASSIGN_OR_RETURN(const v1::ListModelsResponse list,
-                        session->connection().ListModels(target));
-  HONE_ASSIGN_OR_RETURN(const std::vector<v1::WorkerInfo> workers,
-                        session->connection().ListWorkers());
-  const auto model = std::ranges::find_if(
-      list.models(), [&](const v1::StoredModel& each) { return each.name() == name; });
-  const auto worker = std::ranges::find_if(workers, [&](const v1::WorkerInfo& each) {
-    return !each.calibration().empty() && (target.empty() || each.target() == target);
-  });
-  if (model == list.models().end() && (name != "residual" || worker == workers.end())) {
-    return NothingKnownError(absl::StrCat("no trained model ", options.model,
-                                          target.empty() ? "" : " of target ", target,
-                                          " is in the store; hone models lists them"));
-  }
-  const bool measured = name == "residual" && worker != workers.end();
-  if (globals.json) {
-    Json json = model == list.models().end() ? Json::object() : ToJson(*model);
-    if (measured) json["calibration_ns"] = CalibrationJson(worker->calibration());
-    return PrintJson(json);
-  }
-  if (measured) {
-    absl::PrintF("%s, as its worker %s measured it:\n", worker->target(), worker->id());
-    Table table({Left("constant"), Right("ns")});
-    const Json constants = CalibrationJson(worker->calibration());
-    for (const auto& [constant, ns] : constants.items())
-      table.AddRow({constant, absl::StrFormat("%.3g", ns.get<double>())});
-    table.Print();
-    absl::PrintF("\n");
-  }
-  if (model == list.models().end()) {
-    PrintWrapped("nothing was learned from results yet; a server learns after 256 of them");
-    return absl::OkStatus();
-  }
-  absl::PrintF("learned from %s of %s of %s, %s:\n", Counted(model->records(), "result"),
-               Counted(model->workloads(), "task"), model->target(),
-               FormatTime(model->created_unix_ms()));
-  const Json metrics = Json::parse(model->metrics(), nullptr, /*allow_exceptions=*/false);
-  Table table({Left("learned"), Right("value")});
-  const std::function<void(const Json&, const std::string&)> add = [&](const Json& json,
-                                                                       const std::string& prefix) {
-    for (const auto& [key, value] : json.items()) {
-      if (value.is_object()) add(value, absl::StrCat(prefix, key, " "));
-      if (value.is_number())
-        table.AddRow({absl::StrCat(prefix, key), absl::StrFormat("%.3g", value.get<double>())});
-    }
-  };
-  if (metrics.is_object()) add(metrics, "");
-  table.Print();
+  StoredTable({*model}).Print();
   return absl::OkStatus();
 }
 
@@ -178,6 +101,13 @@ absl::StatusOr<std::string> HeldOut(const std::string& words) {
   const std::vector<std::string> list = absl::StrSplit(words, ' ', absl::SkipEmpty());
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(list));
   return argument.workload.StructuralDigest().ToHex();
+}
+
+// What of the records a model was not trained on. A stored model is asked for all of them.
+std::string HeldOutText(const v1::ModelScore& score) {
+  const std::string tasks = Counted(score.tasks(), "task");
+  if (score.held_out() == "stored") return absl::StrCat("nothing of ", tasks);
+  return score.held_out() == "tasks" ? tasks : absl::StrCat("trials of ", tasks);
 }
 
 void PrintEvaluation(const v1::EvaluateModelsResponse& evaluation, int k) {
@@ -196,9 +126,8 @@ void PrintEvaluation(const v1::EvaluateModelsResponse& evaluation, int k) {
                Right("calibration"), Right("in spread"), Right("us each"), Right("train ms")});
   for (const v1::ModelScore& score : evaluation.scores()) {
     table.AddRow(
-        {score.model(), score.feature_set().empty() ? "-" : score.feature_set(),
-         score.held_out() == "tasks" ? Counted(score.tasks(), "task")
-                                     : absl::StrCat("trials of ", Counted(score.tasks(), "task")),
+        {score.stored() == 0 ? score.model() : absl::StrCat(score.model(), " ", score.stored()),
+         score.feature_set().empty() ? "-" : score.feature_set(), HeldOutText(score),
          absl::StrCat(score.trained_on()), absl::StrCat(score.evaluated_on()), Cell(score.top1()),
          Cell(score.top5()), Cell(score.peak()), Cell(score.pairwise()), Cell(score.recall()),
          Cell(score.rmse()), Cell(score.calibration_error()), Cell(score.coverage1()),
@@ -219,7 +148,15 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
     choice.set_name(name);
     choice.set_feature_set(options.feature_set);
   }
-  if (request.models().empty() && !options.feature_set.empty()) {
+  for (const std::string& word : options.stored) {
+    int64_t id = 0;
+    if (!absl::SimpleAtoi(word, &id) || id < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--stored ", word, ": not the id of a model; hone models list prints the ids"));
+    }
+    request.add_models()->set_stored(id);
+  }
+  if (options.models.empty() && !options.feature_set.empty()) {
     return absl::InvalidArgumentError(
         "--feature-set needs --model, because some models support only their own feature set");
   }
@@ -255,7 +192,8 @@ absl::Status EvaluateModels(const Globals& globals, const ModelsOptions& options
                                         "coverage1",
                                         "coverage2",
                                         "predict_us",
-                                        "train_ms"}));
+                                        "train_ms",
+                                        {"stored", "stored_model"}}));
   }
   Json left_out = Json::array();
   for (const v1::LeftOut& why : evaluation->left_out_because()) {
@@ -275,8 +213,8 @@ void AddCommon(Command& command, ModelsOptions& options) {
   command.Add("--feature-set", options.feature_set,
               "Feature set that the model reads instead of its own");
   command.Add("--records", options.records,
-              "Use at most this many records, spread evenly over workloads (default 4000)",
-              {Range(1, 50'000)});
+              "Use at most this many records, drawn evenly over workloads from all (default 4000)",
+              {Range(1, 1'000'000'000)});
   command.Add("--seed", options.seed, "Seed of the split and of the models (default 0)", {Seed()});
   command.Add("--time", options.time, "Give up after this time (default 10m)");
 }
@@ -284,7 +222,8 @@ void AddCommon(Command& command, ModelsOptions& options) {
 }  // namespace
 
 void AddModels(Command& app, Globals& globals) {
-  Command& models = app.AddCommand("models", "List, train and evaluate cost models");
+  Command& models =
+      app.AddCommand("models", "List, train, evaluate, export and import cost models");
   models.RequireCommand(0, 1);
   Complete(models, globals,
            "Without a command, lists the registered kinds and the trained models.\n\n"
@@ -298,22 +237,7 @@ void AddModels(Command& app, Globals& globals) {
   Complete(list, globals, "Examples:\n  hone models list --json | jq '.kinds[].model'",
            [&globals] { return ListModels(globals); });
 
-  auto shown = std::make_shared<ModelsOptions>();
-  shown->model = "draft";
-  Command& show = models.AddCommand("show", "Show what the server has learned about a target");
-  show.Add("model", shown->model,
-           "Kind of model; draft (default) is what every search begins with");
-  Complete(
-      show, globals,
-      "The draft estimates how long a schedule takes, before anything is measured. Its "
-      "constants are those that workers measured about their machine. From all results of a "
-      "target, the server learns a factor for each part of the estimate and trees that correct "
-      "the rest, and uses them as far as they order tasks better that they were not learned "
-      "on: the losses are means over such tasks.\n\n"
-      "Examples:\n"
-      "  hone models show\n"
-      "  hone models show draft --target native --json",
-      [&globals, shown] { return ShowModel(globals, *shown); });
+  AddStoredModels(models, globals);
 
   auto training = std::make_shared<ModelsOptions>();
   Command& train =
@@ -331,6 +255,9 @@ void AddModels(Command& app, Globals& globals) {
   Command& evaluate = models.AddCommand(
       "evaluate", "Train models on part of the records, and evaluate them on the rest");
   evaluate.Add("--model", judging->models, "Models to evaluate; may be repeated (default: all)");
+  evaluate.Add("--stored", judging->stored,
+               "Id of a trained or imported model of hone models list, to evaluate as it is on all "
+               "records; may be repeated");
   evaluate.Add("--held-out", judging->held_out,
                "Workloads to hold out: an operator, the beginning of a digest, or a workload in "
                "quotes; may be repeated");
@@ -340,7 +267,8 @@ void AddModels(Command& app, Globals& globals) {
                {Range(1, 10'000)});
   AddCommon(evaluate, *judging);
   Complete(evaluate, globals,
-           "By default, holds out 0.3 of the trials, and then each of the five largest workloads.\n"
+           "By default, holds out 0.3 of the trials, and then each of the five largest workloads. "
+           "For a stored model that this server trained itself, nothing is held out.\n"
            "The columns of the result (a pick is a candidate in the order of its score):\n"
            "top-1, top-5: time of the best candidate divided by the best time of the first picks\n"
            "peak@k: best throughput so far divided by the best one, averaged over the first k "
@@ -351,6 +279,7 @@ void AddModels(Command& app, Globals& globals) {
            "Examples:\n"
            "  hone models evaluate --model xgboost --model gp\n"
            "  hone models evaluate --held-out conv2d --json\n"
+           "  hone models evaluate --stored 7\n"
            "  hone models evaluate --held-out \"matmul m=512 n=512 k=512\" --held-out-trials 0.5",
            [&globals, judging] { return EvaluateModels(globals, *judging); });
 }

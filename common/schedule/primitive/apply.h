@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -45,7 +46,7 @@ inline absl::Status Read(Call& call, int& next, ir::Scope& scope) {
 }
 // A list takes all operands that are left.
 template <typename T>
-absl::Status Read(Call& call, int& next, std::vector<T>& list) {
+absl::Status Read(Call& call, int& next, absl::InlinedVector<T, 16>& list) {
   while (next < call.operands()) HONE_RETURN_IF_ERROR(Read(call, next, list.emplace_back()));
   return absl::OkStatus();
 }
@@ -61,7 +62,7 @@ struct Held<absl::string_view> {
 };
 template <typename T>
 struct Held<absl::Span<const T>> {
-  using Type = std::vector<T>;
+  using Type = absl::InlinedVector<T, 16>;
 };
 
 template <typename Result, typename... Parameters>

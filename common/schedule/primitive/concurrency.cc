@@ -22,6 +22,19 @@ bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop)
     return program.IsSpatialLoop(at, block) && program.IsReductionLoop(at, block);
   };
   if (block.reducer == ir::Reducer::kNone) return false;
+  // A mixed loop occurs in the bindings of both kinds, and few blocks have such a loop.
+  std::vector<ir::AtomId> reducing;
+  for (const ir::BlockIter& iter : block.iters) {
+    if (iter.reduce)
+      program.atoms.VisitVars(iter.binding, [&](ir::AtomId var) { reducing.push_back(var); });
+  }
+  bool any = false;
+  for (const ir::BlockIter& iter : block.iters) {
+    if (iter.reduce) continue;
+    program.atoms.VisitVars(iter.binding,
+                            [&](ir::AtomId var) { any |= absl::c_linear_search(reducing, var); });
+  }
+  if (!any) return false;
   const auto visit = [&](auto&& self, NodeId at) -> bool {
     if (program.IsLoop(at) && mixed(at)) return true;
     return std::any_of(program.node(at).children.begin(), program.node(at).children.end(),
@@ -34,9 +47,11 @@ bool MixedUnder(const ir::Program& program, const ir::Block& block, NodeId loop)
 bool Determines(ir::Program& program, NodeId loop, std::vector<Known> known) {
   std::vector<ir::AtomId> above;
   for (NodeId at : program.LoopsAbove(loop)) above.push_back(program.node(at).var);
+  const ir::AtomId var = program.node(loop).var;
   const std::vector<ir::AtomId> determined = Determined(
-      program, std::move(known), [&](ir::AtomId v) { return absl::c_linear_search(above, v); });
-  return absl::c_linear_search(determined, program.node(loop).var);
+      program, std::move(known), [&](ir::AtomId v) { return absl::c_linear_search(above, v); },
+      var);
+  return absl::c_linear_search(determined, var);
 }
 
 // Whether different iterations of the loop write different elements, whatever the inner loops do.
@@ -131,6 +146,10 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
     return node.kind == ir::Node::Kind::kLoop &&
            (node.loop == ir::LoopKind::kParallel || node.loop == ir::LoopKind::kBound);
   };
+  if (absl::c_none_of(program.nodes, is_parallel)) {
+    change(program);
+    return absl::OkStatus();
+  }
   std::vector<NodeId> edited;
   for (const NodeId node : nodes) edited.push_back(program.NestOf(node));
   std::set<NodeId> kept;
@@ -165,7 +184,7 @@ absl::Status KeepConcurrencyLegal(ir::Program& program, absl::Span<const NodeId>
 
 absl::Status CheckPartialReduction(ir::Program& program, NodeId block, NodeId loop,
                                    absl::string_view what) {
-  const ir::Block content = program.BlockOf(block);
+  const ir::Block& content = program.BlockOf(block);
   const auto illegal = [&](NodeId at, absl::string_view why) {
     return Illegal(program, at, absl::StrCat(what, ": ", why));
   };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -51,7 +52,8 @@ constexpr size_t kMaxBlocks = 256;
 }  // namespace
 
 absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
-                                          std::vector<Extent> factors) {
+                                          absl::Span<const Extent> given) {
+  absl::InlinedVector<Extent, 8> factors(given.begin(), given.end());
   const Extent extent = program.node(loop).extent;
   if (program.node(loop).loop != ir::LoopKind::kSerial)
     return Illegal(program, loop, "split: the loop is not serial");
@@ -84,15 +86,15 @@ absl::StatusOr<std::vector<NodeId>> Split(ir::Program& program, NodeId loop,
   for (size_t i = 0; i < factors.size(); ++i) {
     loops.push_back(program.NewLoop(absl::StrCat(name, "_", i), factors[i]));
     value *= factors[i].value;
-    value += Index::Of(program.node(loops.back()).var);
+    value.AddTerm(program.node(loops.back()).var, 1);
   }
   const ir::AtomId var = program.node(loop).var;
   const NodeId parent = program.node(loop).parent;
   const size_t position = program.PositionInParent(loop);
-  const std::vector<NodeId> blocks = program.BlocksUnder(loop);
   program.SubstituteUnder(loop, var, value);
   if (factors[0].value * inner.value > extent.value) {
-    for (NodeId block : blocks) program.BlockOf(block).predicates.push_back({value, extent.value});
+    for (NodeId block : program.BlocksUnder(loop))
+      program.BlockOf(block).predicates.push_back({value, extent.value});
   }
   program.node(loops.back()).children = program.node(loop).children;
   for (NodeId child : program.node(loops.back()).children)
@@ -135,7 +137,7 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
     const Index part = program.atoms.FloorDiv(value, inner);
     const Index digit = i == 0 ? part : program.atoms.Mod(part, node.extent.value);
     for (Index& index : indices) {
-      index = program.atoms.Substitute(
+      program.atoms.SubstituteIn(
           index, [&](ir::AtomId var) { return var == node.var ? &digit : nullptr; });
     }
     inner *= node.extent.value;
@@ -160,7 +162,7 @@ absl::StatusOr<NodeId> Fuse(ir::Program& program, absl::Span<const NodeId> loops
 }
 
 absl::StatusOr<std::vector<NodeId>> LoopPartition(ir::Program& program, NodeId loop,
-                                                  const std::vector<Extent>& at) {
+                                                  absl::Span<const Extent> at) {
   const Extent extent = program.node(loop).extent;
   if (program.node(loop).loop != ir::LoopKind::kSerial)
     return Illegal(program, loop, "loop_partition: the loop is not serial");

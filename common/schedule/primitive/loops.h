@@ -20,7 +20,7 @@ namespace hone::schedule {
 // Legal for serial loops without annotations. Every extent must be positive, the product at least
 // n, and every outer iteration must do some work.
 absl::StatusOr<std::vector<ir::NodeId>> Split(ir::Program& program, ir::NodeId loop,
-                                              std::vector<ir::Extent> factors);
+                                              absl::Span<const ir::Extent> factors);
 
 // Fuses directly nested loops into one, outermost first: for i in n, for j in m  →  for ij in n·m.
 // Legal if each is serial, has no annotations, and is the only content of the loop around it.
@@ -37,7 +37,7 @@ absl::StatusOr<ir::NodeId> AddUnitLoop(ir::Program& program, ir::NodeId node);
 // Illegal for a loop that carries both spatial and reduction iterations of a block, for more than
 // 16 ranges or 256 blocks, and if an inner parallel loop would lose a private buffer.
 absl::StatusOr<std::vector<ir::NodeId>> LoopPartition(ir::Program& program, ir::NodeId loop,
-                                                      const std::vector<ir::Extent>& at);
+                                                      absl::Span<const ir::Extent> at);
 
 // Traverses two nested loops in an order with better locality. Leaves one loop, which may then be
 // made parallel. "grouped": bands of `group` outer iterations, column by column. "morton": by the

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 
 namespace hone::schedule {
 namespace {
@@ -26,10 +27,14 @@ class Solver {
   Solver(ir::Program& program, std::vector<Known> known, absl::FunctionRef<bool(AtomId)> fixed)
       : atoms_(program.atoms), known_(std::move(known)), fixed_(fixed) {}
 
-  std::vector<AtomId> Run() {
+  // Ends as soon as it has found `wanted`.
+  std::vector<AtomId> Run(AtomId wanted) {
     for (bool progress = true; progress;) {
       progress = false;
-      for (size_t i = 0; i < known_.size(); ++i) progress |= Peel(i);
+      for (size_t i = 0; i < known_.size(); ++i) {
+        progress |= Peel(i);
+        if (absl::c_linear_search(vars_, wanted)) return vars_;
+      }
       progress |= JoinDigits();
     }
     return vars_;
@@ -38,26 +43,31 @@ class Solver {
  private:
   bool IsKnown(AtomId atom) const {
     if (absl::c_linear_search(solved_, atom)) return true;
+    if (atoms_[atom].kind == Atom::Kind::kVar) return fixed_(atom);
     bool all = true;
     atoms_.VisitVars(Index::Of(atom),
                      [&](AtomId var) { all &= fixed_(var) || absl::c_linear_search(vars_, var); });
     return all;
   }
 
+  ir::Range RangeOf(AtomId id) const {
+    const Atom& atom = atoms_[id];
+    return atom.kind == Atom::Kind::kVar ? atom.range : atoms_.RangeOf(Index::Of(id));
+  }
+
   // Finds atoms whose values follow from a known index, starting with the largest coefficient: an
   // atom is known if all smaller terms and the slack together cannot reach its coefficient. Returns
   // whether there is one.
   bool Peel(size_t i) {
-    std::vector<ir::IndexTerm> terms;
+    absl::InlinedVector<ir::IndexTerm, 8> terms;
     for (const ir::IndexTerm& term : known_[i].index.terms()) {
       // A term with only one value is known and must not hide a digit with the same coefficient.
-      if (!IsKnown(term.atom) && atoms_.RangeOf(Index::Of(term.atom)).extent() > 1)
-        terms.push_back(term);
+      if (!IsKnown(term.atom) && RangeOf(term.atom).extent() > 1) terms.push_back(term);
     }
     absl::c_sort(
         terms, [](const auto& a, const auto& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
     const auto width = [&](const ir::IndexTerm& term) {
-      return std::abs(term.coeff) * (atoms_.RangeOf(Index::Of(term.atom)).extent() - 1);
+      return std::abs(term.coeff) * (RangeOf(term.atom).extent() - 1);
     };
     int64_t rest = known_[i].slack;
     for (const ir::IndexTerm& term : terms) rest += width(term);
@@ -174,8 +184,8 @@ class Solver {
 }  // namespace
 
 std::vector<AtomId> Determined(ir::Program& program, std::vector<Known> known,
-                               absl::FunctionRef<bool(AtomId)> fixed) {
-  return Solver(program, std::move(known), fixed).Run();
+                               absl::FunctionRef<bool(AtomId)> fixed, AtomId wanted) {
+  return Solver(program, std::move(known), fixed).Run(wanted);
 }
 
 bool OneToOneUnder(ir::Program& program, NodeId block, NodeId top) {

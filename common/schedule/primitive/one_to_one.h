@@ -18,9 +18,11 @@ struct Known {
 
 // Returns the variables whose values follow from `known` and from the variables that are `fixed`.
 // For example, 4·a + b with 0 <= b < 4 determines a and b, and x / 4 and x % 4 together determine
-// x. Conservative: a variable that is not returned may be determined nevertheless.
+// x. Conservative: a variable that is not returned may be determined nevertheless. `wanted`: a
+// variable that alone matters; others may be missing.
 std::vector<ir::AtomId> Determined(ir::Program& program, std::vector<Known> known,
-                                   absl::FunctionRef<bool(ir::AtomId)> fixed);
+                                   absl::FunctionRef<bool(ir::AtomId)> fixed,
+                                   ir::AtomId wanted = ir::kNoAtom);
 
 // Whether the loops from `top` down to the block visit different iterations of the block for fixed
 // values of the loops above `top`. False if that cannot be proved.

@@ -29,7 +29,7 @@ class Padder {
   Padder(ir::Program& program, NodeId block)
       : p_(program), block_(block), content_(program.BlockOf(block)) {}
 
-  absl::Status Check(const std::vector<Extent>& factors) {
+  absl::Status Check(absl::Span<const Extent> factors) {
     if (content_.reducer != ir::Reducer::kSum || !content_.has_init)
       return Fail("the block is not a sum with its init");
     if (!content_.predicates.empty()) return Fail("the block has predicates");
@@ -260,7 +260,7 @@ class Padder {
 }  // namespace
 
 absl::StatusOr<std::vector<NodeId>> PadEinsum(ir::Program& program, NodeId block,
-                                              const std::vector<Extent>& factors) {
+                                              absl::Span<const Extent> factors) {
   Padder padder(program, block);
   HONE_RETURN_IF_ERROR(padder.Check(factors));
   return padder.Apply();

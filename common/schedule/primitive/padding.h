@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "common/ir/program.h"
 
 namespace hone::schedule {
@@ -22,7 +23,7 @@ namespace hone::schedule {
 // loads must use it as a plain index. Over a padded reduction variable every product must be zero:
 // for floats every load must depend on it (because 0·∞ is NaN), for other types at least one.
 absl::StatusOr<std::vector<ir::NodeId>> PadEinsum(ir::Program& program, ir::NodeId block,
-                                                  const std::vector<ir::Extent>& factors);
+                                                  absl::Span<const ir::Extent> factors);
 
 // Separates the zeros from a block that PadEinsum created: a new block stores them before `loop`,
 // and the block becomes a plain copy of the inside. Returns the new block. Legal as

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -32,16 +33,21 @@ absl::StatusOr<std::vector<Piece>> ParseMap(absl::string_view map,
     return absl::InvalidArgumentError(
         absl::StrCat("layout map \"", map.substr(0, 200), "\": ", what));
   };
-  const std::vector<absl::string_view> sides = absl::StrSplit(map, "->");
-  if (sides.size() != 2) return error("expected \"variables -> dimensions\"");
-  std::vector<std::string> names;
-  for (absl::string_view name : absl::StrSplit(sides[0], ','))
-    names.emplace_back(absl::StripAsciiWhitespace(name));
+  const size_t arrow = map.find("->");
+  if (arrow == map.npos || map.find("->", arrow + 2) != map.npos)
+    return error("expected \"variables -> dimensions\"");
+  absl::InlinedVector<absl::string_view, 8> names;
+  for (absl::string_view name : absl::StrSplit(map.substr(0, arrow), ','))
+    names.push_back(absl::StripAsciiWhitespace(name));
   if (names.size() != rank)
     return error(absl::StrCat("names ", names.size(), " variables for a buffer of rank ", rank));
   std::vector<Piece> pieces;
-  for (absl::string_view dimension : absl::StrSplit(sides[1], ',')) {
-    const std::vector<std::string> words = absl::StrSplit(dimension, ' ', absl::SkipWhitespace());
+  pieces.reserve(8);
+  absl::InlinedVector<absl::string_view, 8> words;
+  for (absl::string_view dimension : absl::StrSplit(map.substr(arrow + 2), ',')) {
+    words.clear();
+    for (absl::string_view word : absl::StrSplit(dimension, ' ', absl::SkipWhitespace()))
+      words.push_back(word);
     if (words.empty()) return error("an empty dimension");
     Piece piece;
     const auto name = absl::c_find(names, words[0]);
@@ -172,7 +178,7 @@ absl::Status TransformLayout(ir::Program& program, NodeId block, absl::string_vi
     return Illegal(program, block, "transform_layout: too many dimensions");
   // The pieces of each variable, lowest first, must cover it without gap or overlap.
   for (size_t v = 0; v < old.shape.size(); ++v) {
-    std::vector<Piece> own;
+    absl::InlinedVector<Piece, 4> own;
     for (const Piece& piece : pieces) {
       if (piece.variable == static_cast<int>(v)) own.push_back(piece);
     }

@@ -1,10 +1,35 @@
 #include "server/job/search/learned_draft.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "common/target/target.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
+namespace {
+
+constexpr size_t kMostForeign = 4;
+
+// The mean difference between the logarithms of what is known of both targets.
+double Unlikeness(const target::Target& a, const target::Target& b) {
+  double sum = 0, count = 0;
+  const auto compare = [&](double x, double y) {
+    if (x <= 0 || y <= 0) return;
+    sum += std::abs(std::log(x / y));
+    ++count;
+  };
+  for (const target::CalibrationField& field : target::CalibrationFields())
+    compare(a.calibration.*field.value, b.calibration.*field.value);
+  compare(a.cores, b.cores);
+  compare(a.vector_bits, b.vector_bits);
+  compare(static_cast<double>(a.l1_bytes), static_cast<double>(b.l1_bytes));
+  compare(static_cast<double>(a.l2_bytes), static_cast<double>(b.l2_bytes));
+  return sum / count;  // every target has cores
+}
+
+}  // namespace
 
 absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& target_key) {
   const absl::StatusOr<store::ModelRow> row =
@@ -29,6 +54,28 @@ std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
   }
   spdlog::warn("the learned draft {} is not used: {}", id, std::string(status.message()));
   return nullptr;
+}
+
+std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& target_key,
+                                       const std::string& target_text) {
+  const absl::StatusOr<target::Target> target = target::Target::FromText(target_text);
+  const auto rows = store.ListModels(kLearnedDraft, /*target=*/"");
+  if (!target.ok() || !rows.ok()) return {};
+  std::vector<std::pair<double, int64_t>> nearest;
+  for (const store::ModelRow& row : *rows) {
+    if (row.key.target == target_key && row.origin.empty()) continue;
+    const absl::StatusOr<target::Target> other = target::Target::FromText(row.target_text);
+    if (!other.ok() || other->kind != target->kind || other->arch != target->arch) continue;
+    nearest.emplace_back(Unlikeness(*target, *other), row.id);
+  }
+  std::sort(nearest.begin(), nearest.end());
+  std::vector<std::string> drafts;
+  for (const auto& [unlikeness, id] : nearest) {
+    absl::StatusOr<store::ModelRow> row = store.GetModelById(id);
+    if (row.ok()) drafts.push_back(std::move(row->bytes));
+    if (drafts.size() == kMostForeign) break;
+  }
+  return drafts;
 }
 
 }  // namespace hone::job

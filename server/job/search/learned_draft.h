@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/job/actor/task_environment.h"
@@ -15,8 +16,8 @@ namespace hone::job {
 // candidates before a task has results of its own (server/tuner/cost_model/models.h).
 inline constexpr char kLearnedDraft[] = "residual";
 
-// Returns the row of the newest learned draft of a target, or 0 if the target has none. Errors are
-// those of the store.
+// Returns the row of the learned draft of a target that is in use, which may be imported
+// (store::ModelKey), or 0 if the target has none. Errors are those of the store.
 absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& target_key);
 
 // Loads a learned draft by its row. Returns null, which stands for the constants of the target, if
@@ -25,6 +26,13 @@ absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& targ
 std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
                                                        const TaskEnvironment& environment,
                                                        int64_t id);
+
+// Returns the saved drafts that were learned from results of other machines, or imported, for the
+// architecture of a target: at most four, those of the most similar targets first. Two targets are
+// similar if the logarithms of what their workers measured, and of their cores, vectors and caches,
+// are close. A target with few results may begin with one of them (CostModelOptions::foreign).
+std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& target_key,
+                                       const std::string& target_text);
 
 }  // namespace hone::job
 

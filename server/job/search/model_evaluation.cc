@@ -124,6 +124,20 @@ absl::StatusOr<std::vector<Fold>> Usable(const std::vector<TaskRows>& tasks,
                    kLeastTraining, " and ", kLeastHeldOut, " are needed; hone tune makes more"));
 }
 
+// Returns the fold for a stored model, which is not trained and is asked for all candidates.
+absl::StatusOr<Fold> EveryTask(const std::vector<TaskRows>& tasks) {
+  int most = 0;
+  std::set<size_t> all;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    all.insert(t);
+    if (tasks[t].best_ns > 0) most = std::max(most, tasks[t].candidates());
+  }
+  if (most >= kLeastHeldOut) return HoldOutTasks(tasks, all);
+  return absl::NotFoundError(absl::StrCat("too few measurements to judge stored models: ", most,
+                                          " of a workload; at least ", kLeastHeldOut,
+                                          " are needed; hone tune makes more"));
+}
+
 double MeanOver(const std::vector<Answers>& answers,
                 const std::function<double(const Answers&)>& metric) {
   double sum = 0;
@@ -165,31 +179,51 @@ void FillMetrics(const std::vector<Answers>& answers, int k, ModelScore& score) 
   }
 }
 
-absl::StatusOr<ModelScore> ScoreModel(const EvaluationServices& services, const ModelChoice& choice,
-                                      const EvaluationQuery& query,
+// A model to evaluate.
+struct Contender {
+  ModelChoice choice;
+  store::ModelRow row;  // of a stored model
+
+  absl::StatusOr<std::unique_ptr<cost_model::CostModel>> Make(const TaskEnvironment& environment,
+                                                              uint64_t seed) const {
+    HONE_ASSIGN_OR_RETURN(
+        std::unique_ptr<cost_model::CostModel> model,
+        environment.CreateModel(choice.name,
+                                {.seed = seed, .feature_set = choice.feature_set, .threads = 1}));
+    if (choice.stored == 0) return model;
+    if (const absl::Status loaded = model->Load(row.bytes); !loaded.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stored model ", choice.stored, ": ", loaded.message()));
+    }
+    return model;
+  }
+};
+
+absl::StatusOr<ModelScore> ScoreModel(const EvaluationServices& services,
+                                      const Contender& contender, const EvaluationQuery& query,
                                       const std::vector<TaskRows>& tasks,
                                       const std::vector<Fold>& folds) {
-  ModelScore score;
+  ModelScore score{.stored = contender.choice.stored};
   std::vector<Answers> answers;
   absl::Duration training, predicting;
   for (const Fold& fold : folds) {
     HONE_RETURN_IF_ERROR(services.pause());
-    HONE_ASSIGN_OR_RETURN(
-        const std::unique_ptr<cost_model::CostModel> model,
-        services.environment->CreateModel(
-            choice.name, {.seed = query.seed, .feature_set = choice.feature_set, .threads = 1}));
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                          contender.Make(*services.environment, query.seed));
     score.model = std::string(model->name());
     score.feature_set = std::string(model->feature_set());
-    LabelledRows material;
-    for (size_t t = 0; t < tasks.size(); ++t) {
-      for (int i = 0; i < tasks[t].candidates(); ++i) {
-        if (!fold[t][i]) material.Add(tasks[t], static_cast<int32_t>(t), i);
+    if (score.stored == 0) {
+      LabelledRows material;
+      for (size_t t = 0; t < tasks.size(); ++t) {
+        for (int i = 0; i < tasks[t].candidates(); ++i) {
+          if (!fold[t][i]) material.Add(tasks[t], static_cast<int32_t>(t), i);
+        }
       }
+      score.trained_on += material.features.candidates();
+      const absl::Time begin = services.clock->Now();
+      HONE_RETURN_IF_ERROR(model->Update(material.features, material.labels()));
+      training += services.clock->Now() - begin;
     }
-    score.trained_on += material.features.candidates();
-    const absl::Time begin = services.clock->Now();
-    HONE_RETURN_IF_ERROR(model->Update(material.features, material.labels()));
-    training += services.clock->Now() - begin;
     for (size_t t = 0; t < tasks.size(); ++t) {
       if (tasks[t].best_ns == 0 || CountHeld(fold, t) < kLeastHeldOut) continue;
       LabelledRows asked;
@@ -214,6 +248,10 @@ absl::StatusOr<ModelScore> ScoreModel(const EvaluationServices& services, const 
   score.train_ms = absl::ToDoubleMilliseconds(training) / static_cast<double>(folds.size());
   score.predict_us =
       absl::ToDoubleMicroseconds(predicting) / static_cast<double>(score.evaluated_on);
+  if (score.stored != 0) {
+    score.trained_on = contender.row.records;
+    score.train_ms = std::numeric_limits<double>::quiet_NaN();
+  }
   return score;
 }
 
@@ -237,16 +275,24 @@ absl::Status Check(const EvaluationQuery& query) {
 absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
                                                const EvaluationQuery& query) {
   HONE_RETURN_IF_ERROR(Check(query));
+  RecordedTaskQuery records = query.records;
   // Checks first whether all models can be made.
-  std::vector<std::string> feature_sets;
+  std::vector<Contender> contenders;
   for (const ModelChoice& choice : query.models) {
-    HONE_ASSIGN_OR_RETURN(
-        const std::unique_ptr<cost_model::CostModel> model,
-        services.environment->CreateModel(choice.name, {.feature_set = choice.feature_set}));
-    feature_sets.emplace_back(model->feature_set());
+    Contender& contender = contenders.emplace_back(Contender{.choice = choice});
+    if (choice.stored != 0) {
+      HONE_ASSIGN_OR_RETURN(contender.row, services.store->GetModelById(choice.stored));
+      const store::ModelKey& key = contender.row.key;
+      contender.choice.name = key.name;
+      contender.choice.feature_set = key.feature_set;
+      if (records.target.empty()) records.target = key.target;
+    }
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                          contender.Make(*services.environment, query.seed));
+    contender.choice.feature_set = std::string(model->feature_set());
   }
   HONE_ASSIGN_OR_RETURN(const RecordedTasks recorded,
-                        ReadRecordedTasks(*services.store, query.records, services.pause));
+                        ReadRecordedTasks(*services.store, records, services.pause));
   const bool in_turn = query.held_out.empty() && query.held_out_trials == 0;
   ModelEvaluation evaluation{.target = recorded.target,
                              .tasks = static_cast<int64_t>(recorded.tasks.size()),
@@ -255,36 +301,50 @@ absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& service
     evaluation.candidates += static_cast<int64_t>(task.candidates.size());
   }
   std::map<std::string, std::vector<TaskRows>> rows;  // by feature set
-  for (size_t m = 0; m < query.models.size(); ++m) {
-    auto [entry, fresh] = rows.try_emplace(feature_sets[m]);
+  for (size_t m = 0; m < contenders.size(); ++m) {
+    const std::string& feature_set = contenders[m].choice.feature_set;
+    auto [entry, fresh] = rows.try_emplace(feature_set);
     std::vector<TaskRows>& tasks = entry->second;
     if (fresh) {
       HONE_ASSIGN_OR_RETURN(tasks, ExtractRows(*services.environment, *services.store,
-                                               recorded.tasks, feature_sets[m], services.pause));
+                                               recorded.tasks, feature_set, services.pause));
       int64_t stale = 0;
       for (const TaskRows& task : tasks) stale += task.left_out;
       evaluation.left_out.not_replayed = std::max(evaluation.left_out.not_replayed, stale);
     }
-    const auto score = [&](std::vector<Fold> folds, const char* what) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(folds, Usable(tasks, std::move(folds), what));
+    const auto score = [&](const std::vector<Fold>& folds, const char* what) -> absl::Status {
       HONE_ASSIGN_OR_RETURN(ModelScore scored,
-                            ScoreModel(services, query.models[m], query, tasks, folds));
+                            ScoreModel(services, contenders[m], query, tasks, folds));
       scored.held_out = what;
       evaluation.scores.push_back(std::move(scored));
       return absl::OkStatus();
     };
-    if (!query.held_out.empty()) {
-      HONE_ASSIGN_OR_RETURN(const std::set<size_t> held, FindTasks(tasks, query.held_out));
-      HONE_RETURN_IF_ERROR(score({HoldOutTasks(tasks, held)}, "tasks"));
-    } else if (in_turn && tasks.size() > 1) {
-      // With one large task and a few tiny ones, models are evaluated only on trials.
-      const absl::Status status = score(TasksInTurn(tasks), "tasks");
-      if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+    const auto hold_out = [&](std::vector<Fold> folds, const char* what) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(folds, Usable(tasks, std::move(folds), what));
+      return score(folds, what);
+    };
+    if (contenders[m].choice.stored != 0) {
+      HONE_ASSIGN_OR_RETURN(const Fold all, EveryTask(tasks));
+      HONE_RETURN_IF_ERROR(score({all}, "stored"));
+    } else {
+      if (!query.held_out.empty()) {
+        HONE_ASSIGN_OR_RETURN(const std::set<size_t> held, FindTasks(tasks, query.held_out));
+        HONE_RETURN_IF_ERROR(hold_out({HoldOutTasks(tasks, held)}, "tasks"));
+      } else if (in_turn && tasks.size() > 1) {
+        // With one large task and a few tiny ones, models are evaluated only on trials.
+        const absl::Status status = hold_out(TasksInTurn(tasks), "tasks");
+        if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+      }
+      const double share = in_turn ? kDefaultShare : query.held_out_trials;
+      if (share > 0) {
+        HONE_RETURN_IF_ERROR(hold_out({HoldOutTrials(tasks, share, query.seed)}, "trials"));
+      }
     }
-    const double share = in_turn ? kDefaultShare : query.held_out_trials;
-    if (share > 0) {
-      HONE_RETURN_IF_ERROR(score({HoldOutTrials(tasks, share, query.seed)}, "trials"));
-    }
+    // Rows that no later model reads would only occupy memory.
+    const bool needed = std::any_of(
+        contenders.begin() + static_cast<long>(m) + 1, contenders.end(),
+        [&](const Contender& later) { return later.choice.feature_set == feature_set; });
+    if (!needed) rows.erase(entry);
   }
   return evaluation;
 }

@@ -19,10 +19,13 @@ namespace hone::job {
 struct ModelChoice {
   std::string name;
   std::string feature_set;
+  // Only for an evaluation, instead of a name: the row of a stored model. It is judged as it is on
+  // the records of all tasks, which it may have been trained on if this server trained it.
+  int64_t stored = 0;
 };
 
 struct EvaluationQuery {
-  RecordedTaskQuery records;
+  RecordedTaskQuery records;  // without a target: that of the first stored model, if there is one
   std::vector<ModelChoice> models;
   // Tasks to hold out: names of operators, or prefixes of workload digests with at least 6 digits.
   std::vector<std::string> held_out;
@@ -41,7 +44,8 @@ struct EvaluationQuery {
 struct ModelScore {
   std::string model;
   std::string feature_set;
-  std::string held_out;      // "tasks" or "trials"
+  std::string held_out;      // "tasks" or "trials"; "stored": nothing, the model was stored
+  int64_t stored = 0;        // the row of a stored model
   int64_t trained_on = 0;    // candidates, mean over the trainings
   int64_t evaluated_on = 0;  // candidates
   int64_t tasks = 0;         // of these candidates
@@ -51,7 +55,7 @@ struct ModelScore {
   double coverage1 = std::numeric_limits<double>::quiet_NaN();
   double coverage2 = std::numeric_limits<double>::quiet_NaN();
   double predict_us = 0;  // per candidate, without extracting features
-  double train_ms = 0;    // mean over the trainings
+  double train_ms = 0;    // mean over the trainings; NaN without any
 };
 
 struct ModelEvaluation {
@@ -72,11 +76,12 @@ struct EvaluationServices {
   std::function<absl::Status()> pause;
 };
 
-// Trains every model on the candidates that are not held out and evaluates it on the others.
-// NotFound: there are too few measurements (the message says how many are needed), or an unknown
-// model or task to hold out (the message lists the tasks). InvalidArgument: a share or k is out of
-// range, there are no models, or a model cannot read its feature set. FailedPrecondition: a model
-// is not in this build.
+// Trains every model on the candidates that are not held out and evaluates it on the others; stored
+// models are evaluated on all. NotFound: there are too few measurements (the message says how many
+// are needed), no such stored model, or an unknown model or task to hold out (the message lists the
+// tasks). InvalidArgument: a share or k is out of range, there are no models, a model cannot read
+// its feature set, or a stored model cannot be loaded. FailedPrecondition: a model is not in this
+// build.
 absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
                                                const EvaluationQuery& query);
 

@@ -5,6 +5,7 @@
 
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
+#include "common/target/target.h"
 #include "nlohmann/json.hpp"
 #include "server/job/actor/executor.h"
 #include "server/job/search/learned_draft.h"
@@ -20,8 +21,9 @@ constexpr double kTrainingShare =
 
 // A draft is learned again from at least this many new results, and at least a quarter as many as
 // it knows.
-constexpr int64_t kLearningStep = 256;
+constexpr int64_t kLearningStep = 64;
 constexpr int64_t kLearningRecords = 8000;  // bounds the time, evenly over workloads
+constexpr size_t kLeastDraftTasks = 2;      // one to learn from and one to judge on
 
 std::string MetricsJson(const ModelScore& score) {
   // NaN becomes null.
@@ -99,39 +101,61 @@ absl::StatusOr<std::string> ModelWork::Judge(const TrainingQuery& query, const s
 
 absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                                                      const EvaluationServices& services) const {
-  HONE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<cost_model::CostModel> model,
-      services.environment->CreateModel(
-          query.model.name,
-          {.seed = query.seed, .feature_set = query.model.feature_set, .threads = 1}));
-  HONE_ASSIGN_OR_RETURN(const RecordedTasks recorded,
+  cost_model::CostModelOptions options{
+      .seed = query.seed, .feature_set = query.model.feature_set, .threads = 1};
+  HONE_RETURN_IF_ERROR(services.environment->CreateModel(query.model.name, options).status());
+  HONE_ASSIGN_OR_RETURN(RecordedTasks recorded,
                         ReadRecordedTasks(*services.store, query.records, services.pause));
-  HONE_ASSIGN_OR_RETURN(const std::vector<TaskRows> tasks,
-                        ExtractRows(*services.environment, *services.store, recorded.tasks,
-                                    std::string(model->feature_set()), services.pause));
+  const bool is_draft = query.model.name == kLearnedDraft;
+  if (is_draft)
+    options.foreign = ForeignDrafts(*services.store, recorded.target, recorded.target_text);
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                        services.environment->CreateModel(query.model.name, options));
+  const bool can_learn = recorded.tasks.size() >= kLeastDraftTasks;
+  if (is_draft && !can_learn && options.foreign.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the results on ", recorded.target,
+                     " are of one task; a draft is judged on "
+                     "tasks that it was not learned from: tune another workload"));
+  }
   store::ModelRow row{.key = {.name = std::string(model->name()),
                               .feature_set = std::string(model->feature_set()),
                               .target = recorded.target,
                               .scope = query.records.op},
                       .workloads = static_cast<int64_t>(recorded.tasks.size())};
-  if (query.model.name != kLearnedDraft) {  // which judges itself
+  if (const auto described = target::Target::FromText(recorded.target_text);
+      described.ok() && described->Key() == recorded.target) {
+    row.target_text = recorded.target_text;
+  }
+  if (!is_draft) {  // which judges itself
     HONE_ASSIGN_OR_RETURN(row.metrics, Judge(query, recorded.target, services));
   }
   LabelledRows material;
-  for (size_t t = 0; t < tasks.size(); ++t) {
-    for (int i = 0; i < tasks[t].candidates(); ++i)
-      material.Add(tasks[t], static_cast<int32_t>(t), i);
+  for (size_t t = 0; t < recorded.tasks.size(); ++t) {
+    // One task at a time, so that rows are not in memory twice.
+    HONE_ASSIGN_OR_RETURN(
+        const std::vector<TaskRows> rows,
+        ExtractRows(*services.environment, *services.store, {&recorded.tasks[t], 1},
+                    std::string(model->feature_set()), services.pause));
+    recorded.tasks[t].candidates = {};
+    for (int i = 0; i < rows[0].candidates(); ++i)
+      material.Add(rows[0], static_cast<int32_t>(t), i);
   }
   if (material.throughput.empty()) {
     return absl::FailedPreconditionError(
         "none of the recorded candidates can be replayed any more");
   }
   HONE_RETURN_IF_ERROR(model->Update(material.features, material.labels()));
-  if (query.model.name == kLearnedDraft) row.metrics = model->Summary();
+  if (is_draft) row.metrics = model->Summary();
   HONE_RETURN_IF_ERROR(services.pause());
   HONE_ASSIGN_OR_RETURN(row.bytes, model->Save());
   HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
                         cost_model::ReadModelHeader(row.bytes));
+  if (is_draft && !can_learn && header.columns == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the results on ", recorded.target,
+        " are of one task, and no draft of another machine orders them better than the constants"));
+  }
   row.version = header.version;
   row.records = material.features.candidates();
   row.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
@@ -157,6 +181,7 @@ void ModelWork::Train(TrainingQuery query, WorkLimit limit,
                                                       absl::StatusOr<int64_t> id) mutable {
           if (!id.ok()) return std::move(done)(id.status());
           kept.id = *id;
+          kept.in_use = true;
           std::move(done)(std::move(kept));
         });
       });
@@ -175,15 +200,17 @@ void ModelWork::Tick() {
     for (auto& [key, fresh] : fresh_) {
       auto known = known_.find(key);
       if (known == known_.end()) {
-        // Records that an earlier server made are new to this one.
+        // Records that an earlier server made are new to this one, also if it uses a draft that
+        // another server learned.
         const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
             {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
-        if (!row.ok()) {
+        const bool own = row.ok() && row->origin.empty();
+        if (!own) {
           const auto records =
               services_.store->Query({.target = key, .page_size = static_cast<int>(kLearningStep)});
           fresh += records.ok() ? static_cast<int64_t>(records->size()) : 0;
         }
-        known = known_.emplace(key, row.ok() ? row->records : 0).first;
+        known = known_.emplace(key, own ? row->records : 0).first;
       }
       if (fresh < std::max(kLearningStep, known->second / 4)) continue;
       target = key;
@@ -204,6 +231,8 @@ void ModelWork::Tick() {
                          row->workloads, target, row->metrics);
           } else if (absl::IsResourceExhausted(row.status())) {
             fresh_[target] += kLearningStep;  // after the request of a client
+          } else if (absl::IsFailedPrecondition(row.status())) {
+            spdlog::info("nothing was learned: {}", std::string(row.status().message()));
           } else {
             spdlog::warn("learning from the results of {}: {}", target,
                          std::string(row.status().message()));

@@ -1,7 +1,7 @@
 #include "server/job/search/recorded_task.h"
 
 #include <algorithm>
-#include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,14 +19,6 @@
 namespace hone::job {
 namespace {
 
-constexpr size_t kMostRead = 200'000;  // the newest; bounds the work for a large store
-
-// The needed part of a record. Records are larger, because they contain all samples.
-struct Measured {
-  std::string workload, op, target, job;
-  RecordedCandidate candidate;
-};
-
 // Returns how many elements of each group to take, at most `most` in total: the same number from
 // each group that is large enough.
 size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
@@ -39,32 +31,85 @@ size_t ShareOfEach(std::vector<size_t> sizes, size_t most) {
   return sizes.empty() ? 0 : sizes.back();
 }
 
-// Returns the target with the most measurements.
-std::string MostCommonTarget(const std::deque<Measured>& all) {
-  std::map<std::string, int64_t> count;
-  for (const Measured& each : all) ++count[each.target];
-  std::string most;
-  for (const auto& [target, n] : count) {
-    if (most.empty() || n > count[most]) most = target;
+// A sample of the candidates of one target, drawn while its records are read in any number.
+class TargetSample {
+ public:
+  explicit TargetSample(size_t most) : most_(most), thin_at_(2 * most) {}
+
+  void Add(const record::Record& record, double latency_ns) {
+    ++records_;
+    jobs_.insert(record.job_id);
+    Group& group = groups_[record.workload_digest];
+    group.op = record.op;
+    const auto [place, added] = group.candidates.try_emplace(CandidateDigest(record.candidate));
+    if (added) ++held_;
+    place->second = {record.candidate, latency_ns};
+    if (held_ > thin_at_) Thin();
   }
-  return most;
+
+  int64_t records() const { return records_; }
+  const std::set<std::string>& jobs() const { return jobs_; }
+
+  // Moves the sample out, as tasks without a target.
+  std::vector<RecordedTask> Take() {
+    Thin();
+    std::vector<RecordedTask> tasks;
+    for (auto& [workload, group] : groups_) {
+      RecordedTask& task =
+          tasks.emplace_back(RecordedTask{.workload_digest = workload, .op = std::move(group.op)});
+      for (auto& [digest, candidate] : group.candidates)
+        task.candidates.push_back(std::move(candidate));
+      group.candidates.clear();
+    }
+    return tasks;
+  }
+
+ private:
+  struct Group {
+    std::string op;
+    // In the order of digests, so the first ones are a random sample.
+    std::map<Digest, RecordedCandidate> candidates;
+  };
+
+  // Drops what will not be in the sample: the share of a workload only shrinks when more records
+  // are seen.
+  void Thin() {
+    std::vector<size_t> sizes;
+    for (const auto& [workload, group] : groups_) sizes.push_back(group.candidates.size());
+    const size_t share = ShareOfEach(std::move(sizes), most_);
+    held_ = 0;
+    for (auto& [workload, group] : groups_) {
+      if (group.candidates.size() > share) {
+        group.candidates.erase(std::next(group.candidates.begin(), static_cast<long>(share)),
+                               group.candidates.end());
+      }
+      held_ += group.candidates.size();
+    }
+    // With more workloads than `most_`, each keeps one candidate.
+    thin_at_ = 2 * std::max(most_, held_);
+  }
+
+  const size_t most_;
+  size_t thin_at_;
+  size_t held_ = 0;
+  int64_t records_ = 0;
+  std::set<std::string> jobs_;
+  std::map<std::string, Group> groups_;  // by workload
+};
+
+using TargetSamples = std::map<std::string, TargetSample>;
+
+// Returns the target with the most measurements; end: there are none.
+TargetSamples::iterator MostCommonTarget(TargetSamples& samples) {
+  return std::max_element(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
+    return a.second.records() < b.second.records();
+  });
 }
 
-// Returns the description of a job's target; nullopt if the job is not stored.
-std::optional<std::string> TargetText(store::Store& store, const std::string& job) {
-  const absl::StatusOr<store::JobRow> row = store.GetJob(job);
-  if (!row.ok()) return std::nullopt;
-  const absl::StatusOr<JobSpec> spec = DecodeSpec(row->request);
-  if (!spec.ok() || spec->target.empty()) return std::nullopt;
-  // Every job has the calibration of its day. What is learned refers to the constants of the kind.
-  const absl::StatusOr<target::Target> target = target::Target::FromText(spec->target);
-  return target.ok() ? target->KindText() : spec->target;
-}
-
-absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const RecordedTaskQuery& query,
-                                             const std::function<absl::Status()>& stop,
-                                             LeftOut& left_out) {
-  std::deque<Measured> all;
+absl::StatusOr<TargetSamples> ReadSamples(store::Store& store, const RecordedTaskQuery& query,
+                                          const std::function<absl::Status()>& stop,
+                                          LeftOut& left_out) {
+  TargetSamples samples;
   store::RecordQuery page_query{.target = query.target, .op = query.op, .page_size = 1000};
   while (true) {
     HONE_RETURN_IF_ERROR(stop());
@@ -82,25 +127,21 @@ absl::StatusOr<std::deque<Measured>> ReadAll(store::Store& store, const Recorded
         ++left_out.implausible;
         continue;
       }
-      all.push_back({record.workload_digest,
-                     record.op,
-                     record.target,
-                     record.job_id,
-                     {record.candidate, latency}});
-      if (all.size() > kMostRead) all.pop_front();
+      samples.try_emplace(record.target, static_cast<size_t>(query.max_records))
+          .first->second.Add(record, latency);
     }
-    if (static_cast<int>(page.size()) < page_query.page_size) return all;
+    if (static_cast<int>(page.size()) < page_query.page_size) return samples;
   }
 }
 
 // Returns the description of a target from the first of these jobs that is stored; nullopt if none
 // is.
-std::optional<std::string> FindTargetText(store::Store& store, const std::string& target,
-                                          const std::deque<Measured>& all) {
-  std::set<std::string> asked;
-  for (const Measured& each : all) {
-    if (each.target != target || !asked.insert(each.job).second) continue;
-    if (std::optional<std::string> text = TargetText(store, each.job)) return text;
+std::optional<std::string> FindTargetText(store::Store& store, const std::set<std::string>& jobs) {
+  for (const std::string& job : jobs) {
+    const absl::StatusOr<store::JobRow> row = store.GetJob(job);
+    if (!row.ok()) continue;
+    const absl::StatusOr<JobSpec> spec = DecodeSpec(row->request);
+    if (spec.ok() && !spec->target.empty()) return spec->target;
   }
   return std::nullopt;
 }
@@ -154,28 +195,20 @@ std::string LeftOut::ToText() const {
 
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop) {
-  RecordedTasks found;
-  HONE_ASSIGN_OR_RETURN(std::deque<Measured> all, ReadAll(store, query, stop, found.left_out));
-  found.target = query.target.empty() ? MostCommonTarget(all) : query.target;
-  const std::optional<std::string> text = FindTargetText(store, found.target, all);
-  struct Group {
-    std::string op;
-    std::map<Digest, RecordedCandidate> candidates;
-  };
-  std::map<std::string, Group> groups;  // by workload
-  for (Measured& each : all) {
-    if (each.target != found.target) continue;
-    if (!text.has_value()) {
-      ++found.left_out.unknown_target;
-      continue;
+  RecordedTasks found{.target = query.target};
+  HONE_ASSIGN_OR_RETURN(TargetSamples samples, ReadSamples(store, query, stop, found.left_out));
+  if (const auto most = MostCommonTarget(samples); most != samples.end()) {
+    found.target = most->first;
+    TargetSample& sample = most->second;
+    if (const std::optional<std::string> text = FindTargetText(store, sample.jobs())) {
+      found.target_text = *text;
+      found.records = sample.records();
+      found.tasks = sample.Take();
+    } else {
+      found.left_out.unknown_target = sample.records();
     }
-    Group& group = groups[each.workload];
-    group.op = each.op;
-    const Digest digest = CandidateDigest(each.candidate.candidate);
-    group.candidates[digest] = std::move(each.candidate);
-    ++found.records;
   }
-  if (groups.empty()) {
+  if (found.tasks.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no measurements to learn from",
         query.target.empty() ? "" : absl::StrCat(" on target ", query.target),
@@ -183,18 +216,11 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
         found.left_out.Total() > 0 ? absl::StrCat(" (", found.left_out.ToText(), ")") : "",
         "; hone tune makes some, and hone records query lists the stored ones"));
   }
-  std::vector<size_t> sizes;
-  for (const auto& [workload, group] : groups) sizes.push_back(group.candidates.size());
-  const size_t share = ShareOfEach(sizes, static_cast<size_t>(query.max_records));
-  for (auto& [workload, group] : groups) {
-    RecordedTask task{
-        .workload_digest = workload, .op = group.op, .target_key = found.target, .target = *text};
-    // In the order of digests, so the first ones are a random sample.
-    for (auto& [digest, candidate] : group.candidates) {
-      if (task.candidates.size() == share) break;
-      task.candidates.push_back(std::move(candidate));
-    }
-    found.tasks.push_back(std::move(task));
+  // Every job has the calibration of its day. What is learned refers to the constants of the kind.
+  const absl::StatusOr<target::Target> target = target::Target::FromText(found.target_text);
+  for (RecordedTask& task : found.tasks) {
+    task.target_key = found.target;
+    task.target = target.ok() ? target->KindText() : found.target_text;
   }
   return found;
 }

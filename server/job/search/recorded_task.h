@@ -43,7 +43,8 @@ struct RecordedTask {
 struct RecordedTaskQuery {
   std::string target;  // key; "": the target with the most records
   std::string op;      // "": every operator
-  // Maximum number of records to use, spread over workloads as evenly as possible. At least 1.
+  // Maximum number of records to use: a random sample of each workload, of the same size for all
+  // workloads that have as many. At least 1.
   int64_t max_records = 4000;
 };
 
@@ -63,6 +64,7 @@ struct LeftOut {
 
 struct RecordedTasks {
   std::string target;               // key
+  std::string target_text;          // with the calibration of a job of that target
   std::vector<RecordedTask> tasks;  // by workload digest
   int64_t records = 0;              // number of usable records
   LeftOut left_out;
@@ -70,9 +72,10 @@ struct RecordedTasks {
 
 // Reads screened trials from the store, without confirmations, which measure the same candidates
 // again. If a candidate was measured twice, the later record counts. The description of the target
-// comes from any stored job, because devices with the same target key are interchangeable. `stop`
-// is called for each page of records; its error ends the call. NotFound: there are no such records;
-// the message says what to do. Other errors are those of the store.
+// comes from any stored job, because devices with the same target key are interchangeable. Reads
+// page by page, and holds about twice `max_records` candidates of each target at most. `stop` is
+// called for each page; its error ends the call. NotFound: there are no such records; the message
+// says what to do. Other errors are those of the store.
 absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const RecordedTaskQuery& query,
                                                 const std::function<absl::Status()>& stop);
 

@@ -14,16 +14,15 @@ class KnobFeatureSet final : public FeatureSet {
  public:
   KnobFeatureSet() : FeatureSet("knob", KnobNames(), /*describe=*/nullptr) {}
 
-  absl::Status Extract(const ir::Program&, const target::Target&, std::vector<float>&,
-                       int&) const override {
+  absl::Status Extract(Description&, std::vector<float>&, int&) const override {
     return absl::FailedPreconditionError(
         "feature set 'knob' describes a candidate's decisions, which a program does not contain");
   }
 
   int MaxDecisions() const override { return kKnobDecisions; }
 
-  absl::Status ExtractCandidate(const ir::Program&, const Chosen& chosen, const target::Target&,
-                                std::vector<float>& rows_out, int& row_count) const override {
+  absl::Status ExtractCandidate(Description&, const Chosen& chosen, std::vector<float>& rows_out,
+                                int& row_count) const override {
     const absl::Span<const int64_t> decisions = chosen.decisions;
     if (decisions.size() > kKnobDecisions) {
       return absl::InvalidArgumentError(absl::StrCat("feature set 'knob' takes ", kKnobDecisions,

@@ -4,22 +4,33 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/operator/operator.h"
 #include "common/record/dataset.h"
+#include "common/target/device_list.h"
+#include "common/target/target.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/search/learned_draft.h"
+#include "server/research/lab/judge.h"
 #include "server/research/lab/sample.h"
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
+#include "server/tuner/cost_model/model_file.h"
+#include "server/tuner/space/maker.h"
 
 namespace hone::lab {
 namespace {
@@ -52,10 +63,26 @@ struct Phase {
   int trials;
 };
 
+absl::Status Tune(const CollectOptions& options, const std::string& data_folder,
+                  const std::string& file, const Phase& phase) {
+  return RunTune({.program_folder = options.program_folder,
+                  .data_folder = data_folder,
+                  .words = {file, "--strategy", phase.strategy, "--cost-model", phase.cost_model,
+                            "--trials", absl::StrCat(phase.trials), "--target", options.target,
+                            "--seed", "1"},
+                  .interrupt_at = "confirming"})
+      .status();
+}
+
+std::string FolderOf(const SampleTask& task, const CollectOptions& options) {
+  return absl::StrCat(options.work_folder, "/", DigestOf(task.workload).ToHex().substr(0, 16));
+}
+
+constexpr char kStore[] = "/hone/hone.db";
+
+// Every task has its own store, so that its draft has learned nothing from the others.
 absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(task.workload));
-  const std::string folder =
-      absl::StrCat(options.work_folder, "/", workload.StructuralDigest().ToHex().substr(0, 16));
+  const std::string folder = FolderOf(task, options);
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));
   const std::string file = folder + "/workload.hone";
   HONE_RETURN_IF_ERROR(WriteFileAtomically(file, task.workload));
@@ -64,17 +91,32 @@ absl::Status Measure(const SampleTask& task, const CollectOptions& options) {
         Phase{"portfolio", "xgboost", options.searched}}) {
     const std::string done = absl::StrCat(folder, "/", phase.strategy);
     if (phase.trials == 0 || ReadFile(done).ok()) continue;
-    HONE_RETURN_IF_ERROR(
-        RunTune({.program_folder = options.program_folder,
-                 .data_folder = options.work_folder,
-                 .words = {file, "--strategy", phase.strategy, "--cost-model", phase.cost_model,
-                           "--trials", absl::StrCat(phase.trials), "--target", options.target,
-                           "--seed", "1"},
-                 .interrupt_at = "confirming"})
-            .status());
+    HONE_RETURN_IF_ERROR(Tune(options, folder, file, phase));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
   }
   return absl::OkStatus();
+}
+
+struct TaskName {
+  std::string workload, network;
+};
+// Returns the target of a GPU of this machine; nullopt for others, where every task has a design
+// space.
+absl::StatusOr<std::optional<target::Target>> GpuTarget(const CollectOptions& options) {
+  if (target::InterfaceOfDevice(options.target) == nullptr) return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(
+      const ProgramResult listed,
+      RunProgram({.words = {options.program_folder + "/hone-runner", "--list-devices"}}));
+  HONE_ASSIGN_OR_RETURN(const target::DeviceList list, target::DeviceList::FromJson(listed.output));
+  HONE_ASSIGN_OR_RETURN(const target::ListedDevice device, list.Find(options.target));
+  return device.target;
+}
+
+// Every job has the calibration of its day, but a sample has one target.
+absl::StatusOr<record::DatasetTarget> OfKind(record::DatasetTarget described) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(described.text));
+  described.text = target.KindText();
+  return described;
 }
 
 // Copies records between datasets, or from a store to a dataset.
@@ -87,7 +129,9 @@ class Packer {
       HONE_ASSIGN_OR_RETURN(std::vector<record::DatasetRecord> page,
                             dataset.Read(first, record::kDatasetPage));
       for (record::DatasetRecord& record : page) {
-        record.target = writer_->Target(dataset.targets()[record.target]);
+        HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
+                              OfKind(dataset.targets()[record.target]));
+        record.target = writer_->Target(of_kind);
         record.task = writer_->Task(dataset.tasks()[record.task]);
         record.space = writer_->Space(dataset.spaces()[record.space]);
         record.source = writer_->Source(dataset.sources()[record.source]);
@@ -97,23 +141,25 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // `networks`: the network of each workload, by the text of the workload.
-  absl::Status Add(store::Store& store, const std::map<std::string, std::string>& networks) {
+  // Adds the results of a task. `source`: of the records, instead of the strategy's name, unless it
+  // is "".
+  absl::Status Add(store::Store& store, const TaskName& task, const std::string& source = "") {
+    jobs_.clear();  // every store counts its jobs from 1
     store::RecordQuery query{.page_size = 1000};
     while (true) {
       HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
       for (const record::Record& record : page) {
         query.after_id = record.id;
         if (record.policy.name != "screen" || record.is_default || record.quarantined) continue;
-        HONE_RETURN_IF_ERROR(Add(store, record, networks));
+        HONE_RETURN_IF_ERROR(Add(store, record, task, source));
       }
       if (static_cast<int>(page.size()) < query.page_size) return absl::OkStatus();
     }
   }
 
  private:
-  absl::Status Add(store::Store& store, const record::Record& record,
-                   const std::map<std::string, std::string>& networks) {
+  absl::Status Add(store::Store& store, const record::Record& record, const TaskName& task,
+                   const std::string& source) {
     auto job = jobs_.find(record.job_id);
     if (job == jobs_.end()) {
       HONE_ASSIGN_OR_RETURN(const store::JobRow row, store.GetJob(record.job_id));
@@ -121,15 +167,16 @@ class Packer {
       job = jobs_.emplace(record.job_id, std::move(spec)).first;
     }
     const job::JobSpec& spec = job->second;
-    const auto network = networks.find(spec.workload);
-    if (network == networks.end()) return absl::OkStatus();  // not a task of the list
+    if (spec.workload != task.workload) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const std::string* const space,
                           SpaceText(store, record.candidate.space_digest));
     const bool ok = record.result.outcome == record::Outcome::kOk;
-    return writer_->Append({.target = writer_->Target({spec.target, record.environment.cpu}),
-                            .task = writer_->Task({spec.workload, network->second, spec.tolerance}),
+    HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
+                          OfKind({spec.target, record.environment.cpu}));
+    return writer_->Append({.target = writer_->Target(of_kind),
+                            .task = writer_->Task({spec.workload, task.network, spec.tolerance}),
                             .space = writer_->Space(*space),
-                            .source = writer_->Source(spec.strategy),
+                            .source = writer_->Source(source.empty() ? spec.strategy : source),
                             .decisions = record.candidate.decisions,
                             .outcome = record.result.outcome,
                             .latency_ns = ok ? record::SteadyLatencyNs(record.result) : 0,
@@ -151,6 +198,95 @@ class Packer {
   std::map<std::string, std::string> spaces_;
 };
 
+constexpr char kLearnedSource[] = "learned";
+constexpr uint32_t kParts =
+    2;  // of the development tasks: each is measured with what the other taught
+
+// Returns the tasks of a dataset without results of kLearnedSource.
+absl::StatusOr<std::set<std::string>> TasksWithoutLearned(record::Dataset& dataset) {
+  std::set<std::string> without;
+  for (const record::DatasetTask& task : dataset.tasks()) without.insert(task.workload);
+  const auto source = absl::c_find(dataset.sources(), kLearnedSource) - dataset.sources().begin();
+  for (int64_t first = 0; first < dataset.size(); first += record::kDatasetPage) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::DatasetRecord> page,
+                          dataset.Read(first, record::kDatasetPage));
+    for (const record::DatasetRecord& record : page) {
+      if (record.source == source) without.erase(dataset.tasks()[record.task].workload);
+    }
+  }
+  return without;
+}
+
+// Which part of the development tasks a task belongs to.
+uint32_t PartOf(const std::string& workload) {
+  return static_cast<uint32_t>(DigestOf(workload).low % kParts);
+}
+
+// Writes a store that knows nothing but a learned draft.
+absl::Status WriteStoreWithDraft(const std::string& path, const std::string& target_key,
+                                 const cost_model::CostModel& model) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::OpenSqliteStore(path));
+  store::ModelRow row{
+      .key = {.name = job::kLearnedDraft, .feature_set = job::kLearnedDraft, .target = target_key}};
+  HONE_ASSIGN_OR_RETURN(row.bytes, model.Save());
+  HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
+                        cost_model::ReadModelHeader(row.bytes));
+  row.version = header.version;
+  absl::Status written;
+  absl::Notification done;
+  store->PutModel(std::move(row), [&](const absl::StatusOr<int64_t>& id) {
+    written = id.status();
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return written;
+}
+
+// Measures each task with a draft that was learned from other development tasks, and adds the
+// results to the dataset.
+absl::Status CollectLearned(const CollectOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> before,
+                        record::Dataset::Open(options.out));
+  HONE_ASSIGN_OR_RETURN(const std::set<std::string> without, TasksWithoutLearned(*before));
+  std::vector<const SampleTask*> tasks;
+  for (const SampleTask& task : options.tasks)
+    if (without.contains(task.workload)) tasks.push_back(&task);
+  if (tasks.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const Sample sample,
+                        ReadSample(options.out, {job::kLearnedDraft}, /*threads=*/2));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
+  std::vector<std::unique_ptr<cost_model::CostModel>> models;  // without a part; of all
+  for (uint32_t left_out = 0; left_out <= kParts; ++left_out) {
+    std::vector<const JudgedTask*> train;
+    for (const JudgedTask& task : sample.tasks)
+      if (!task.held_out && PartOf(task.workload) != left_out) train.push_back(&task);
+    HONE_ASSIGN_OR_RETURN(models.emplace_back(), TrainModel(job::kLearnedDraft, sample, train));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
+                        record::DatasetWriter::Create(options.out));
+  Packer packer(writer.get());
+  HONE_RETURN_IF_ERROR(packer.Add(*before));
+  for (const SampleTask* task : tasks) {
+    const std::string folder = absl::StrCat(FolderOf(*task, options), "-learned");
+    const std::string path = folder + kStore, done = folder + "/done";
+    if (!ReadFile(done).ok()) {
+      std::fprintf(stderr, "with a learned draft: %s\n", task->name.c_str());
+      std::error_code ignored;  // an interrupted run may have left files
+      std::filesystem::remove_all(folder, ignored);
+      HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/hone"));
+      HONE_RETURN_IF_ERROR(WriteStoreWithDraft(
+          path, target.Key(), *models[task->held_out ? kParts : PartOf(task->workload)]));
+      const std::string file = folder + "/workload.hone";
+      HONE_RETURN_IF_ERROR(WriteFileAtomically(file, task->workload));
+      HONE_RETURN_IF_ERROR(Tune(options, folder, file, {"draft", "random", options.learned}));
+      HONE_RETURN_IF_ERROR(WriteFileAtomically(done, ""));
+    }
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
+    HONE_RETURN_IF_ERROR(packer.Add(*store, {task->workload, task->network}, kLearnedSource));
+  }
+  return writer->Finish();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> IsHeldOut(const std::string& workload) {
@@ -170,8 +306,11 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
     const std::string words(absl::StripAsciiWhitespace(line));
     if (words.empty() || words[0] == '#') continue;
     absl::StatusOr<SampleTask> task = ReadTask(words, folder);
-    if (task.ok() && !known.insert(task->workload).second)
-      task = absl::InvalidArgumentError("this task occurs twice");
+    if (task.ok()) {
+      HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(task->workload));
+      if (!known.insert(workload.StructuralDigest().ToHex()).second)
+        task = absl::InvalidArgumentError("this task occurs twice");
+    }
     if (!task.ok()) {
       return absl::Status(task.status().code(), absl::StrCat(list, ":", number, ": ", words, ": ",
                                                              task.status().message()));
@@ -181,34 +320,60 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
   return tasks;
 }
 
+std::string WhyNoSpace(const SampleTask& task, const target::Target& target) {
+  const absl::StatusOr<ir::Workload> workload = ir::ParseWorkload(task.workload);
+  if (!workload.ok()) return std::string(workload.status().message());
+  const auto spaces = space::MakeSpaces(
+      {.workload = std::make_shared<const ir::Workload>(*workload), .target = &target}, "");
+  return std::string(spaces.status().message());
+}
+
 absl::Status Collect(const CollectOptions& options) {
-  std::map<std::string, std::string> networks;
-  for (const SampleTask& task : options.tasks) networks[task.workload] = task.network;
-  std::set<std::string> measured;
+  HONE_ASSIGN_OR_RETURN(const std::optional<target::Target> gpu, GpuTarget(options));
+  std::set<std::string> measured, unfinished;
   std::unique_ptr<record::Dataset> before;
   if (std::filesystem::exists(options.out)) {
     HONE_ASSIGN_OR_RETURN(before, record::Dataset::Open(options.out));
     for (const record::DatasetTask& task : before->tasks()) measured.insert(task.workload);
   }
   HONE_RETURN_IF_ERROR(MakeDirectories(options.work_folder));
-  size_t number = 0;
+  size_t number = 0, failed = 0;
+  absl::Status failure;
   for (const SampleTask& task : options.tasks) {
     ++number;
     if (measured.contains(task.workload)) continue;
     std::fprintf(stderr, "task %zu of %zu: %s\n", number, options.tasks.size(), task.name.c_str());
-    HONE_RETURN_IF_ERROR(Measure(task, options));
+    if (const std::string why = gpu.has_value() ? WhyNoSpace(task, *gpu) : ""; !why.empty()) {
+      std::fprintf(stderr, "skipped: %s\n", why.c_str());
+      continue;
+    }
+    const absl::Status status = Measure(task, options);
+    if (status.ok()) continue;
+    std::fprintf(stderr, "failed: %s\n", std::string(status.message()).c_str());
+    failure = status;
+    ++failed;
+    unfinished.insert(task.workload);
   }
-  const std::string path = options.work_folder + "/hone/hone.db";
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
   Packer packer(writer.get());
   if (before != nullptr) HONE_RETURN_IF_ERROR(packer.Add(*before));
-  for (const std::string& workload : measured) networks.erase(workload);
-  if (std::filesystem::exists(path)) {
+  for (const SampleTask& task : options.tasks) {
+    const std::string path = FolderOf(task, options) + kStore;
+    // The dataset has only tasks that were measured to the end.
+    if (measured.contains(task.workload) || unfinished.contains(task.workload) ||
+        !std::filesystem::exists(path))
+      continue;
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, OpenStoreOfEndedServer(path));
-    HONE_RETURN_IF_ERROR(packer.Add(*store, networks));
+    HONE_RETURN_IF_ERROR(packer.Add(*store, {task.workload, task.network}));
   }
-  return writer->Finish();
+  HONE_RETURN_IF_ERROR(writer->Finish());
+  if (failed == 0) return options.learned > 0 ? CollectLearned(options) : absl::OkStatus();
+  return absl::Status(
+      failure.code(),
+      absl::StrCat(failed, " of ", options.tasks.size(),
+                   " tasks failed and are not in the dataset; the same command measures them: ",
+                   failure.message()));
 }
 
 }  // namespace hone::lab

@@ -57,6 +57,7 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(described.workload));
   JudgedTask task{
       .name = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8)),
+      .workload = described.workload,
       .family = described.network.empty() ? workload.name : described.network};
   HONE_ASSIGN_OR_RETURN(task.held_out, IsHeldOut(described.workload));
   task.features.resize(feature_sets.size());
@@ -93,10 +94,12 @@ struct TrainingData {
   std::vector<int32_t> tasks;
   int32_t added = 0;  // tasks
 
-  void Add(const JudgedTask& task, size_t set) {
+  // `most`: of the results, evenly; 0: all.
+  void Add(const JudgedTask& task, size_t set, int most) {
     const cost_model::FeatureMatrix& from = task.features[set];
     features.columns = from.columns;
-    for (int i = 0; i < from.candidates(); ++i) {
+    const int step = most > 0 ? std::max(1, from.candidates() / most) : 1;
+    for (int i = 0; i < from.candidates(); i += step) {
       const int rows = from.row_begin[i + 1] - from.row_begin[i];
       features.Append(absl::MakeConstSpan(from.values)
                           .subspan(static_cast<size_t>(from.row_begin[i]) * from.columns,
@@ -113,25 +116,19 @@ absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::stri
   return cost_model::CreateCostModel(name == kPresets ? "draft" : name, {.seed = 1});
 }
 
-// Trains on some tasks and scores others.
-absl::Status TrainAndScore(const std::string& name, const Sample& sample,
-                           const std::vector<const JudgedTask*>& train,
-                           const std::vector<const JudgedTask*>& judge,
-                           std::vector<TaskScore>& scores) {
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
-  const size_t set =
-      absl::c_find(sample.feature_sets, model->feature_set()) - sample.feature_sets.begin();
-  const bool reads = set < sample.feature_sets.size();
-  if (name != kPresets && reads) {
-    TrainingData data;
-    for (const JudgedTask* task : train) data.Add(*task, set);
-    HONE_RETURN_IF_ERROR(model->Update(data.features, {data.throughput, data.tasks}));
-  }
-  for (const JudgedTask* task : judge) {
+size_t SetOf(const Sample& sample, const cost_model::CostModel& model) {
+  return absl::c_find(sample.feature_sets, model.feature_set()) - sample.feature_sets.begin();
+}
+
+absl::Status Score(const cost_model::CostModel& model, const Sample& sample,
+                   const std::vector<const JudgedTask*>& tasks, std::vector<TaskScore>& scores) {
+  const size_t set = SetOf(sample, model);
+  for (const JudgedTask* task : tasks) {
     cost_model::FeatureMatrix none;
     none.row_begin.assign(task->latency_ns.size() + 1, 0);
-    HONE_ASSIGN_OR_RETURN(cost_model::Prediction prediction,
-                          model->Predict(reads ? task->features[set] : none));
+    HONE_ASSIGN_OR_RETURN(
+        cost_model::Prediction prediction,
+        model.Predict(set < sample.feature_sets.size() ? task->features[set] : none));
     scores.push_back(ScoreTask(*task, std::move(prediction.mean)));
   }
   return absl::OkStatus();
@@ -281,21 +278,56 @@ absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::st
   return sets;
 }
 
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
+    const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
+    int most_results) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
+  const size_t set = SetOf(sample, *model);
+  if (name == kPresets || set == sample.feature_sets.size()) return model;
+  TrainingData data;
+  for (const JudgedTask* task : tasks) data.Add(*task, set, most_results);
+  HONE_RETURN_IF_ERROR(model->Update(data.features, {data.throughput, data.tasks}));
+  return model;
+}
+
 absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
-                                               const std::vector<std::string>& names) {
-  std::vector<const JudgedTask*> development, held_out;
-  for (const JudgedTask& task : sample.tasks)
-    (task.held_out ? held_out : development).push_back(&task);
+                                               const std::vector<std::string>& names,
+                                               const Training& training) {
+  using Tasks = std::vector<const JudgedTask*>;
+  const auto select = [](const Sample& from, bool held_out) {
+    Tasks selected;
+    for (const JudgedTask& task : from.tasks)
+      if (task.held_out == held_out) selected.push_back(&task);
+    return selected;
+  };
+  const Tasks development = select(sample, false), held_out = select(sample, true);
+  const Sample& learns_from = training.other != nullptr ? *training.other : sample;
+  const auto judge = [&](const std::string& name, const Tasks& train, const Tasks& judged,
+                         std::vector<TaskScore>& scores) -> absl::Status {
+    Tasks some;
+    const size_t most = training.tasks > 0 ? static_cast<size_t>(training.tasks) : train.size();
+    for (size_t t = 0; t < std::min(most, train.size()); ++t)
+      some.push_back(train[t * train.size() / std::min(most, train.size())]);
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                          TrainModel(name, learns_from, some, training.results));
+    return Score(*model, sample, judged, scores);
+  };
   std::vector<JudgedModel> models;
   for (const std::string& name : names) {
     JudgedModel model{.name = name};
-    for (size_t fold = 0; fold < kFolds; ++fold) {
-      std::vector<const JudgedTask*> train, judge;
-      for (size_t t = 0; t < development.size(); ++t)
-        (t % kFolds == fold ? judge : train).push_back(development[t]);
-      HONE_RETURN_IF_ERROR(TrainAndScore(name, sample, train, judge, model.development));
+    if (training.other != nullptr) {
+      const Tasks train = select(*training.other, false);
+      HONE_RETURN_IF_ERROR(judge(name, train, development, model.development));
+      HONE_RETURN_IF_ERROR(judge(name, train, held_out, model.held_out));
+    } else {
+      for (size_t fold = 0; fold < kFolds; ++fold) {
+        Tasks train, judged;
+        for (size_t t = 0; t < development.size(); ++t)
+          (t % kFolds == fold ? judged : train).push_back(development[t]);
+        HONE_RETURN_IF_ERROR(judge(name, train, judged, model.development));
+      }
+      HONE_RETURN_IF_ERROR(judge(name, development, held_out, model.held_out));
     }
-    HONE_RETURN_IF_ERROR(TrainAndScore(name, sample, development, held_out, model.held_out));
     models.push_back(std::move(model));
   }
   return models;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct Interval {
 
 // A task of the sample with what models read.
 struct JudgedTask {
-  std::string name;    // the workload's name and the begin of its digest
-  std::string family;  // see SampleTask
+  std::string name;      // the workload's name and the begin of its digest
+  std::string workload;  // text form
+  std::string family;    // see SampleTask
   bool held_out = false;
   std::vector<double> latency_ns;                   // per candidate; 0: failed
   double best_ns = 0;                               // best known
@@ -70,12 +72,26 @@ struct JudgedModel {
   std::vector<TaskScore> development, held_out;
 };
 
+// What a model is trained on.
+struct Training {
+  int tasks = 0;    // the most tasks, as in a young store; 0: all
+  int results = 0;  // the most results of each task; 0: all
+  // The development tasks of another machine, for all tasks of this one; null: of the same machine.
+  const Sample* other = nullptr;
+};
+
 // Judges `names`: "presets" is the draft without training; the others are registered models. For
 // development tasks, the model is trained on four fifths of the development tasks and judged on the
 // others, in turn; for held-out tasks, it is trained on all development tasks. Errors are those of
 // the models.
 absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
-                                               const std::vector<std::string>& names);
+                                               const std::vector<std::string>& names,
+                                               const Training& training = {});
+
+// Trains a model on tasks of a sample that has its features. Errors are those of the model.
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
+    const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
+    int most_results = 0);
 
 // Returns the feature sets that the models read.
 absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names);

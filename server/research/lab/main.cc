@@ -31,6 +31,8 @@ struct Flags {
   std::vector<std::string> datasets, models;
   bool per_task = false, held_out = false, development = false;
   int threads = 0;
+  std::string learn_from;
+  Training training;
   std::vector<std::string> variants;
   Comparison comparison;
   std::string target, space, tolerance, sample, out, calibration;
@@ -69,10 +71,16 @@ absl::Status JudgeModels(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOf(names));
   HONE_ASSIGN_OR_RETURN(const target::Calibration calibration,
                         target::Calibration::FromText(flags.calibration));
+  Training training = flags.training;
+  Sample other;
+  if (!flags.learn_from.empty()) {
+    HONE_ASSIGN_OR_RETURN(other, ReadSample(flags.learn_from, sets, threads));
+    training.other = &other;
+  }
   for (const std::string& path : flags.datasets) {
     HONE_ASSIGN_OR_RETURN(const Sample sample,
                           ReadSample(path, sets, threads, flags.only, calibration));
-    HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names));
+    HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names, training));
     std::printf("%s\n", JudgementText(sample, models, flags.per_task).c_str());
     std::fflush(stdout);
   }
@@ -155,13 +163,17 @@ int Main(int argc, char** argv) {
               "Folder of the store; a repeated command continues from it", {Required()});
   collect.Add("--out", flags.collect.out, "The dataset; its tasks are not measured again",
               {Required()});
-  collect.Add("--target", flags.collect.target, "Target of hone tune (default native)");
+  collect.Add("--target", flags.collect.target,
+              "Target of hone tune, such as opencl (default native)");
   collect.Add("--uniform", flags.collect.uniform, "Uniform draws of each task (default 300)",
               {Range(0, 100000)});
   collect.Add("--drafted", flags.collect.drafted, "First candidates of the draft (default 64)",
               {Range(0, 100000)});
   collect.Add("--searched", flags.collect.searched,
               "Trials of the default search after them (default 64)", {Range(0, 100000)});
+  collect.Add("--learned", flags.collect.learned,
+              "First candidates of a draft that was learned from other tasks (default 0)",
+              {Range(0, 100000)});
   judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
   judge.Add(
       "--cost-model", flags.models,
@@ -170,6 +182,14 @@ int Main(int argc, char** argv) {
       {OneWordPerUse()});
   judge.Add("--calibration", flags.calibration,
             "Judge with these measured constants, as hone-runner --measure-peak prints them");
+  judge.Add("--learn-from", flags.learn_from,
+            "Train on the development tasks of this dataset, which another machine made",
+            {ExistingFile()});
+  judge.Add("--train-tasks", flags.training.tasks,
+            "Train on at most this many tasks, as in a young store (default 0, all)",
+            {Range(0, 100000)});
+  judge.Add("--train-results", flags.training.results,
+            "Train on at most this many results of each task (default 0, all)", {Range(0, 100000)});
   judge.AddFlag("--per-task", flags.per_task, "Also print a line for each task");
   judge.Add("--threads", flags.threads, "Threads that extract features (default: one per core)",
             {Range(1, 1024)});

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/target/target.h"
 
 // The sample: measurements of random candidates of many tasks, one dataset
 // (common/record/dataset.h) per target, on which cost models are judged.
@@ -30,23 +31,32 @@ absl::StatusOr<std::vector<SampleTask>> ReadSampleTasks(const std::string& list)
 // them. InvalidArgument: the text is malformed.
 absl::StatusOr<bool> IsHeldOut(const std::string& workload);
 
+// Returns why a task has no design space on a target; "": it has one.
+std::string WhyNoSpace(const SampleTask& task, const target::Target& target);
+
 struct CollectOptions {
   std::vector<SampleTask> tasks;
-  std::string program_folder;  // contains `hone`
-  std::string work_folder;     // has the store; continues an interrupted collection
-  std::string target = "native";
-  int uniform = 300;  // uniform draws of each task
-  int drafted = 64;   // the first candidates of the draft
+  std::string program_folder;     // contains `hone`
+  std::string work_folder;        // has the store; continues an interrupted collection
+  std::string target = "native";  // of `hone tune`, such as "opencl"
+  int uniform = 300;              // uniform draws of each task
+  int drafted = 64;               // the first candidates of the draft
   int searched =
       64;  // trials of the default search after them, so that the best known latency is low
+  // The first candidates of a draft that was learned from the results of other development tasks,
+  // after all tasks were measured: what a model prefers and what it overestimates.
+  int learned = 0;
   std::string only;  // only tasks whose name contains this
   std::string out;   // the dataset
 };
 
 // Measures candidates of every task with the real service: `hone tune` with the strategies
 // `random`, `draft` and `portfolio`. Then writes all results in the store to the dataset. If `out`
-// exists, its records are kept, and its tasks are not measured again. Errors: those of
-// ReadSampleTasks; Aborted: `hone` failed, call it again to continue.
+// exists, its records are kept, and its tasks are not measured again; except that with `learned`
+// each task without such results gets them. Tasks that have no design space on a GPU are skipped,
+// with a line that says so. Errors: InvalidArgument, FailedPrecondition: this machine has no such
+// GPU, or it cannot be used. Aborted: `hone` failed on some tasks, which are not in the dataset;
+// call it again to measure them.
 absl::Status Collect(const CollectOptions& options);
 
 }  // namespace hone::lab

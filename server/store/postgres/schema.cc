@@ -151,6 +151,8 @@ CREATE TABLE model (
   workloads bigint NOT NULL,
   created_unix_ms bigint NOT NULL,
   metrics text NOT NULL,
+  target_text text NOT NULL,
+  origin text NOT NULL,
   bytes bytea NOT NULL
 );
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope, id);

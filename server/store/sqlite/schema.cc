@@ -156,6 +156,8 @@ CREATE TABLE model (
   workloads INTEGER NOT NULL CHECK (workloads >= 0),
   created_unix_ms INTEGER NOT NULL,
   metrics TEXT NOT NULL,
+  target_text TEXT NOT NULL,
+  origin TEXT NOT NULL,
   bytes BLOB NOT NULL
 ) STRICT;
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope);

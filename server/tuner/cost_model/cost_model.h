@@ -102,6 +102,9 @@ struct CostModelOptions {
   // the caller's thread. Use more than 1 only on otherwise idle cores: XGBoost's threads spin at
   // barriers, and two of them on a loaded machine take 5 to 100 times as long as one.
   int threads = 1;
+  // Saved models of the same kind that learned on other machines. `residual` becomes one of them if
+  // it orders the training tasks better than what it can learn from them; other models ignore them.
+  std::vector<std::string> foreign;
 };
 
 // Creates a model by its registered name. NotFound: unknown name; the message lists the names.

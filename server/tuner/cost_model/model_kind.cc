@@ -20,7 +20,10 @@ bool AllFinite(absl::Span<const float> values) {
   float sums[4] = {0, 0, 0, 0};
   size_t i = 0;
   for (; i + 4 <= values.size(); i += 4) {
-    for (size_t lane = 0; lane < 4; ++lane) sums[lane] += 0.0f * values[i + lane];
+    sums[0] += 0.0f * values[i];
+    sums[1] += 0.0f * values[i + 1];
+    sums[2] += 0.0f * values[i + 2];
+    sums[3] += 0.0f * values[i + 3];
   }
   for (; i < values.size(); ++i) sums[0] += 0.0f * values[i];
   return sums[0] + sums[1] + sums[2] + sums[3] == 0.0f;

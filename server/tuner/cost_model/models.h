@@ -20,7 +20,7 @@ inline constexpr int kFormulaMemoryColumn = 23;
 
 // The number of columns of feature set "residual", the last of which are those of "draft"
 // (draft_weights.h).
-inline constexpr int kResidualColumns = 182;
+inline constexpr int kResidualColumns = 198;
 
 // The baseline that every learned model must beat: scores drawn uniformly from [0, 1). A score is a
 // function of the seed, the number of candidates in the last Update, the candidate's position in

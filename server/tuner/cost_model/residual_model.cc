@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,12 +16,14 @@
 #include "nlohmann/json.hpp"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/flat_forest.h"
+#include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/cost_model/xgboost_booster.h"
 
 namespace hone::cost_model {
 namespace {
 
+constexpr uint32_t kVersion = 2;  // of its files
 constexpr int kRounds = 150;
 constexpr double kLearningRate = 0.1;
 constexpr double kFailedThroughput = 1.0 / 16;
@@ -33,13 +37,14 @@ constexpr double kShares[] = {0.25, 0.5, 0.75, 1};  // of the trees' correction
 constexpr double kGain = 0.98;  // the loss on left-out tasks must fall below this share
 constexpr double kHuber = 0.25;
 
-// The rows that the trees read: the statement's features, each part's share of its cycles, and the
-// sizes of both.
+// The rows that the trees read: the statement's features, each part's share of its cycles (only of
+// the parts of the fitted kind of target), and the sizes of both.
 class ResidualRows {
  public:
   ResidualRows(const DraftWeights& weights, const FeatureMatrix& features)
-      : columns(features.columns + 2) {
+      : columns(ColumnsOf(*weights.kind)) {
     const int first = features.columns - kDraftColumns;
+    const DraftKind& kind = *weights.kind;
     rows.reserve(static_cast<size_t>(features.rows()) * columns);
     for (int i = 0; i < features.candidates(); ++i) {
       const size_t begin = cycles.size();
@@ -53,8 +58,8 @@ class ResidualRows {
       for (size_t r = begin; r < cycles.size(); ++r) {
         const absl::Span<const float> row = features.row(static_cast<int>(r));
         rows.insert(rows.end(), row.begin(), row.begin() + first);
-        for (int part = 0; part < kDraftColumns; ++part) {
-          const double share = part == kMemoryJumpPart
+        for (int part = kind.begin; part < kind.end; ++part) {
+          const double share = absl::c_linear_search(kind.not_cycles, part)
                                    ? row[first + part]
                                    : weights.factors[part] * row[first + part] / cycles[r];
           rows.push_back(static_cast<float>(share));
@@ -63,6 +68,10 @@ class ResidualRows {
         rows.push_back(static_cast<float>(cycles[r] / sum));
       }
     }
+  }
+
+  static int ColumnsOf(const DraftKind& kind) {
+    return kResidualColumns - kDraftColumns + kind.end - kind.begin + 2;
   }
 
   const int columns;
@@ -237,41 +246,39 @@ double LossOf(const std::vector<double>& log_cycles, const Material& material) {
   return loss;
 }
 
+// Returns what a saved model has learned; nullopt if nothing, or if it cannot be read.
+std::optional<Learned> ReadForeign(const std::string& bytes);
+
 // Learns on all tasks, but uses only what orders tasks better that it was not learned on.
 class ResidualPredictor final : public Predictor {
  public:
   explicit ResidualPredictor(const CostModelOptions& options) : options_(options) {}
 
   absl::Status Train(const FeatureMatrix& features, const Labels& labels) override {
+    const DraftKind& kind = DraftKindOf(features, 0);
+    HONE_RETURN_IF_ERROR(CheckDraftKind(features, kind));
+    const Material all = Select(features, labels, [](int32_t) { return true; });
     std::map<int32_t, int> fold_of;  // by task
-    for (int i = 0; i < features.candidates(); ++i) fold_of.try_emplace(labels.TaskOf(i), 0);
-    int tasks = 0;
-    for (auto& [task, fold] : fold_of) fold = tasks++ % kFolds;
-    if (tasks < 2) return absl::OkStatus();  // nothing can be left out
-    double presets = 0, fitted = 0;
-    std::vector<double> corrected(std::size(kShares), 0.0);
-    for (int fold = 0; fold < std::min(kFolds, tasks); ++fold) {
-      const Material train =
-          Select(features, labels, [&](int32_t task) { return fold_of.at(task) != fold; });
-      const Material left_out =
-          Select(features, labels, [&](int32_t task) { return fold_of.at(task) == fold; });
-      HONE_ASSIGN_OR_RETURN(const Learned learned, Learn(train, options_));
-      presets += LossOf(Learned().LogCycles(left_out.features, 0), left_out);
-      fitted += LossOf(learned.LogCycles(left_out.features, 0), left_out);
-      for (size_t s = 0; s < corrected.size(); ++s)
-        corrected[s] += LossOf(learned.LogCycles(left_out.features, kShares[s]), left_out);
+    for (const int32_t task : all.tasks) fold_of.try_emplace(task, 0);
+    tasks_ = 0;
+    for (auto& [task, fold] : fold_of) fold = tasks_++ % kFolds;
+    presets_ = fitted_ = corrected_ = LossOf(Learned().LogCycles(features, 0), all) / tasks_;
+    double used = presets_;
+    if (tasks_ > 1) {  // something can be left out
+      HONE_RETURN_IF_ERROR(LearnFrom(all, fold_of));
+      used = learned_.share > 0 ? corrected_ : learned_.forest.columns() > 0 ? fitted_ : presets_;
     }
-    const size_t best = absl::c_min_element(corrected) - corrected.begin();
-    presets_ = presets / tasks;
-    fitted_ = fitted / tasks;
-    corrected_ = corrected[best] / tasks;
-    tasks_ = tasks;
-    const bool fits = std::min(fitted, corrected[best]) < kGain * presets;
-    if (!fits) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(learned_,
-                          Learn(Select(features, labels, [](int32_t) { return true; }), options_));
-    const bool corrects = tasks >= kLeastTasks && corrected[best] < kGain * fitted;
-    learned_.share = corrects ? kShares[best] : 0;
+    foreign_ = presets_;
+    for (const std::string& bytes : options_.foreign) {
+      std::optional<Learned> other = ReadForeign(bytes);
+      if (!other.has_value() || other->weights.kind != &kind) continue;
+      const double loss = LossOf(other->LogCycles(features, other->share), all) / tasks_;
+      foreign_ = std::min(foreign_, loss);
+      if (loss >= kGain * used) continue;
+      used = loss;
+      learned_ = *std::move(other);
+      is_foreign_ = true;
+    }
     return absl::OkStatus();
   }
 
@@ -280,8 +287,10 @@ class ResidualPredictor final : public Predictor {
                                 {"loss_of_presets", presets_},
                                 {"loss_of_draft", fitted_},
                                 {"loss_with_trees", corrected_},
+                                {"loss_of_foreign", foreign_},
+                                {"is_foreign", is_foreign_},
                                 {"share_of_trees", learned_.share}};
-    for (int part = 0; part < kDraftWeights; ++part)
+    for (const int part : learned_.weights.kind->weights)
       json["factors"][std::string(DraftPartName(part))] = learned_.weights.factors[part];
     return json.dump();
   }
@@ -289,7 +298,14 @@ class ResidualPredictor final : public Predictor {
   int columns() const override { return learned_.forest.columns() == 0 ? 0 : kResidualColumns; }
 
   absl::StatusOr<Prediction> Predict(const FeatureMatrix& features) const override {
-    Prediction prediction{.mean = learned_.LogCycles(features, learned_.share)};
+    Prediction prediction;
+    if (columns() == 0) {  // the draft
+      for (int i = 0; i < features.candidates(); ++i)
+        prediction.mean.push_back(1 / learned_.weights.Cycles(features, i));
+      return prediction;
+    }
+    HONE_RETURN_IF_ERROR(CheckDraftKind(features, *learned_.weights.kind));
+    prediction.mean = learned_.LogCycles(features, learned_.share);
     for (double& mean : prediction.mean) mean = std::exp(-mean);
     return prediction;
   }
@@ -306,25 +322,70 @@ class ResidualPredictor final : public Predictor {
     HONE_RETURN_IF_ERROR(learned_.weights.Parse(reader));
     HONE_RETURN_IF_ERROR(reader.Read(learned_.share));
     HONE_ASSIGN_OR_RETURN(learned_.forest, FlatForest::Parse(reader));
-    if (learned_.forest.columns() == kResidualColumns + 2 && learned_.share >= 0 &&
-        learned_.share <= 1) {
-      return absl::OkStatus();
+    const int expected = ResidualRows::ColumnsOf(*learned_.weights.kind);
+    if (learned_.forest.columns() != expected) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cannot load the cost model: its trees read ", learned_.forest.columns(),
+          " columns, but those of a ", learned_.weights.kind->name, " read ", expected));
     }
+    if (learned_.share >= 0 && learned_.share <= 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "cannot load the cost model: its trees do not read the residual features");
+        absl::StrCat("cannot load the cost model: the share of its trees is ", learned_.share,
+                     ", not in [0, 1]"));
   }
 
+  const Learned& learned() const { return learned_; }
+
  private:
+  // Sets what is learned and its losses on left-out tasks.
+  absl::Status LearnFrom(const Material& all, const std::map<int32_t, int>& fold_of) {
+    double presets = 0, fitted = 0;
+    std::vector<double> corrected(std::size(kShares), 0.0);
+    for (int fold = 0; fold < std::min(kFolds, tasks_); ++fold) {
+      const auto select = [&](bool left_out) {
+        return Select(all.features, all.labels(),
+                      [&](int32_t task) { return (fold_of.at(task) == fold) == left_out; });
+      };
+      const Material left_out = select(true);
+      HONE_ASSIGN_OR_RETURN(const Learned learned, Learn(select(false), options_));
+      presets += LossOf(Learned().LogCycles(left_out.features, 0), left_out);
+      fitted += LossOf(learned.LogCycles(left_out.features, 0), left_out);
+      for (size_t s = 0; s < corrected.size(); ++s)
+        corrected[s] += LossOf(learned.LogCycles(left_out.features, kShares[s]), left_out);
+    }
+    const size_t best = absl::c_min_element(corrected) - corrected.begin();
+    fitted_ = fitted / tasks_;
+    corrected_ = corrected[best] / tasks_;
+    const bool fits = std::min(fitted, corrected[best]) < kGain * presets;
+    if (!fits) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(learned_, Learn(all, options_));
+    const bool corrects = tasks_ >= kLeastTasks && corrected[best] < kGain * fitted;
+    learned_.share = corrects ? kShares[best] : 0;
+    return absl::OkStatus();
+  }
+
   const CostModelOptions options_;
   Learned learned_;
-  // Of the last training: mean losses on left-out tasks.
-  double presets_ = 0, fitted_ = 0, corrected_ = 0;
+  // Of the last training: mean losses on left-out tasks, which all are to a foreign model.
+  double presets_ = 0, fitted_ = 0, corrected_ = 0, foreign_ = 0;
+  bool is_foreign_ = false;
   int tasks_ = 0;
 };
+
+std::optional<Learned> ReadForeign(const std::string& bytes) {
+  const absl::StatusOr<ModelFile> file =
+      DecodeModel(bytes, {.name = "residual", .version = kVersion, .feature_set = "residual"});
+  if (!file.ok()) return std::nullopt;
+  ByteReader reader(file->payload);
+  ResidualPredictor predictor({});
+  if (!predictor.Parse(reader).ok() || predictor.columns() == 0) return std::nullopt;
+  return predictor.learned();
+}
 
 }  // namespace
 
 constexpr ModelKind kResidualModel = {.name = "residual",
+                                      .version = kVersion,
                                       .feature_set = "residual",
                                       .make = MakePredictor<ResidualPredictor>,
                                       .columns = kResidualColumns,

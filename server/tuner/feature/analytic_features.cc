@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "server/tuner/feature/analytic_terms.h"
 #include "server/tuner/feature/feature_sets.h"
@@ -24,7 +26,7 @@ double HalideMemoryCost(const Statement& statement, const target::Target& target
   double least = std::numeric_limits<double>::infinity();
   for (size_t depth = 0; depth <= statement.loops.size(); ++depth) {
     const double tiles = statement.executions[0] / statement.executions[depth];
-    const double footprint = statement.TouchedBytes(depth);
+    const double footprint = statement.touched_bytes[depth];
     const double per_byte = std::min(1 + footprint * kHalideBalance / cache, kHalideBalance);
     least = std::min(least, tiles * footprint * per_byte);
   }
@@ -119,16 +121,68 @@ void DescribeProgram(const Nest& nest, const target::Target& target, std::vector
     rows_out.push_back(SignedLog2(value));
 }
 
-// One row per statement. The estimate of a GPU is a single term.
+// The columns of the draft: those of CPUs, then those of GPUs.
+constexpr const char* kCpuParts[] = {
+    "compute", "math",          "latency",      "spills", "loads", "stores",   "bodies",
+    "moves",   "waits",         "l2",           "pages",  "l3",    "l3_jumps", "contended",
+    "memory",  "memory_shared", "memory_jumps", "forks"};
+constexpr const char* kGpuParts[] = {
+    "gpu_arithmetic", "gpu_issues",   "gpu_spills",   "gpu_shared",
+    "gpu_conflicts",  "gpu_l1",       "gpu_l2",       "gpu_load_waits",
+    "gpu_sum_waits",  "gpu_barriers", "gpu_memory",   "gpu_launches",
+    "gpu_estimate",   "gpu_waves",    "gpu_resident", "gpu_last"};
+
+// One row per statement. The parts of a launch are in the row of its main statement.
+void DescribeGpuCosts(const Nest& nest, const target::Target& target,
+                      std::vector<float>& rows_out) {
+  const GpuMachine machine = GpuMachine::Of(target);
+  const GpuEstimate estimate = EstimateGpuCost(nest, machine);
+  constexpr size_t kColumns = std::size(kCpuParts) + std::size(kGpuParts);
+  const size_t begin = rows_out.size();
+  rows_out.resize(begin + nest.statements().size() * kColumns, 0.0f);
+  // The launches' estimates are rounded to the last digit of their sum, so that they add up to it.
+  const auto total = static_cast<float>(estimate.cycles);
+  const double digit = std::nextafter(total, std::numeric_limits<float>::infinity()) - total;
+  double rest = total;
+  for (size_t i = estimate.launches.size(); i-- > 0;) {
+    const GpuTerms& terms = estimate.launches[i];
+    const double own = i == 0 ? rest : std::round(terms.cycles / digit) * digit;
+    rest -= own;
+    const double blocks = terms.full_waves * terms.resident + terms.last_blocks;
+    const double compute = blocks * terms.imbalance;
+    const double rounds = terms.full_waves + (terms.last_blocks > 0 ? 1 : 0);
+    const double waits = terms.latency_cycles - terms.sum_cycles - terms.barrier_cycles;
+    const double values[] = {
+        compute * (terms.compute_cycles - terms.issue_cycles - terms.spill_cycles),
+        compute * terms.issue_cycles,
+        compute * terms.spill_cycles,
+        blocks * (terms.shared_cycles - terms.conflict_cycles),
+        blocks * terms.conflict_cycles,
+        blocks * terms.l1_cycles,
+        blocks * terms.l2_cycles,
+        rounds * waits,
+        rounds * terms.sum_cycles,
+        rounds * terms.barrier_cycles,
+        terms.memory_cycles,
+        machine.launch_cycles,
+        own,
+        terms.full_waves,
+        terms.resident,
+        terms.last_blocks};
+    static_assert(std::size(values) == std::size(kGpuParts));
+    float* const row = rows_out.data() + begin + terms.statement * kColumns + std::size(kCpuParts);
+    for (size_t c = 0; c < std::size(values); ++c)
+      row[c] = static_cast<float>(std::max(0.0, values[c]));  // differences may be rounded below 0
+  }
+}
+
+// One row per statement.
 void DescribeCosts(const Nest& nest, const target::Target& target, std::vector<float>& rows_out) {
+  if (target.kind != target::Kind::kCpu) return DescribeGpuCosts(nest, target, rows_out);
   const auto append = [&](std::initializer_list<double> values) {
     for (const double value : values) rows_out.push_back(static_cast<float>(value));
+    rows_out.resize(rows_out.size() + std::size(kGpuParts), 0.0f);
   };
-  if (target.kind != target::Kind::kCpu) {
-    append({EstimateGpuCost(nest, GpuMachine::Of(target)).cycles, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            0, 0, 0, 0, 0, 0});
-    return;
-  }
   const AnalyticMachine machine = AnalyticMachine::Of(target);
   const AnalyticEstimate estimate = EstimateCost(nest, machine);
   double fork_cycles = estimate.forks * machine.fork_cycles;
@@ -152,12 +206,9 @@ void DescribeCosts(const Nest& nest, const target::Target& target, std::vector<f
 }  // namespace
 
 std::unique_ptr<FeatureSet> MakeDraftFeatures() {
-  return std::make_unique<FeatureSet>(
-      "draft",
-      std::vector<std::string>{"compute", "math", "latency", "spills", "loads", "stores", "bodies",
-                               "moves", "waits", "l2", "pages", "l3", "l3_jumps", "contended",
-                               "memory", "memory_shared", "memory_jumps", "forks"},
-      DescribeCosts);
+  std::vector<std::string> columns(std::begin(kCpuParts), std::end(kCpuParts));
+  columns.insert(columns.end(), std::begin(kGpuParts), std::end(kGpuParts));
+  return std::make_unique<FeatureSet>("draft", std::move(columns), DescribeCosts);
 }
 
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures() {

@@ -46,13 +46,16 @@ int64_t PeriodOf(const ir::AtomTable& atoms, const ir::Index& index, const NestL
 // rows and 21 columns sweeps 14 times through what only depends on p % 21. REQUIRES: the access
 // varies with the loop.
 double SweepsOf(const ir::AtomTable& atoms, const Statement& statement, const Access& access,
-                const NestLoop& loop) {
+                size_t depth) {
+  const NestLoop& loop = statement.loops[depth];
   int64_t period = 1;  // of the positions of the access
-  for (const ir::Index& index : *access.indices[0]) {
-    for (const ir::BlockIter& iter : statement.block->iters) {
-      if (atoms.DependsOn(index, iter.var))
-        period = std::max(period, PeriodOf(atoms, iter.binding, loop));
-    }
+  for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+    if ((statement.iter_loops[i] >> depth & 1) == 0) continue;
+    const ir::BlockIter& iter = statement.block->iters[i];
+    const auto reads = [&](const ir::Index& index) { return atoms.DependsOn(index, iter.var); };
+    if (absl::c_any_of(*access.indices[0], reads))
+      period = std::max(period, PeriodOf(atoms, iter.binding, loop));
+    if (period == loop.extent) return 1;
   }
   return static_cast<double>(loop.extent) / static_cast<double>(period);
 }
@@ -94,34 +97,38 @@ double BusiestShare(const ir::Program& program, const Statement& statement, int 
     });
   };
   // The share of a binding's range in some units that is inside.
-  const auto covered = [&](const ir::BlockIter& iter, ir::Range units) {
+  const auto covered = [&](const ir::BlockIter& iter, int64_t tile, ir::Range units) {
     const ir::Range range = in_units(iter.binding, units);
     const int64_t inside = std::min(range.max, iter.extent - 1) - range.min + 1;
-    const int64_t tile = in_body(iter.binding).extent();
     const int64_t rounded = (std::max<int64_t>(0, inside) + tile - 1) / tile * tile;
     return static_cast<double>(std::min(rounded, range.extent())) /
            static_cast<double>(range.extent());
   };
   double always = 1;
-  absl::InlinedVector<const ir::BlockIter*, 4> divided;
+  struct Divided {
+    const ir::BlockIter* iter;
+    int64_t tile;
+  };
+  absl::InlinedVector<Divided, 4> divided;
   for (const ir::BlockIter& iter : statement.block->iters) {
+    const int64_t tile = in_body(iter.binding).extent();
     if (parallel != nullptr && atoms.DependsOn(iter.binding, parallel->var)) {
-      divided.push_back(&iter);
+      divided.push_back({&iter, tile});
     } else {
-      always *= covered(iter, {0, 0});
+      always *= covered(iter, tile, {0, 0});
     }
   }
   if (parallel == nullptr) return always;
   // The first core's units are the busiest, because those outside are the last.
   const int64_t units = UnitsPerCore(*parallel, cores);
   const bool equal = absl::c_all_of(
-      divided, [&](const ir::BlockIter* iter) { return covered(*iter, {0, units - 1}) == 1; });
+      divided, [&](const Divided& d) { return covered(*d.iter, d.tile, {0, units - 1}) == 1; });
   const int64_t step = equal ? units : (units + kUnits - 1) / kUnits;
   double share = 0;
   int64_t counted = 0;
   for (int64_t unit = 0; unit < units; unit += step, ++counted) {
     double product = 1;
-    for (const ir::BlockIter* iter : divided) product *= covered(*iter, {unit, unit});
+    for (const Divided& d : divided) product *= covered(*d.iter, d.tile, {unit, unit});
     share += product;
   }
   const double of_units = static_cast<double>(units) / static_cast<double>(parallel->extent);
@@ -263,11 +270,11 @@ class Estimator {
     const ir::Program& program = nest_.program();
     const auto unrolled = [&](const ir::Index& index) {
       bool found = false;
-      for (const ir::BlockIter& iter : statement.block->iters) {
-        if (!program.atoms.DependsOn(index, iter.var)) continue;
+      for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+        if (!program.atoms.DependsOn(index, statement.block->iters[i].var)) continue;
         for (size_t d = body.depth; d < statement.loops.size(); ++d) {
           found |= statement.loops[d].kind == ir::LoopKind::kUnrolled &&
-                   program.atoms.DependsOn(iter.binding, statement.loops[d].var);
+                   (statement.iter_loops[i] >> d & 1) != 0;
         }
       }
       return found;
@@ -299,12 +306,12 @@ class Estimator {
 
   // Returns whether an atom of an index changes while the loops from `depth` inwards run.
   bool Moves(const Statement& statement, ir::AtomId atom, int depth) const {
-    for (const ir::BlockIter& iter : statement.block->iters) {
-      if (iter.var != atom) continue;
-      return std::any_of(
-          statement.loops.begin() + depth, statement.loops.end(), [&](const NestLoop& loop) {
-            return loop.extent > 1 && nest_.program().atoms.DependsOn(iter.binding, loop.var);
-          });
+    for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+      if (statement.block->iters[i].var != atom) continue;
+      for (size_t d = depth; d < statement.loops.size(); ++d) {
+        if (statement.loops[d].extent > 1 && (statement.iter_loops[i] >> d & 1) != 0) return true;
+      }
+      return false;
     }
     return true;  // a compound expression
   }
@@ -351,12 +358,13 @@ class Estimator {
     if (body.unit_depth >= 0) per_instance = 1;
 
     double loads = 0, vector_operands = 1;
+    operands_.clear();
     for (const Access& access : statement.accesses) {
+      const double operands = operands_.emplace_back(Operands(statement, access, body));
       if (access.kind != AccessKind::kRead) {
-        terms.accumulators += Operands(statement, access, body);
+        terms.accumulators += operands;
         continue;
       }
-      const double operands = Operands(statement, access, body);
       loads += operands;
       if (body.vector_depth >= 0 && (access.varies >> body.vector_depth & 1) != 0)
         vector_operands = std::max(vector_operands, operands);
@@ -515,7 +523,7 @@ class Estimator {
         const Access& access = statement.accesses[a];
         const bool sum = access.kind == AccessKind::kReadWrite;
         const int deepest = sum ? resident : body.depth;
-        const double touches = sum ? 1e30 : Operands(statement, access, body);
+        const double touches = sum ? 1e30 : operands_[a];
         Misses(statement, access, absl::MakeConstSpan(footprints_).subspan(a * depths, 1 + deepest),
                steps, touches, level, capacity[level], terms);
       }
@@ -544,8 +552,7 @@ class Estimator {
     const double runs = statement.executions[0] / statement.executions[depth];
     double lines = fits ? loaded.lines() : std::min(loaded.lines() * steps, operands);
     if (fits && depth + 1 < footprints.size() && (access.varies >> depth & 1) != 0) {
-      const double sweeps =
-          SweepsOf(nest_.program().atoms, statement, access, statement.loops[depth]);
+      const double sweeps = SweepsOf(nest_.program().atoms, statement, access, depth);
       const double swept = total_bytes_[depth] / sweeps + loaded.lines() * kLineBytes;
       // Of data that are a little larger than the cache, a part stays.
       const double lost = std::clamp(swept / capacity - 1, 0.0, 1.0);
@@ -568,6 +575,7 @@ class Estimator {
 
   const Nest& nest_;
   const AnalyticMachine& machine_;
+  absl::InlinedVector<double, 4> operands_;  // of a statement, by access
   // Scratch of Traffic.
   absl::InlinedVector<double, 16> total_bytes_;    // of all accesses, by depth
   absl::InlinedVector<Footprint, 64> footprints_;  // by access and depth

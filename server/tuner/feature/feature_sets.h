@@ -47,13 +47,14 @@ std::unique_ptr<FeatureSet> MakeStatementFeatures(StatementVariant variant);
 std::unique_ptr<FeatureSet> MakeAnalyticFeatures();
 
 // "draft": what the estimate of a program's cycles adds up, one row per statement, so that the cost
-// model "draft" can weigh the parts anew (server/tuner/cost_model/draft_model.cc). All columns are
-// cycles of the machine's constants on the busiest core, except for `memory_jumps`, a share of
-// `memory`. `forks` is in the first row only. The estimate of a GPU is in `compute`.
+// model "draft" can weigh the parts anew (server/tuner/cost_model/draft_model.cc). CPUs and GPUs
+// have columns of their own; those of the other kind are 0. All columns are cycles of the machine's
+// constants on the busiest core or compute unit, except for `memory_jumps`, a share of `memory`,
+// and three: a unit runs `gpu_waves` full waves of `gpu_resident` blocks and one of `gpu_last`
+// blocks. `forks` is in the first row only. Of a GPU, each launch has one row, that of the
+// statement with the most operations; `gpu_estimate` is its whole estimate, and these add up to
+// that of the program.
 std::unique_ptr<FeatureSet> MakeDraftFeatures();
-
-// "residual": the columns of "statement", then those of "draft", one row per statement.
-std::unique_ptr<FeatureSet> MakeResidualFeatures();
 
 }  // namespace hone::feature
 

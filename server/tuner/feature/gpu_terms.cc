@@ -194,6 +194,7 @@ class GpuEstimator {
       end = begin + 1;
       while (end < all.size() && LaunchOf(all[end]) == LaunchOf(all[begin])) ++end;
       estimate.launches.push_back(Launch(all.subspan(begin, end - begin)));
+      estimate.launches.back().statement += static_cast<int>(begin);
       estimate.cycles += estimate.launches.back().cycles;
     }
     estimate.cycles = std::max(1.0, estimate.cycles);
@@ -268,16 +269,27 @@ class GpuEstimator {
     registers_ = kOtherRegisters;
     shared_passes_ = least_passes_ = asked_bytes_ = moved_bytes_ = 0;
     shared_.clear();
-    for (const Statement& statement : statements) Add(statement, threads, terms);
+    double most_operations = 0;
+    for (size_t s = 0; s < statements.size(); ++s) {
+      const double before = terms.operations;
+      Add(statements[s], threads, terms);
+      if (terms.operations - before <= most_operations) continue;
+      most_operations = terms.operations - before;
+      terms.statement = static_cast<int>(s);
+    }
     terms.registers = registers_;
     for (const SharedBuffer& buffer : shared_) terms.shared_bytes += buffer.bytes;
     terms.conflicts = least_passes_ > 0 ? shared_passes_ / least_passes_ : 1;
+    terms.conflict_cycles = shared_passes_ - least_passes_;
     terms.coalesced = moved_bytes_ > 0 ? std::min(1.0, asked_bytes_ / moved_bytes_) : 1;
     // A block must fit onto a compute unit. Spilled values are loaded repeatedly.
     const double warps = std::ceil(terms.threads / machine_.warp);
     const double most =
         std::min(machine_.registers, machine_.unit_registers / (warps * machine_.warp));
-    if (registers_ > most) terms.compute_cycles *= 1 + 4 * (registers_ / most - 1);
+    if (registers_ > most) {
+      terms.spill_cycles = terms.compute_cycles * 4 * (registers_ / most - 1);
+      terms.compute_cycles *= 1 + 4 * (registers_ / most - 1);
+    }
     Finish(terms);
     return terms;
   }
@@ -352,14 +364,19 @@ class GpuEstimator {
       arithmetic += shape.bodies * std::min(ops.casts * shape.instances, converted);
     }
     const double instructions = arithmetic + accesses + shape.bodies * kBodyInstructions;
-    terms.compute_cycles += std::max(arithmetic * warps * machine_.warp / machine_.fma_lanes,
-                                     instructions * warps / machine_.issues);
+    const double in_lanes = arithmetic * warps * machine_.warp / machine_.fma_lanes;
+    const double issued = instructions * warps / machine_.issues;
+    terms.compute_cycles += std::max(in_lanes, issued);
+    if (issued > in_lanes) terms.issue_cycles += issued;
     const double loads = std::ceil(shape.bodies / shape.phases / machine_.loads_in_flight);
+    const double sums =
+        update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency) : 0;
     terms.latency_cycles +=
         shape.phases *
             ((waits && !ahead ? loads * machine_.memory_latency : 0) + machine_.barrier_cycles) +
-        (update ? shape.bodies * (machine_.shared_latency + shape.steps * machine_.fma_latency)
-                : 0);
+        sums;
+    terms.sum_cycles += sums;
+    terms.barrier_cycles += shape.phases * machine_.barrier_cycles;
     AddTree(statement, threads, terms);
   }
 
@@ -407,6 +424,8 @@ class GpuEstimator {
     }
     terms.latency_cycles += (steps + 1) * (machine_.barrier_cycles + 2 * machine_.shared_latency) +
                             shuffles * machine_.shared_latency;
+    terms.sum_cycles += ((steps + 1) * 2 + shuffles) * machine_.shared_latency;
+    terms.barrier_cycles += (steps + 1) * machine_.barrier_cycles;
   }
 
   // Returns the number of elements that an access touches while the loops from `depth` inwards run.
@@ -486,21 +505,31 @@ class GpuEstimator {
     terms.waves = terms.blocks / filled;
     const double full = std::floor(terms.waves);
     const double rest = terms.blocks - full * filled;
+    const double last = std::ceil(rest / machine_.units);  // blocks of a unit
     double cycles = full * Wave(terms, terms.resident);
-    if (rest > 0) cycles += Wave(terms, std::ceil(rest / machine_.units));
+    if (rest > 0) cycles += Wave(terms, last);
+    terms.full_waves = full;
+    terms.last_blocks = last;
+    terms.imbalance = full * terms.resident * Imbalance(terms, terms.resident);
+    if (rest > 0) terms.imbalance += last * Imbalance(terms, last);
+    terms.imbalance /= full * terms.resident + last;
     terms.memory_cycles = terms.memory_bytes / (machine_.memory_bytes_per_cycle * machine_.units);
     // Execution and memory traffic overlap, but not fully.
     cycles = std::max(cycles, terms.memory_cycles) + 0.3 * std::min(cycles, terms.memory_cycles);
     terms.cycles = cycles + machine_.launch_cycles;
   }
 
+  // Returns the warps of the scheduler that has the most of them, relative to the mean. It is the
+  // last to finish.
+  double Imbalance(const GpuTerms& terms, double blocks) const {
+    const double warps = blocks * std::ceil(terms.threads / machine_.warp);
+    return std::ceil(warps / machine_.schedulers) * machine_.schedulers / warps;
+  }
+
   // Returns the cycles of a compute unit that runs `blocks` blocks at the same time.
   double Wave(const GpuTerms& terms, double blocks) const {
-    // The scheduler with the most warps is the last to finish.
-    const double warps = blocks * std::ceil(terms.threads / machine_.warp);
-    const double imbalance = std::ceil(warps / machine_.schedulers) * machine_.schedulers / warps;
-    const double parts[] = {terms.compute_cycles * imbalance, terms.shared_cycles, terms.l1_cycles,
-                            terms.l2_cycles};
+    const double parts[] = {terms.compute_cycles * Imbalance(terms, blocks), terms.shared_cycles,
+                            terms.l1_cycles, terms.l2_cycles};
     double largest = 0, sum = 0;
     for (const double part : parts) {
       largest = std::max(largest, part);

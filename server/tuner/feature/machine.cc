@@ -24,25 +24,56 @@ constexpr ArmCore kArmCores[] = {
     {"apple-m1", 4, 4, 3, 2},
 };
 
-// Replaces constants by what was measured. The unit of the estimate is the cycle in which a
-// multiply-add has the preset latency.
-void Calibrate(const target::Calibration& measured, AnalyticMachine& machine) {
-  if (measured.fma_latency <= 0) return;
-  const double cycle_ns = measured.fma_latency / machine.fma_latency;
-  const auto cycles = [&](double ns, double& constant) {
-    if (ns > 0) constant = ns / cycle_ns;
-  };
-  const auto rate = [&](double ns, double& constant) {
-    if (ns > 0) constant = cycle_ns / ns;
-  };
-  rate(measured.fma, machine.fma_pipes);
-  rate(measured.load, machine.loads);
-  rate(measured.store, machine.stores);
-  cycles(measured.l2_line, machine.line_cycles[0]);
-  cycles(measured.l3_line, machine.line_cycles[1]);
-  cycles(measured.memory_line, machine.line_cycles[2]);
-  cycles(measured.memory_shared_line, machine.memory_shared_line_cycles);
-  cycles(measured.fork, machine.fork_cycles);
+// The place of a measured constant in the machine. A rate is a number per cycle, not of cycles.
+struct Place {
+  double target::Calibration::* measured;
+  double& (*of)(AnalyticMachine&);
+  bool is_rate = false;
+  bool is_of_core = true;  // its cycles depend on the core only, not on the clock or on memory
+};
+using target::Calibration;
+using Machine = AnalyticMachine;
+constexpr Place kPlaces[] = {
+    {&Calibration::fma, [](Machine& m) -> double& { return m.fma_pipes; }, true},
+    {&Calibration::fma_latency, [](Machine& m) -> double& { return m.fma_latency; }},
+    {&Calibration::load, [](Machine& m) -> double& { return m.loads; }, true},
+    {&Calibration::store, [](Machine& m) -> double& { return m.stores; }, true},
+    {&Calibration::l2_line, [](Machine& m) -> double& { return m.line_cycles[0]; }},
+    {&Calibration::l3_line, [](Machine& m) -> double& { return m.line_cycles[1]; }, false, false},
+    {&Calibration::memory_line, [](Machine& m) -> double& { return m.line_cycles[2]; }, false,
+     false},
+    {&Calibration::memory_shared_line,
+     [](Machine& m) -> double& { return m.memory_shared_line_cycles; }, false, false},
+    {&Calibration::fork, [](Machine& m) -> double& { return m.fork_cycles; }, false, false},
+};
+
+// The unit of the estimate is the cycle in which a multiply-add has the preset latency; 0: it was
+// not measured.
+double CycleNs(const Calibration& measured, const Machine& preset) {
+  return measured.fma_latency / preset.fma_latency;
+}
+
+// Replaces constants by what was measured.
+void Calibrate(const Calibration& measured, Machine& machine) {
+  const double cycle_ns = CycleNs(measured, machine);
+  if (cycle_ns <= 0) return;
+  for (const Place& place : kPlaces) {
+    const double ns = measured.*place.measured;
+    if (ns <= 0 || place.measured == &Calibration::fma_latency) continue;
+    place.of(machine) = place.is_rate ? cycle_ns / ns : ns / cycle_ns;
+  }
+}
+
+// The same for a GPU. The unit of the estimate is the cycle in which the lanes of a compute unit
+// each start a multiply-add.
+void Calibrate(const target::Calibration& measured, GpuMachine& machine) {
+  if (measured.fma <= 0) return;
+  const double cycle_ns = measured.fma * machine.fma_lanes / 32;
+  if (measured.memory_shared_line > 0) {
+    machine.memory_bytes_per_cycle =
+        kLineBytes / measured.memory_shared_line * cycle_ns / machine.units;
+  }
+  if (measured.launch > 0) machine.launch_cycles = measured.launch / cycle_ns;
 }
 
 // Returns the constants of a kind of CPU.
@@ -91,6 +122,34 @@ AnalyticMachine AnalyticMachine::Of(const target::Target& target) {
   return machine;
 }
 
+std::vector<MachineConstant> MachineConstants(const target::Target& target) {
+  if (target.kind != target::Kind::kCpu) return {};
+  AnalyticMachine preset = PresetOf(target);
+  AnalyticMachine machine = AnalyticMachine::Of(target);
+  const double cycle_ns = CycleNs(target.calibration, preset);
+  std::vector<MachineConstant> constants;
+  for (const target::CalibrationField& field : target::CalibrationFields()) {
+    const auto* const found = std::ranges::find(kPlaces, field.value, &Place::measured);
+    if (found == std::end(kPlaces)) continue;  // of GPUs only
+    const Place& place = *found;
+    const auto cycles = [&](AnalyticMachine& of) {
+      return place.is_rate ? 1 / place.of(of) : place.of(of);
+    };
+    MachineConstant& constant = constants.emplace_back(
+        MachineConstant{.name = field.name,
+                        .meaning = field.meaning,
+                        .cycles = cycles(machine),
+                        .preset_cycles = cycles(preset),
+                        .measured = target.calibration.*field.value > 0 && cycle_ns > 0});
+    constant.ns = constant.measured ? target.calibration.*field.value : constant.cycles * cycle_ns;
+    const double factor =
+        place.is_of_core ? MachineConstant::kUsualFactor : MachineConstant::kUsualMemoryFactor;
+    const double ratio = constant.cycles / constant.preset_cycles;
+    constant.unusual = constant.measured && (ratio > factor || ratio < 1 / factor);
+  }
+  return constants;
+}
+
 GpuMachine GpuMachine::Of(const target::Target& target) {
   const target::GpuLimits& gpu = target.gpu;
   GpuMachine machine{.units = static_cast<double>(std::max(1, target.cores))};
@@ -113,6 +172,7 @@ GpuMachine GpuMachine::Of(const target::Target& target) {
   if (gpu.registers > 0) machine.registers = gpu.registers;
   machine.unit_registers =
       gpu.unit_registers > 0 ? static_cast<double>(gpu.unit_registers) : machine.unit_threads * 32;
+  Calibrate(target.calibration, machine);
   return machine;
 }
 

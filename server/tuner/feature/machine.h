@@ -2,7 +2,9 @@
 #define HONE_SERVER_TUNER_FEATURE_MACHINE_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/target/target.h"
 
 namespace hone::feature {
@@ -42,9 +44,27 @@ struct AnalyticMachine {
   static AnalyticMachine Of(const target::Target& target);
 };
 
+// A constant of AnalyticMachine that workers measure, for people.
+struct MachineConstant {
+  absl::string_view name, meaning;  // of target::CalibrationField
+  double cycles = 0;                // as the estimate uses it
+  double preset_cycles = 0;         // of the kind of CPU
+  double ns = 0;  // 0: not known, because the duration of a cycle was not measured
+  bool measured = false;
+  // It was measured and is not within a factor of kUsualFactor of the preset. Constants that are
+  // not measured in cycles of the core's clock, such as lines from memory, vary by up to
+  // kUsualMemoryFactor between machines with the same kind of core.
+  bool unusual = false;
+  static constexpr double kUsualFactor = 3;
+  static constexpr double kUsualMemoryFactor = 10;
+};
+// Returns the constants of a target; none for a GPU.
+std::vector<MachineConstant> MachineConstants(const target::Target& target);
+
 // The analytic model's parameters of a GPU, per compute unit and in its clock cycles. They follow
 // from the limits that the device reports and from ratios that are common to GPUs, and are right up
-// to a constant factor, which is enough to order candidates.
+// to a constant factor, which is enough to order candidates. The rate of memory and the cost of a
+// launch come from the target's calibration where it has one.
 struct GpuMachine {
   double units = 1;
   double warp = 32;           // threads in lockstep

@@ -47,20 +47,6 @@ void SetPosition(const Block& block, absl::Span<const uint64_t> loops_of_iter, u
                                : Position::kMixed;
 }
 
-// Returns the bounds of an index. Most indices are sums of variables, which need no general
-// analysis.
-template <typename RangeOfVar>
-Range Bounds(const ir::AtomTable& atoms, const Index& index, const RangeOfVar& range_of_var) {
-  Range total{index.constant(), index.constant()};
-  for (const ir::IndexTerm& term : index.terms()) {
-    if (atoms[term.atom].kind != ir::Atom::Kind::kVar) return atoms.RangeOf(index, range_of_var);
-    const Range range = range_of_var(term.atom);
-    total.min += term.coeff * (term.coeff > 0 ? range.min : range.max);
-    total.max += term.coeff * (term.coeff > 0 ? range.max : range.min);
-  }
-  return total;
-}
-
 // Returns d index / d var; the slope of a floordiv is at least 1.
 int64_t Slope(const ir::AtomTable& atoms, const Index& index, AtomId var) {
   int64_t slope = 0;
@@ -86,12 +72,6 @@ const Access* Statement::Find(ir::BufferId buffer) const {
     if (access.buffer == buffer) return &access;
   }
   return nullptr;
-}
-
-double Statement::TouchedBytes(size_t d) const {
-  double bytes = 0;
-  for (const Access& access : accesses) bytes += access.touched[d] * access.element_bytes;
-  return bytes;
 }
 
 absl::Status Nest::Analyze(const ir::Program& program) {
@@ -134,7 +114,7 @@ absl::Status Nest::Visit(NodeId id, NodeId kernel) {
 }
 
 Range Nest::RangeOfIter(const BlockIter& iter, int depth) const {
-  Range range = Bounds(program_->atoms, iter.binding, [&](AtomId var) {
+  Range range = program_->atoms.RangeOf(iter.binding, [&](AtomId var) {
     return depth_of_[var] >= depth ? program_->atoms[var].range : Range{0, 0};
   });
   // A predicate keeps the variable inside its extent.
@@ -147,7 +127,7 @@ int64_t Nest::ExtentOf(const Access& access, size_t dim) const {
   int64_t min = std::numeric_limits<int64_t>::max(), max = std::numeric_limits<int64_t>::min();
   for (const ir::IndexList* indices : access.indices) {
     const Range range =
-        Bounds(program_->atoms, (*indices)[dim], [&](AtomId var) { return range_of_[var]; });
+        program_->atoms.RangeOf((*indices)[dim], [&](AtomId var) { return range_of_[var]; });
     min = std::min(min, range.min);
     max = std::max(max, range.max);
   }
@@ -174,13 +154,13 @@ void Nest::DescribeIters(Statement& statement) {
   const Block& block = *statement.block;
   const int depth = static_cast<int>(path_.size());
   for (int d = 0; d < depth; ++d) depth_of_[program.node(path_[d]).var] = d;
-  absl::InlinedVector<uint64_t, 8> loops_of_iter;
+  statement.iter_loops.clear();
   for (const BlockIter& iter : block.iters) {
     uint64_t& loops = loops_of_[iter.var];
     program.atoms.VisitVars(iter.binding, [&](AtomId var) {
       if (depth_of_[var] >= 0) loops |= uint64_t{1} << depth_of_[var];
     });
-    loops_of_iter.push_back(loops);
+    statement.iter_loops.push_back(loops);
   }
   statement.loops.clear();
   for (int d = 0; d < depth; ++d) {
@@ -190,7 +170,7 @@ void Nest::DescribeIters(Statement& statement) {
                   .extent = node.extent.value,
                   .kind = node.loop,
                   .axis = node.axis};
-    SetPosition(block, loops_of_iter, uint64_t{1} << d, loop);
+    SetPosition(block, statement.iter_loops, uint64_t{1} << d, loop);
     statement.loops.push_back(loop);
   }
 }
@@ -251,6 +231,7 @@ void Nest::DescribeAccesses(Statement& statement) {
     access.touched.assign(depth + 1, 1.0);
     access.boxes.resize((depth + 1) * rank);
   }
+  statement.touched_bytes.assign(depth + 1, 0.0);
   // From the innermost depth outwards: values that do not depend on a loop are copied from the next
   // inner depth.
   for (int d = depth; d >= 0; --d) {
@@ -269,6 +250,7 @@ void Nest::DescribeAccesses(Statement& statement) {
         elements *= static_cast<double>(box[dim]);
       }
       access.touched[d] = elements;
+      statement.touched_bytes[d] += elements * access.element_bytes;
     }
   }
 }
@@ -296,11 +278,11 @@ int64_t StrideOf(const ir::Program& program, const Statement& statement, const A
     int64_t dimension_stride = 1;
     for (size_t dim = indices->size(); dim-- > 0;) {
       int64_t slope = 0;
-      for (const BlockIter& iter : statement.block->iters) {
+      for (size_t i = 0; i < statement.iter_loops.size(); ++i) {
+        if ((statement.iter_loops[i] >> depth & 1) == 0) continue;
+        const BlockIter& iter = statement.block->iters[i];
         const int64_t outer = Slope(program.atoms, (*indices)[dim], iter.var);
-        if (outer == 0) continue;
-        const int64_t inner = Slope(program.atoms, iter.binding, var);
-        slope += outer * inner;
+        if (outer != 0) slope += outer * Slope(program.atoms, iter.binding, var);
       }
       if (slope != 0) {
         smallest = std::min(smallest, std::abs(slope) * dimension_stride);

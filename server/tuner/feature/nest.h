@@ -83,19 +83,23 @@ struct Statement {
   ir::NodeId kernel = ir::kNoNode;
   const ir::Block* block = nullptr;         // of the analyzed program
   absl::InlinedVector<NestLoop, 24> loops;  // outermost first
+  // Bit d of an entry: the binding of the block's iteration variable depends on loop d.
+  absl::InlinedVector<uint64_t, 8> iter_loops;
   absl::InlinedVector<Access, 4> accesses;  // outputs, then inputs in order of their first load
   // executions[d] is the number of executions in one run of the loops d, d + 1, …, including those
   // whose predicate is false. It has one more entry than there are loops; the last is 1.
   absl::InlinedVector<double, 24> executions;
+  // touched_bytes[d] is the number of bytes that all accesses touch in one run of the loops d, d +
+  // 1, …. It has one more entry than there are loops.
+  absl::InlinedVector<double, 24> touched_bytes;
   OpCounts ops;  // of one execution, with detect_mad
 
   const Access* Find(ir::BufferId buffer) const;
-  // Returns the bytes that all accesses touch in one run of the loops d, d + 1, ….
-  double TouchedBytes(size_t d) const;
 };
 
 // Returns sign(x)·log2(|x| + 1), the scale of nearly every column.
 inline float SignedLog2(double x) {
+  if (x == 0) return 0;  // most columns of most rows
   return static_cast<float>(x < 0 ? -std::log2(1 - x) : std::log2(1 + x));
 }
 

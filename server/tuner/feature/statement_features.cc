@@ -46,7 +46,7 @@ void LoopTraffic::Clear(const ir::Program& program) { bytes_.assign(program.node
 
 void LoopTraffic::Add(const Statement& statement) {
   for (size_t d = 0; d < statement.loops.size(); ++d)
-    bytes_[statement.loops[d].node] += statement.TouchedBytes(d);
+    bytes_[statement.loops[d].node] += statement.touched_bytes[d];
 }
 
 // Returns the first reason for reuse, from the innermost loop outwards: the access does not vary
@@ -283,7 +283,7 @@ class RowWriter {
       return per_execution * statement.executions[loops - 1 - step];
     };
     const auto intensity = [&](int step) {
-      return operations(step) / statement.TouchedBytes(loops - 1 - step);
+      return operations(step) / statement.touched_bytes[loops - 1 - step];
     };
     int step = 0;
     for (int sample = 0; sample < kIntensitySamples; ++sample) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -24,18 +25,34 @@ std::shared_ptr<const cost_model::CostModel> DraftOf(const SearchContext& contex
   return cost_model::MakeModel(cost_model::kDraftModel);
 }
 
+// Returns this thread's description, begun with a program.
+feature::Description& DescriptionOf(const ir::Program& program, const target::Target& target) {
+  thread_local feature::Description description;  // static to reuse its memory
+  description.Begin(program, target);
+  return description;
+}
+
+// `features`: those that the draft reads.
+double DraftScoreOf(const cost_model::CostModel& draft, const feature::FeatureSet& features,
+                    feature::Description& program) {
+  constexpr double kHopeless = 1e-30;  // score of programs for which extraction fails
+  thread_local cost_model::FeatureMatrix matrix;
+  matrix.columns = features.Columns();
+  matrix.values.clear();
+  matrix.row_begin.assign(1, 0);
+  int rows = 0;
+  if (!features.Extract(program, matrix.values, rows).ok()) return kHopeless;
+  matrix.row_begin.push_back(rows);
+  const absl::StatusOr<cost_model::Prediction> prediction = draft.Predict(matrix);
+  return prediction.ok() ? std::max(prediction->mean[0], kHopeless) : kHopeless;
+}
+
 }  // namespace
 
 double DraftScoreOf(const cost_model::CostModel& draft, const ir::Program& program,
                     const target::Target& target) {
-  constexpr double kHopeless = 1e-30;  // score of programs for which extraction fails
-  const feature::FeatureSet& features = **feature::FindFeatureSet(draft.feature_set());
-  cost_model::FeatureMatrix matrix{.columns = features.Columns()};
-  int rows = 0;
-  if (!features.Extract(program, target, matrix.values, rows).ok()) return kHopeless;
-  matrix.row_begin.push_back(rows);
-  const absl::StatusOr<cost_model::Prediction> prediction = draft.Predict(matrix);
-  return prediction.ok() ? std::max(prediction->mean[0], kHopeless) : kHopeless;
+  return DraftScoreOf(draft, *feature::FindFeatureSet(draft.feature_set()).value(),
+                      DescriptionOf(program, target));
 }
 
 absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::DesignSpace& space,
@@ -56,7 +73,9 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
 }
 
 Evaluator::Evaluator(SearchContext context, bool draft)
-    : context_(std::move(context)), draft_(draft ? DraftOf(context_) : nullptr) {}
+    : context_(std::move(context)),
+      draft_(draft ? DraftOf(context_) : nullptr),
+      draft_features_(draft ? *feature::FindFeatureSet(draft_->feature_set()) : nullptr) {}
 
 absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   predictions_.clear();
@@ -78,26 +97,44 @@ absl::Status Evaluator::UseFeaturesOf(const cost_model::CostModel* model) {
   return absl::OkStatus();
 }
 
-EvaluationPtr Evaluator::Make(const Point& point) {
-  const space::DesignSpace& space = *context_.spaces[point.space];
+void Evaluator::Make(absl::Span<const Point> points, absl::Span<const size_t> which,
+                     std::vector<EvaluationPtr>& evaluations) {
   const bool by_parts =
       features_ == nullptr || features_->MaxDecisions() == std::numeric_limits<int>::max();
-  return space.parts().empty() || !by_parts ? MakeWhole(space, point) : MakeOfParts(space, point);
+  std::vector<absl::Span<const int64_t>> group;
+  for (; !which.empty(); which.remove_prefix(group.size())) {
+    const int index = points[which[0]].space;
+    const space::DesignSpace& space = *context_.spaces[index];
+    group.clear();
+    for (const size_t i : which) {
+      if (points[i].space != index) break;
+      group.push_back(points[i].decisions);
+    }
+    if (by_parts && !space.parts().empty()) {
+      for (const size_t i : which.first(group.size()))
+        evaluations[i] = MakeOfParts(space, points[i]);
+    } else {
+      space.ReplayAll(group,
+                      [&](size_t position, const absl::Status& status, const ir::Program& program) {
+                        const size_t i = which[position];
+                        evaluations[i] = Describe(status.ok() ? &program : nullptr, points[i]);
+                      });
+    }
+  }
 }
 
-EvaluationPtr Evaluator::MakeWhole(const space::DesignSpace& space, const Point& point) const {
+EvaluationPtr Evaluator::Describe(const ir::Program* program, const Point& point) const {
   auto evaluation = std::make_shared<Evaluation>();
-  const auto program = space.Replay(point.decisions);
-  if (!program.ok()) return evaluation;
-  if (features_ != nullptr &&
-      !features_
-           ->ExtractCandidate(*program, {point.space, point.decisions}, context_.target,
-                              evaluation->rows, evaluation->row_count)
-           .ok()) {
+  if (program == nullptr) return evaluation;
+  feature::Description& described = DescriptionOf(*program, context_.target);
+  if (features_ != nullptr && !features_
+                                   ->ExtractCandidate(described, {point.space, point.decisions},
+                                                      evaluation->rows, evaluation->row_count)
+                                   .ok()) {
     return evaluation;
   }
   evaluation->program = program->StructuralDigest();
-  if (draft_ != nullptr) evaluation->draft = DraftScoreOf(*draft_, *program, context_.target);
+  if (draft_ != nullptr) evaluation->draft = DraftScoreOf(*draft_, *draft_features_, described);
   evaluation->legal = true;
   return evaluation;
 }
@@ -120,7 +157,8 @@ EvaluationPtr Evaluator::MakeOfParts(const space::DesignSpace& space, const Poin
       if (const auto found = parts_.find(digest); found != parts_.end()) evaluation = found->second;
     }
     if (evaluation == nullptr) {
-      evaluation = MakeWhole(*part.space, own);
+      const absl::StatusOr<ir::Program> replayed = part.space->Replay(own.decisions);
+      evaluation = Describe(replayed.ok() ? &*replayed : nullptr, own);
       const absl::MutexLock lock(&parts_mutex_);
       if (parts_.size() >= kCacheSize) parts_.clear();
       parts_[digest] = evaluation;
@@ -160,9 +198,11 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
       missing.push_back(i);
     }
   }
-  // Sorted by space because replays of one space share the state after its first instructions.
-  absl::c_stable_sort(missing,
-                      [&](size_t a, size_t b) { return points[a].space < points[b].space; });
+  // Sorted because replays share the state before the first decision that differs.
+  absl::c_sort(missing, [&](size_t a, size_t b) {
+    return std::tie(points[a].space, points[a].decisions) <
+           std::tie(points[b].space, points[b].decisions);
+  });
   // Works in portions so that a kernel can be timed between them.
   int parts = 1;
   for (const space::DesignSpace* space : context_.spaces)
@@ -173,9 +213,9 @@ absl::StatusOr<std::vector<EvaluationPtr>> Evaluator::Evaluate(absl::Span<const 
     const size_t threads = std::clamp<size_t>((end - begin) * parts / kPointsPerThread, 1,
                                               std::min<size_t>(context_.threads, end - begin));
     const auto work = [&](size_t thread) {
-      for (size_t m = begin + thread; m < end; m += threads) {
-        evaluations[missing[m]] = Make(points[missing[m]]);
-      }
+      const size_t first = begin + (end - begin) * thread / threads;
+      const size_t last = begin + (end - begin) * (thread + 1) / threads;
+      Make(points, absl::MakeConstSpan(missing).subspan(first, last - first), evaluations);
     };
     if (context_.check != nullptr) HONE_RETURN_IF_ERROR(context_.check());
     YieldToTimers();

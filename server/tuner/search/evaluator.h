@@ -92,14 +92,18 @@ class Evaluator {
  private:
   using Cache = absl::flat_hash_map<Digest, EvaluationPtr>;
 
-  EvaluationPtr Make(const Point& point);
-  EvaluationPtr MakeWhole(const space::DesignSpace& space, const Point& point) const;
+  // Evaluates some of the points, which are sorted.
+  void Make(absl::Span<const Point> points, absl::Span<const size_t> which,
+            std::vector<EvaluationPtr>& evaluations);
+  // `program`: what the point replays to; null if it does not replay.
+  EvaluationPtr Describe(const ir::Program* program, const Point& point) const;
   // Most parts of a candidate are those of others, and a replay of the whole takes long.
   EvaluationPtr MakeOfParts(const space::DesignSpace& space, const Point& point);
   void Keep(const Digest& key, EvaluationPtr evaluation);
 
   const SearchContext context_;
   const std::shared_ptr<const cost_model::CostModel> draft_;
+  const feature::FeatureSet* const draft_features_;
   const feature::FeatureSet* features_ = nullptr;
   Cache recent_, older_;  // when recent_ is full, it replaces older_
   absl::flat_hash_map<EvaluationPtr, double> predictions_;  // cleared when it is full

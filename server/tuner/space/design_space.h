@@ -123,6 +123,11 @@ class DesignSpace {
 
   // Errors are those of schedule::Replay.
   absl::StatusOr<ir::Program> Replay(absl::Span<const int64_t> decisions) const;
+  // Replays several sorted vectors of the right length, as schedule::ReplayAll.
+  void ReplayAll(absl::Span<const absl::Span<const int64_t>> sorted,
+                 schedule::ReplayedTogether done) const {
+    schedule::ReplayAll(workload_, trace_, sorted, done);
+  }
   // Returns the sites with the extents for these decisions. InvalidArgument: wrong vector length,
   // or an illegal value. If extents cannot be derived from the decisions alone, also returns errors
   // of Replay.

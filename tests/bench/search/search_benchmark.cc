@@ -25,6 +25,8 @@ struct Task {
 };
 const Task kMatmul = {"matmul", {"m=1024", "n=1024", "k=1024"}};
 const Task kConv = {"conv2d", {"n=1", "h=14", "w=14", "ci=256", "co=256", "k=3", "s=1", "p=1"}};
+const Task kSoftmax = {"softmax", {"m=512", "n=1000"}};
+const Task kLayerNorm = {"layer_norm", {"m=512", "n=768"}};
 
 struct Spaces {
   std::vector<std::unique_ptr<space::DesignSpace>> spaces;
@@ -173,6 +175,7 @@ void BM_Search(benchmark::State& state, const Task& task, const std::string& nam
   constexpr int kTrials = 128, kBatch = 16;
   const Spaces spaces(task);
   SearchContext context = spaces.context;
+  context.draft = *cost_model::CreateCostModel("residual", {});
   context.threads = static_cast<int>(state.range(0));
   DigestBuilder proposals;
   for (auto _ : state) {
@@ -207,17 +210,32 @@ void BM_Predict(benchmark::State& state, const Task& task) {
   state.SetItemsProcessed(state.iterations() * device.matrix().candidates());
 }
 
-// Candidates per second that an evaluator processes for the first time, on one core: replayed,
-// hashed and drafted. With a model, also features and ranking.
-void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
+// Random candidates of all spaces, and then mutations of these and of mutations, as in a search.
+std::vector<Point> Generations(const SearchContext& context) {
+  constexpr size_t kDrawn = 512, kAll = 2048;
+  std::vector<Point> points;
+  Rng rng(1);
+  while (points.size() < kAll) {
+    const bool draws = points.size() < kDrawn;
+    const Point& parent = draws ? points.emplace_back(points.size() % context.spaces.size())
+                                : points[rng.Below(points.size())];
+    const space::DesignSpace& space = *context.spaces[parent.space];
+    auto drawn = draws ? space.Sample(rng) : space.Mutate(parent.decisions, rng);
+    if (draws)
+      points.back().decisions = *std::move(drawn);
+    else if (drawn.ok())
+      points.push_back({parent.space, *std::move(drawn)});
+  }
+  return points;
+}
+
+// Candidates per second that an evaluator processes on one core: replayed, hashed and drafted by
+// this model. With a second model, also its features and the ranking.
+void Evaluate(benchmark::State& state, const Task& task, const char* draft, bool ranked) {
   const Spaces spaces(task);
   SearchContext context = spaces.context;
-  context.threads = 1;
-  std::vector<Point> points;
-  for (const Drawn& drawn : Draw(spaces, 512)) {
-    const auto space = std::find(context.spaces.begin(), context.spaces.end(), drawn.space);
-    points.push_back({static_cast<int>(space - context.spaces.begin()), drawn.decisions});
-  }
+  context.draft = *cost_model::CreateCostModel(draft, {});
+  const std::vector<Point> points = Generations(context);
   auto strategy = *CreateSearchStrategy("random", context);
   Device device(&spaces);
   device.Measure(*strategy->Propose(128, 0, nullptr));
@@ -225,14 +243,24 @@ void Evaluate(benchmark::State& state, const Task& task, bool ranked) {
   for (auto _ : state) {
     Evaluator evaluator(context, /*draft=*/true);
     if (!evaluator.UseFeaturesOf(model).ok()) state.SkipWithError("no features");
-    const std::vector<EvaluationPtr> evaluations = *evaluator.Evaluate(points);
-    benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));
+    for (size_t begin = 0; begin < points.size(); begin += 512) {
+      const std::vector<EvaluationPtr> evaluations =
+          *evaluator.Evaluate(absl::MakeConstSpan(points).subspan(begin, 512));
+      benchmark::DoNotOptimize(evaluator.Predict(evaluations, model));
+    }
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(points.size()));
 }
 
-void BM_EvaluateByDraft(benchmark::State& state, const Task& task) { Evaluate(state, task, false); }
-void BM_EvaluateByModel(benchmark::State& state, const Task& task) { Evaluate(state, task, true); }
+void BM_EvaluateByDraft(benchmark::State& state, const Task& task) {
+  Evaluate(state, task, "draft", /*ranked=*/false);
+}
+void BM_EvaluateByModel(benchmark::State& state, const Task& task) {
+  Evaluate(state, task, "draft", /*ranked=*/true);
+}
+void BM_EvaluateByLearnedDraft(benchmark::State& state, const Task& task) {
+  Evaluate(state, task, "residual", /*ranked=*/true);
+}
 
 void Register(const Task& task) {
   using Part = void (*)(benchmark::State&, const Task&);
@@ -244,7 +272,8 @@ void Register(const Task& task) {
                                                 {"draft", BM_Draft},
                                                 {"predict_256", BM_Predict},
                                                 {"evaluate_draft", BM_EvaluateByDraft},
-                                                {"evaluate_model", BM_EvaluateByModel}};
+                                                {"evaluate_model", BM_EvaluateByModel},
+                                                {"evaluate_learned", BM_EvaluateByLearnedDraft}};
   for (const auto& [name, part] : parts)
     benchmark::RegisterBenchmark((task.op + "/" + name).c_str(), part, task);
 }
@@ -253,7 +282,8 @@ void RegisterSearches() {
   const Task tasks[] = {
       {"matmul", {"m=512", "n=512", "k=512"}},
       {"conv2d", {"n=1", "h=28", "w=28", "ci=128", "co=128", "k=3", "s=1", "p=1"}},
-      {"softmax", {"m=512", "n=1000"}}};
+      kSoftmax,
+      kLayerNorm};
   for (const Task& task : tasks) {
     for (const std::string& name : SearchStrategyNames()) {
       benchmark::RegisterBenchmark((task.op + "/search_128/" + name).c_str(), BM_Search, task, name)
@@ -271,6 +301,8 @@ void RegisterSearches() {
 int main(int argc, char** argv) {
   hone::search::Register(hone::search::kMatmul);
   hone::search::Register(hone::search::kConv);
+  hone::search::Register(hone::search::kSoftmax);
+  hone::search::Register(hone::search::kLayerNorm);
   hone::search::RegisterSearches();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

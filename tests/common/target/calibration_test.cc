@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/target/target.h"
 #include "tests/status.h"
 
@@ -34,6 +36,13 @@ TEST(CalibrationTest, RefusesWhatNoMachineCanHave) {
   refused("warp:1", "no constant 'warp'");
   refused("fma=1", "not of the form");
   refused("fma:1,,fork:100", "not of the form");
+}
+
+TEST(CalibrationTest, RemovesWhatNoMachineCanHave) {
+  Calibration measured = {.fma = 1e-9, .load = 0.5, .memory_line = INFINITY, .fork = -5};
+  measured.launch = 2000;
+  measured.RemoveImpossible();
+  EXPECT_EQ(measured.ToText(), "load:0.5,launch:2000");
 }
 
 // Records and bests of a machine stay valid when it is measured again.

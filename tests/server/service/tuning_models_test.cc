@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "hone/v1/admin.grpc.pb.h"
 #include "server/service/request_fields.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
@@ -97,8 +99,13 @@ TEST_F(TuningModelsTest, ErrorsNameTheCause) {
   expect(grpc::StatusCode::INVALID_ARGUMENT, "nearest");
   request.set_held_out_trials(std::nan(""));
   expect(grpc::StatusCode::INVALID_ARGUMENT, "held_out_trials");
-  request.set_max_records(1'000'000);
+  request.set_max_records(-1);
   expect(grpc::StatusCode::INVALID_ARGUMENT, "max_records");
+  request.add_models()->set_stored(4711);
+  expect(grpc::StatusCode::NOT_FOUND, "no model with id 4711");
+  request.add_models()->set_stored(1);
+  request.mutable_models(0)->set_name("nearest");
+  expect(grpc::StatusCode::INVALID_ARGUMENT, "stored");
   request.set_k(-1);
   expect(grpc::StatusCode::INVALID_ARGUMENT, "k: negative");
   request.add_held_out(std::string(300, 'x'));
@@ -110,6 +117,66 @@ TEST_F(TuningModelsTest, ErrorsNameTheCause) {
   v1::StoredModel model;
   EXPECT_EQ(Call(*tuning, &Stub::TrainModel, train, &model).error_code(),
             grpc::StatusCode::NOT_FOUND);
+}
+
+// Sends a file as `hone models import` does.
+grpc::Status ImportFile(v1::AdminService::Stub& admin, const std::string& file,
+                        v1::StoredModel* model) {
+  grpc::ClientContext context;
+  auto writer = admin.ImportModel(&context, model);
+  v1::ArtifactChunk chunk;
+  chunk.set_digest(DigestOf(file).ToHex());
+  chunk.set_total_bytes(static_cast<int64_t>(file.size()));
+  chunk.set_data(file);
+  writer->Write(chunk);
+  writer->WritesDone();
+  return writer->Finish();
+}
+
+TEST_F(TuningModelsTest, AModelIsExportedAndImported) {
+  Tune();
+  v1::StoredModel trained;
+  ASSERT_THAT(Call(*tuning, &Stub::TrainModel, {}, &trained), IsOk());
+  EXPECT_TRUE(trained.in_use());
+  const auto download = [&](int64_t id, std::string* file) {
+    v1::ExportModelRequest request;
+    request.set_id(id);
+    grpc::ClientContext context;
+    auto reader = tuning->ExportModel(&context, request);
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) file->append(chunk.data());
+    return reader->Finish();
+  };
+  std::string file;
+  ASSERT_THAT(download(trained.id(), &file), IsOk());
+  EXPECT_EQ(download(4711, &file).error_code(), grpc::StatusCode::NOT_FOUND);
+
+  const auto admin = v1::AdminService::NewStub(channel);
+  v1::StoredModel model;
+  const grpc::Status refused = ImportFile(*admin, file.substr(0, file.size() / 2), &model);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("truncated"));
+  v1::ListModelsResponse list;
+  ASSERT_THAT(Call(*tuning, &Stub::ListModels, {}, &list), IsOk());
+  EXPECT_EQ(list.models_size(), 1) << "nothing is stored";
+
+  const grpc::Status status = ImportFile(*admin, file, &model);
+  ASSERT_THAT(status, IsOk()) << status.error_message();
+  EXPECT_EQ(model.name(), "nearest");
+  EXPECT_EQ(model.records(), trained.records());
+  EXPECT_THAT(model.origin(), HasSubstr("(store "));
+  EXPECT_FALSE(model.in_use()) << "the server's own is as new";
+  list.Clear();
+  ASSERT_THAT(Call(*tuning, &Stub::ListModels, {}, &list), IsOk());
+  EXPECT_EQ(list.models_size(), 2);
+
+  v1::EvaluateModelsRequest request;
+  request.add_models()->set_stored(model.id());
+  v1::EvaluateModelsResponse evaluation;
+  ASSERT_THAT(Call(*tuning, &Stub::EvaluateModels, request, &evaluation), IsOk());
+  ASSERT_EQ(evaluation.scores_size(), 1);
+  EXPECT_EQ(evaluation.scores(0).stored(), model.id());
+  EXPECT_EQ(evaluation.scores(0).held_out(), "stored");
 }
 
 }  // namespace

@@ -98,6 +98,49 @@ TEST_P(ModelConformanceTest, TheNewestOfEveryKeyIsListedWithoutItsBytes) {
   EXPECT_EQ(store_->ListModels("xgboost", "board").value().size(), 0u);
 }
 
+ModelRow ImportedXgboost(int64_t created_unix_ms, const std::string& bytes) {
+  ModelRow model = Xgboost("matmul", bytes);
+  model.created_unix_ms = created_unix_ms;
+  model.origin = "builder-1 (store 0123)";
+  model.target_text = "target of the origin";
+  return model;
+}
+
+// An imported model is used until the server has trained one itself, and does not replace one that
+// the server trained from newer records.
+TEST_P(ModelConformanceTest, AnImportedModelIsUsedUntilTheServerTrainsItsOwn) {
+  const ModelKey key = Xgboost().key;
+  ASSERT_THAT(PutModel(*store_, ImportedXgboost(1000, "imported")), IsOk());
+  ModelRow used = store_->GetModel(key).value();
+  EXPECT_EQ(used.bytes, "imported");
+  EXPECT_EQ(used.origin, "builder-1 (store 0123)");
+  EXPECT_EQ(used.target_text, "target of the origin");
+  EXPECT_TRUE(used.in_use);
+  ModelRow own = Xgboost("matmul", "own");
+  own.created_unix_ms = 2000;
+  ASSERT_THAT(PutModel(*store_, own), IsOk());
+  EXPECT_EQ(store_->GetModel(key)->bytes, "own");
+  ASSERT_THAT(PutModel(*store_, ImportedXgboost(1500, "older than own")), IsOk());
+  EXPECT_EQ(store_->GetModel(key)->bytes, "own");
+
+  const std::vector<ModelRow> both = store_->ListModels("", "").value();
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_FALSE(both[0].in_use);
+  EXPECT_EQ(both[0].origin, "builder-1 (store 0123)");
+  EXPECT_TRUE(both[1].in_use);
+  EXPECT_EQ(both[1].origin, "");
+
+  ASSERT_THAT(PutModel(*store_, ImportedXgboost(3000, "newer than own")), IsOk());
+  EXPECT_EQ(store_->GetModel(key)->bytes, "newer than own");
+}
+
+TEST_P(ModelConformanceTest, ImportsDoNotRemoveWhatTheServerTrained) {
+  ASSERT_THAT(PutModel(*store_, Xgboost("matmul", "own")), IsOk());
+  for (int i = 0; i < Store::kModelsKept + 2; ++i)
+    ASSERT_THAT(PutModel(*store_, ImportedXgboost(i + 1, absl::StrCat("import ", i))), IsOk());
+  EXPECT_EQ(store_->GetModel(Xgboost().key)->bytes, "own");
+}
+
 TEST_P(ModelConformanceTest, MalformedModelsAreRefused) {
   ModelRow model = Xgboost();
   model.key.name = "";

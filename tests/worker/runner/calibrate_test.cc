@@ -21,7 +21,9 @@ TEST(CalibrateTest, MeasuresAPlausibleMachine) {
   if (measured.l2_line > 0) {
     EXPECT_GT(measured.memory_line, 0.8 * measured.l2_line);
   }
-  EXPECT_EQ(measured.fork > 0, host.cores > 1);
+  if (host.cores == 1) {  // 0 on a busy machine, too
+    EXPECT_EQ(measured.fork, 0);
+  }
   const auto read = target::Calibration::FromText(measured.ToText());
   EXPECT_TRUE(read.ok()) << read.status();
 }

@@ -183,6 +183,14 @@ TEST(OpenClDeviceTest, MeasuresItsPeak) {
   EXPECT_GT(peak.gflops_all_cores(), 0.1);
   EXPECT_GT(peak.read_gbps_all_cores, 0.01);
   EXPECT_GE(peak.cores, 1);
+  // The constants are those of the peaks.
+  std::printf("%s\n", peak.calibration.c_str());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto measured, target::Calibration::FromText(peak.calibration));
+  EXPECT_NEAR(measured.fma * peak.gflops_all_cores() / peak.cores, 64, 0.1);
+  EXPECT_NEAR(measured.memory_shared_line * peak.read_gbps_all_cores, 64, 0.1);
+  EXPECT_GT(measured.launch, 100);
+  EXPECT_LT(measured.launch, 1e7);
+  EXPECT_EQ(measured.fma_latency, 0) << "which is not measured";
 }
 
 }  // namespace

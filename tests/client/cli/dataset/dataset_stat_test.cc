@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/digest.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/dataset/made_dataset.h"
 #include "tests/golden.h"
@@ -27,6 +28,35 @@ TEST(DatasetStatTest, TextAndJsonAreTheGoldenOnes) {
   EXPECT_EQ(json["devices"].size(), 2);
   EXPECT_EQ(json["tasks"].size(), 10);
   EXPECT_EQ(json["sources"].size(), 4);
+}
+
+TEST(DatasetStatTest, CountsReplayedRecordsOfForeignLogs) {
+  TemporaryFolder folder;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto writer, record::DatasetWriter::Create(folder / "all.h5"));
+  const ForeignRecord foreign{.steps = nlohmann::json::array(), .reason = "step RF"};
+  for (const std::string& space :
+       {std::string("workload a\ntrace 1\n"), ForeignSpace("ansor", foreign),
+        std::string("workload b\ntrace 1\n"), ForeignSpace("ansor", foreign),
+        std::string("foreign ansor: unknown workload\n[]")}) {
+    ASSERT_THAT(writer->Append({.target = writer->Target({"llvm", "imported from ansor"}),
+                                .task = writer->Task({"workload a\n", "", 0}),
+                                .space = writer->Space(space),
+                                .source = writer->Source("ansor"),
+                                .latency_ns = 1}),
+                IsOk());
+  }
+  ASSERT_THAT(writer->Finish(), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto dataset,
+      record::Dataset::Open(folder / "all.h5", record::Dataset::Spaces::kInFile));
+  HONE_ASSERT_OK_AND_ASSIGN(const DatasetStat stat, StatDataset(*dataset));
+  EXPECT_THAT(StatText(stat, 100),
+              testing::HasSubstr("\nansor: replayed 2 of 5 records (not replayed: 2 step RF, 1 "
+                                 "unknown workload)\n"));
+  const nlohmann::ordered_json replays = StatJson(stat)["replays"];
+  ASSERT_EQ(replays.size(), 1);
+  EXPECT_EQ(replays[0]["replayed_count"], 2);
+  EXPECT_EQ(replays[0]["not_replayed"]["step RF"], 2);
 }
 
 TEST(LatencySummaryTest, TheMedianIsAccurate) {

@@ -89,9 +89,34 @@ TEST_F(ForeignLogTest, ReadsEachFormat) {
   EXPECT_EQ(dataset_->tasks()[2].workload,
             R"(foreign metaschedule -456 [["TENSOR","float32",[8,8]]])");
   EXPECT_THAT(dataset_->spaces()[0],
-              StartsWith("foreign ansor\n[[\"SP\",2,0,64,[2,1,4],1],[\"FU\",2,[0,1]]"));
+              StartsWith("foreign ansor: step CA\n[[\"SP\",2,0,64,[2,1,4],1],[\"FU\",2,[0,1]]"));
   EXPECT_EQ(report_.foreign["ansor"].known, 1);
   EXPECT_EQ(report_.foreign["metaschedule"].known, 0);
+  EXPECT_EQ(report_.foreign["ansor"].replay.ToText(),
+            "replayed 0 of 1 record (not replayed: 1 step CA)");
+  EXPECT_EQ(report_.foreign["autotvm"].replay.ToText(),
+            "replayed 0 of 1 record (not replayed: 1 template dense_nopack)");
+  EXPECT_EQ(report_.foreign["metaschedule"].replay.ToText(),
+            "replayed 0 of 1 record (not replayed: 1 unknown workload)");
+}
+
+// A schedule that is replayed is stored as a trace; one with a loop that does not exist is
+// malformed.
+TEST_F(ForeignLogTest, ReplaysSchedules) {
+  Build(absl::StrCat(Ansor("[1]", "0", R"(["SP", 2, 0, 64, [2, 1, 4], 1], ["AN", 2, 0, 3])"), "\n",
+                     Ansor("[1]", "0", R"(["AN", 2, 3, 3])"), "\n",
+                     Ansor("[1]", "0", R"(["AN", 2, -1, 3])"), "\n",
+                     Ansor("[1]", "0", R"(["SP", 2, 0, 64, [3], 1])"), "\n"));
+  ASSERT_EQ(records_.size(), 1);
+  EXPECT_EQ(dataset_->spaces()[0],
+            absl::StrCat(dataset_->tasks()[0].workload,
+                         "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0, 3)\n"
+                         "l3, l4, l5, l6 = split(l0, 8, 2, 1, 4)\nparallel(l3)\n"));
+  EXPECT_EQ(report_.foreign["ansor"].replay.replayed, 1);
+  EXPECT_EQ(report_.foreign["ansor"].skipped, 3);
+  EXPECT_THAT(report_.problems, ElementsAre(HasSubstr(":2: the step [\"AN\",2,3,3] names a loop"),
+                                            HasSubstr(":3: the step AN has other arguments"),
+                                            HasSubstr(":4: the step [\"SP\",2,0,64,[3],1] has")));
 }
 
 TEST_F(ForeignLogTest, CostsThatAreNoTimesAreOutcomes) {
@@ -144,61 +169,6 @@ TEST_F(ForeignLogTest, ALineThatIsTooLongIsSkipped) {
   Build(absl::StrCat(std::string(kMostForeignLineBytes + 1, ' '), "\n", Ansor(), "\n"));
   EXPECT_EQ(records_.size(), 1);
   EXPECT_THAT(report_.problems, ElementsAre(HasSubstr(":1: longer than 4 MiB")));
-}
-
-TEST(ForeignWorkloadTest, OperatorsOfAnsor) {
-  EXPECT_EQ(*WorkloadOfAnsor(R"(["d7b65649a4dd54becea0a52aabbc5af5", [8, 100], [8, 100]])"),
-            op::BuildWorkload("softmax", {"m=8", "n=100"})->ToText());
-  EXPECT_EQ(*WorkloadOfAnsor(R"(["d7b65649a4dd54becea0a52aabbc5af5", 1, 100, 1, 100])"),
-            op::BuildWorkload("softmax", {"m=1", "n=100"})->ToText());
-  EXPECT_THAT(*WorkloadOfAnsor(R"(["matmul_add", 8, 16, 32, "float32"])"),
-              AllOf(HasSubstr("A: f32[8, 16]"), HasSubstr("B: f32[16, 32]"),
-                    HasSubstr("Product[i, j] + C[i, j]")));
-  EXPECT_THAT(*WorkloadOfAnsor(R"(["conv2d_layer", 1, 7, 7, 64, 32, 3, 3, [1, 1], [1, 1]])"),
-              AllOf(HasSubstr("X: f32[1, 32, 7, 7]"), HasSubstr("W: f32[64, 32, 3, 3]"),
-                    HasSubstr("max(Conv[n, co, h, w] + Bias[co], 0")));
-  for (const char* unknown :
-       {R"(["matmul_add", 8, "x", 32, "float32"])", R"(["matmul_add"])",
-        R"(["conv2d_layer", 1, 2, 3, 4, 5, 6, 7, [], []])", R"(["another", 8])"}) {
-    EXPECT_EQ(*WorkloadOfAnsor(unknown), "") << unknown;
-  }
-  for (const char* malformed : {"", "matmul", "[]", "[1]", "{}"}) {
-    EXPECT_THAT(WorkloadOfAnsor(malformed), StatusIs(absl::StatusCode::kInvalidArgument));
-  }
-}
-
-TEST(ForeignWorkloadTest, OperatorsOfAutoTvm) {
-  const auto of = [](const std::string& task, const std::string& arguments) {
-    return WorkloadOfAutoTvm(task, nlohmann::json::parse(arguments));
-  };
-  const auto tensor = [](const std::string& shape) {
-    return absl::StrCat(R"(["TENSOR", [)", shape, R"(], "float32"])");
-  };
-  const std::string nchw = absl::StrCat("[", tensor("1, 3, 224, 224"), ",", tensor("64, 3, 7, 7"));
-  EXPECT_EQ(of("conv2d_NCHWc.x86",
-               nchw + R"(, [2, 2], [3, 3, 3, 3], [1, 1], "NCHW", "NCHW", "float32"])"),
-            op::BuildWorkload("conv2d_nchw",
-                              {"n=1", "h=224", "w=224", "ci=3", "co=64", "k=7", "s=2", "p=3"})
-                ->ToText());
-  EXPECT_EQ(of("conv2d_nchw.cuda", nchw + ", [2, 2], [3, 3, 2, 2], [1, 1], \"float32\"]"), "")
-      << "padding that is not symmetric";
-  EXPECT_EQ(
-      of("conv2d_nhwc.cuda", absl::StrCat("[", tensor("1, 14, 14, 32"), ",", tensor("3, 3, 32, 64"),
-                                          ", [1, 1], [1, 1], [1, 1], \"float32\"]")),
-      op::BuildWorkload("conv2d", {"n=1", "h=14", "w=14", "ci=32", "co=64", "k=3", "p=1"})
-          ->ToText());
-  EXPECT_EQ(of("depthwise_conv2d_nhwc.generic",
-               absl::StrCat("[", tensor("1, 14, 14, 32"), ",", tensor("3, 3, 32, 1"),
-                            ", [1, 1], [1, 1], [1, 1], \"float32\"]")),
-            op::BuildWorkload("depthwise_conv2d", {"n=1", "h=14", "w=14", "c=32", "k=3", "p=1"})
-                ->ToText());
-  const std::string batch = absl::StrCat("[", tensor("4, 8, 32"), ",", tensor("4, 16, 32"));
-  EXPECT_THAT(of("batch_matmul.x86", batch + "]"), HasSubstr("A[b, i, k] * B[b, j, k]"));
-  EXPECT_THAT(of("batch_matmul.x86", batch + R"(, [4, 8, 16], "float32", false, true])"),
-              StartsWith("workload batch_matmul_nt\n"));
-  EXPECT_EQ(of("batch_matmul.x86", batch + R"(, [4, 8, 16], "float32", true, true])"), "");
-  EXPECT_EQ(of("conv1d.x86", "[]"), "");
-  EXPECT_EQ(of("dense.x86", "[1, {}]"), "");
 }
 
 }  // namespace

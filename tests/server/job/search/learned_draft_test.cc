@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/target/target.h"
 #include "tests/server/job/job_harness.h"
 #include "tests/status.h"
 
@@ -12,12 +13,14 @@ namespace {
 
 class LearnedDraftTest : public ::testing::Test, protected JobHarness {
  protected:
-  int64_t Store(std::string bytes, const std::string& target = "t") {
+  int64_t Store(std::string bytes, const std::string& target = "t",
+                const std::string& origin = "") {
     int64_t row = 0;
     store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target},
                     .version = 1,
                     .records = 100,
-                    .bytes = std::move(bytes)},
+                    .bytes = std::move(bytes),
+                    .origin = origin},
                    [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
     EXPECT_GT(row, 0);
     return row;
@@ -30,6 +33,38 @@ TEST_F(LearnedDraftTest, TheNewestOfTheTargetIsFound) {
   const int64_t second = Store("second");
   Store("of another machine", "u");
   EXPECT_EQ(NewestDraft(store, "t").value(), second);
+}
+
+TEST_F(LearnedDraftTest, AnImportedDraftIsUsedUntilTheServerHasItsOwn) {
+  const int64_t imported = Store("imported", "t", "another server");
+  EXPECT_EQ(NewestDraft(store, "t").value(), imported);
+  const std::string job = Create(Spec(20));
+  EXPECT_EQ(RunToEnd(job)->spec.draft_model, imported);
+  const int64_t own = Store("own");
+  Store("the same import again", "t", "another server");
+  EXPECT_EQ(NewestDraft(store, "t").value(), own);
+}
+
+// Those of similar machines first; not its own, not those of another architecture.
+TEST_F(LearnedDraftTest, DraftsOfOtherMachinesAreFoundBySimilarity) {
+  const auto put = [&](const std::string& key, const target::Target& target) {
+    store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key},
+                    .version = 1,
+                    .records = 100,
+                    .bytes = key,
+                    .target_text = target.ToText()},
+                   [](const absl::StatusOr<int64_t>& id) { EXPECT_THAT(id, IsOk()); });
+  };
+  target::Target mine = *target::TargetByName("x86-avx2"), slow = mine, alike = mine;
+  mine.calibration.fma = slow.calibration.fma = alike.calibration.fma = 0.2;
+  slow.calibration.fma = 0.8;
+  alike.cores = 2 * mine.cores;
+  put("slow", slow);
+  put("alike", alike);
+  put("mine", mine);
+  put("arm", *target::TargetByName("arm-neon"));
+  EXPECT_THAT(ForeignDrafts(store, "mine", mine.ToText()), ::testing::ElementsAre("alike", "slow"));
+  EXPECT_TRUE(ForeignDrafts(store, "mine", "no target").empty());
 }
 
 TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {

@@ -182,5 +182,58 @@ TEST_F(ModelEvaluationTest, ALimitIsSharedAmongWorkloads) {
   }
 }
 
+// A stored model is judged as it is, on all records of its target.
+TEST_F(ModelEvaluationTest, JudgesAStoredModelWithoutTraining) {
+  PutTrials(store_, "op", 10, 60);
+  PutTrials(store_, "po", 9, 40, "job-2");
+  PutTrials(store_, "tiny", 2, 3, "job-3");
+  const auto model = environment_.CreateModel("nearest", {}).value();
+  const auto put = [&](const std::string& bytes) {
+    int64_t row = 0;
+    store_.PutModel({.key = {"nearest", "decisions", "t", ""},
+                     .records = 777,
+                     .bytes = bytes,
+                     .origin = "another server"},
+                    [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
+    return row;
+  };
+  const int64_t id = put(model->Save().value());
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation,
+                            Evaluate({.models = {{.stored = id}}}));
+  ASSERT_EQ(evaluation.scores.size(), 1u);
+  const ModelScore& score = evaluation.scores[0];
+  EXPECT_EQ(score.model, "nearest");
+  EXPECT_EQ(score.stored, id);
+  EXPECT_EQ(score.held_out, "stored");
+  EXPECT_EQ(score.trained_on, 777);
+  EXPECT_EQ(score.evaluated_on, 100);
+  EXPECT_EQ(score.tasks, 2) << "a workload with three results says nothing";
+  EXPECT_TRUE(std::isnan(score.train_ms));
+  ExpectRefused({.models = {{.stored = 4711}}}, absl::StatusCode::kNotFound, "4711");
+  ExpectRefused({.models = {{.stored = put("no model")}}}, absl::StatusCode::kInvalidArgument,
+                "stored model");
+}
+
+// The sample is drawn from old records as well as from new ones, with the same share of every
+// workload, and does not depend on the order in which they were measured.
+TEST_F(ModelEvaluationTest, TheSampleIsDrawnFromAllRecords) {
+  PutTrials(store_, "op", 30, 900);
+  PutTrials(store_, "po", 30, 900, "job-2");
+  PutTrials(store_, "few", 3, 7, "job-3");
+  const auto read = [&] {
+    return ReadRecordedTasks(store_, {.max_records = 107}, [] { return absl::OkStatus(); });
+  };
+  HONE_ASSERT_OK_AND_ASSIGN(const RecordedTasks sample, read());
+  EXPECT_EQ(sample.records, 1807);
+  ASSERT_EQ(sample.tasks.size(), 3u);
+  int old = 0;
+  for (const RecordedTask& task : sample.tasks) {
+    EXPECT_EQ(task.candidates.size(), task.op == "few" ? 7u : 50u) << task.op;
+    for (const RecordedCandidate& each : task.candidates) old += each.candidate.decisions[1] < 15;
+  }
+  EXPECT_GT(old, 30) << "about half of the 107";
+  EXPECT_LT(old, 77);
+}
+
 }  // namespace
 }  // namespace hone::job

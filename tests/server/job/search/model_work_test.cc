@@ -98,6 +98,28 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   EXPECT_GT(store_.GetModel(key)->id, first.id);
 }
 
+// A draft that was learned from one task cannot be judged, so it does not replace an imported one.
+TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  PutTrials(store_, "op", 10, 300);
+  const int64_t imported = [&] {
+    int64_t row = 0;
+    store_.PutModel({.key = key, .records = 9000, .bytes = "file", .origin = "another server"},
+                    [&](absl::StatusOr<int64_t> id) { row = id.value_or(-1); });
+    return row;
+  }();
+  work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_EQ(store_.GetModel(key)->id, imported);
+  // With a second task, the records of the imported draft do not delay the server's own.
+  PutTrials(store_, "other", 10, 100, "another job");
+  for (int i = 0; i < 256; ++i) work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_EQ(store_.GetModel(key)->origin, "");
+}
+
 TEST_F(ModelWorkTest, LearnsLaterIfAClientTrains) {
   PutTrials(store_, "other", 10, 240, "another job");
   Train();

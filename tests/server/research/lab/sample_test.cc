@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/target/device_list.h"
 #include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
@@ -44,6 +47,73 @@ TEST(SampleTasksTest, RefusesMalformedLists) {
           "tasks.txt:4: matmul n=8 m=8 k=8: this task occurs twice");
   refused("matmull m=8 n=8 k=8", absl::StatusCode::kNotFound, "matmul");
   refused("net/none.hone", absl::StatusCode::kNotFound, "tasks.txt:1: net/none.hone");
+}
+
+TEST(SampleTasksTest, EveryTaskHasASpaceOnGpus) {
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<SampleTask> tasks, ReadSampleTasks(kList));
+  const target::Target target = *target::TargetByName("generic/opencl");
+  for (const SampleTask& task : tasks) EXPECT_EQ(WhyNoSpace(task, target), "") << task.name;
+}
+
+// Programs in place of hone and hone-runner.
+class CollectTest : public testing::Test {
+ protected:
+  void WriteProgram(const std::string& name, const std::string& script) {
+    std::ofstream(folder_ / name) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+  CollectOptions OptionsOf(std::vector<SampleTask> tasks) {
+    return {.tasks = std::move(tasks),
+            .program_folder = folder_.path(),
+            .work_folder = folder_ / "work",
+            .out = folder_ / "sample.h5"};
+  }
+  std::string TextOf(const std::string& name) {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CollectTest, ATaskThatFailsDoesNotEndTheCollection) {
+  WriteProgram("hone", absl::StrCat("grep -q 'k: 9' \"$2\" && exit 1\necho \"$4\" >> ",
+                                    folder_ / "tuned", "\n"));
+  std::ofstream(folder_ / "tasks.txt") << "matmul m=8 n=8 k=9\nmatmul m=8 n=8 k=8\n";
+  EXPECT_THAT(Collect(OptionsOf(*ReadSampleTasks(folder_ / "tasks.txt"))),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("1 of 2 tasks failed and are not in the dataset; the same command "
+                                 "measures them: ")));
+  EXPECT_EQ(TextOf("tuned"), "random\ndraft\nportfolio\n") << "of the other task";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "sample.h5"));
+}
+
+TEST_F(CollectTest, SkipsTasksWithoutASpaceOnAGpu) {
+  target::DeviceList list{.devices = {{.device = "opencl:0",
+                                       .name = "GPU without f64",
+                                       .target = *target::TargetByName("arm/mali-g52")}}};
+  ASSERT_FALSE(list.devices[0].target.HasFeature("fp64"));
+  WriteProgram("hone-runner", absl::StrCat("cat <<'END'\n", list.ToJson(), "\nEND\n"));
+  WriteProgram("hone", absl::StrCat("echo \"$*\" >> ", folder_ / "tuned", "\n"));
+  const auto task = [](const std::string& type) {
+    return SampleTask{.name = type,
+                      .workload = absl::StrCat("workload scale\ninput A: ", type,
+                                               "[8]\noutput C[i: 8] = A[i] + A[i]\n")};
+  };
+  CollectOptions options = OptionsOf({task("f64"), task("f32")});
+  options.target = "opencl";
+  options.searched = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(Collect(options), IsOk());
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::MatchesRegex("task 1 of 2: f64\nskipped: workload scale computes in f64, which "
+                            "opencl.* does not have .*; use f32\ntask 2 of 2: f32\n"));
+  EXPECT_THAT(TextOf("tuned"), testing::ContainsRegex("--target opencl .*\n.*--target opencl "));
+
+  options.target = "opencl:1";
+  EXPECT_THAT(Collect(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("this machine has only opencl:0")));
 }
 
 }  // namespace

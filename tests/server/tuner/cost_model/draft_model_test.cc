@@ -18,7 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Candidates of several tasks with random parts. `columns`: those of the parts are the last.
+// Candidates of several tasks with random parts of a CPU. `columns`: those of the parts are the
+// last.
 struct Parts {
   FeatureMatrix features;
   std::vector<int32_t> tasks;
@@ -37,11 +38,12 @@ Parts MakeParts(uint64_t seed, int tasks, int per_task, int columns, const Draft
       for (int s = 0; s < statements; ++s) {
         for (int c = 0; c < columns - kDraftColumns; ++c)
           rows.push_back(static_cast<float>(rng.Below(8)));
-        for (int part = 0; part < kDraftColumns; ++part) {
+        for (int part = 0; part < kCpuEnd; ++part) {
           const double value = size * std::exp2(-8 * rng.Uniform());
           rows.push_back(part == kMemoryJumpPart ? static_cast<float>(rng.Uniform())
                                                  : static_cast<float>(value));
         }
+        rows.resize(rows.size() + kDraftColumns - kCpuEnd, 0.0f);
       }
       parts.features.Append(rows, statements);
       parts.tasks.push_back(t);
@@ -120,23 +122,51 @@ TEST(DraftModelTest, RefusesAbsurdConstants) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("factor of l2 is 1000")));
 }
 
-// A machine on which a property that is not in the draft doubles the time.
+// A machine on which a property that is not in the draft makes candidates slower.
+Parts MakeResidualParts(uint64_t seed, int tasks, int candidates) {
+  Parts parts = MakeParts(seed, tasks, candidates, kResidualColumns, DraftWeights());
+  for (int i = 0; i < parts.features.candidates(); ++i) {
+    const auto row = parts.features.row(parts.features.row_begin[i]);
+    if (row[3] >= 4) parts.throughput[i] /= 4;
+  }
+  return parts;
+}
+
+absl::Status Learn(CostModel& model, const Parts& parts) {
+  return model.Update(parts.features, Labels{parts.throughput, parts.tasks});
+}
+
 TEST(ResidualModelTest, LearnsWhatTheDraftDoesNotKnow) {
-  const auto slow_if_large = [](Parts& parts) {
-    for (int i = 0; i < parts.features.candidates(); ++i) {
-      const auto row = parts.features.row(parts.features.row_begin[i]);
-      if (row[3] >= 4) parts.throughput[i] /= 4;
-    }
-  };
-  Parts train = MakeParts(1, 12, 150, kResidualColumns, DraftWeights());
-  Parts unseen = MakeParts(2, 4, 60, kResidualColumns, DraftWeights());
-  for (Parts* parts : {&train, &unseen}) slow_if_large(*parts);
+  const Parts unseen = MakeResidualParts(2, 4, 60);
   const auto model = *CreateCostModel("residual", {});
   const double before = Accuracy(*model, unseen);
-  ASSERT_THAT(model->Update(train.features, Labels{train.throughput, train.tasks}), IsOk());
+  ASSERT_THAT(Learn(*model, MakeResidualParts(1, 12, 150)), IsOk());
   const double after = Accuracy(*model, unseen);
   std::printf("%.3f of pairs before, %.3f after\n", before, after);
   EXPECT_GT(after, before + 0.05);
+}
+
+// With one task, nothing can be learned; but the task can tell that a model of a machine like this
+// is better than the constants.
+TEST(ResidualModelTest, TakesTheModelOfASimilarMachineUntilItHasLearned) {
+  const auto other = *CreateCostModel("residual", {});
+  ASSERT_THAT(Learn(*other, MakeResidualParts(1, 12, 150)), IsOk());
+  const std::string bytes = *other->Save();
+  const Parts first = MakeResidualParts(3, 1, 60), unseen = MakeResidualParts(2, 4, 60);
+  const auto model = *CreateCostModel("residual", {.foreign = {"not a model", bytes}});
+  ASSERT_THAT(Learn(*model, first), IsOk());
+  EXPECT_THAT(model->Summary(), HasSubstr("\"is_foreign\":true"));
+  EXPECT_DOUBLE_EQ(Accuracy(*model, unseen), Accuracy(*other, unseen));
+  EXPECT_EQ(*model->Save(), bytes);
+}
+
+TEST(ResidualModelTest, LeavesAModelOfAnUnlikeMachine) {
+  const auto other = *CreateCostModel("residual", {});
+  ASSERT_THAT(Learn(*other, MakeResidualParts(1, 12, 150)), IsOk());
+  const auto model = *CreateCostModel("residual", {.foreign = {*other->Save()}});
+  const Parts like_presets = MakeParts(3, 1, 60, kResidualColumns, DraftWeights());
+  ASSERT_THAT(Learn(*model, like_presets), IsOk());
+  EXPECT_THAT(model->Summary(), HasSubstr("\"is_foreign\":false"));
 }
 
 }  // namespace

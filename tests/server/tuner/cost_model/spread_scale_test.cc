@@ -20,13 +20,13 @@ constexpr int kColumns = 8;
 
 // The candidates of one task. Which decisions are good depends on the shape, which is in the first
 // columns.
-struct Task {
+struct SpreadTask {
   FeatureMatrix features;
   std::vector<double> throughput;
 };
 
-Task MakeTask(uint64_t seed, int candidates) {
-  Task task{.features = {.columns = kColumns}};
+SpreadTask MakeTask(uint64_t seed, int candidates) {
+  SpreadTask task{.features = {.columns = kColumns}};
   Rng rng(seed);
   double shape[3];
   for (double& each : shape) each = 2 * rng.Uniform();
@@ -48,9 +48,9 @@ Task MakeTask(uint64_t seed, int candidates) {
   return task;
 }
 
-Task Join(const std::vector<Task>& tasks) {
-  Task all{.features = {.columns = kColumns}};
-  for (const Task& task : tasks) {
+SpreadTask Join(const std::vector<SpreadTask>& tasks) {
+  SpreadTask all{.features = {.columns = kColumns}};
+  for (const SpreadTask& task : tasks) {
     for (int i = 0; i < task.features.candidates(); ++i) {
       all.features.Append(absl::MakeConstSpan(task.features.values)
                               .subspan(static_cast<size_t>(i) * kColumns, kColumns),
@@ -61,7 +61,7 @@ Task Join(const std::vector<Task>& tasks) {
   return all;
 }
 
-double CoverageOf(const CostModel& model, const Task& task, double spreads) {
+double CoverageOf(const CostModel& model, const SpreadTask& task, double spreads) {
   const Prediction prediction = *model.Predict(task.features);
   return Coverage(prediction.mean, prediction.spread, task.throughput, spreads);
 }
@@ -70,12 +70,12 @@ TEST(SpreadScaleTest, CoversErrorsInUnseenTasks) {
   double one = 0, two = 0;
   constexpr int kFolds = 8;
   for (uint64_t fold = 0; fold < kFolds; ++fold) {
-    std::vector<Task> shown;
+    std::vector<SpreadTask> shown;
     for (uint64_t t = 0; t < 4; ++t) shown.push_back(MakeTask(100 * fold + t, 60));
     const auto model = *CreateCostModel("gp", {});
-    const Task all = Join(shown);
+    const SpreadTask all = Join(shown);
     ASSERT_THAT(model->Update(all.features, all.throughput), IsOk());
-    const Task unseen = MakeTask(100 * fold + 99, 60);
+    const SpreadTask unseen = MakeTask(100 * fold + 99, 60);
     one += CoverageOf(*model, unseen, 1) / kFolds;
     two += CoverageOf(*model, unseen, 2) / kFolds;
   }
@@ -85,10 +85,10 @@ TEST(SpreadScaleTest, CoversErrorsInUnseenTasks) {
 }
 
 TEST(SpreadScaleTest, IsTightInKnownTasks) {
-  const Task shown = MakeTask(1, 200);
+  const SpreadTask shown = MakeTask(1, 200);
   const auto model = *CreateCostModel("gp", {});
   ASSERT_THAT(model->Update(shown.features, shown.throughput), IsOk());
-  Task more = MakeTask(1, 400);  // same shape; the first half are the same candidates
+  SpreadTask more = MakeTask(1, 400);  // same shape; the first half are the same candidates
   const double one = CoverageOf(*model, more, 1);
   std::printf("within one spread %.3f\n", one);
   EXPECT_GT(one, 0.55);

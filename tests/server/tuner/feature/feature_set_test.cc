@@ -86,6 +86,27 @@ TEST_P(FeatureSetTest, RejectsAProgramWithoutBlocks) {
   EXPECT_EQ(values, std::vector<float>{7});
 }
 
+// What sets have in common is computed once, which changes no row.
+TEST_P(FeatureSetTest, OtherSetsOfTheSameProgramDoNotMatter) {
+  const target::Target target = TestTarget();
+  Description description;
+  for (const NamedTrace& trace : Traces()) {
+    ir::Program program;
+    std::vector<int64_t> decisions;
+    if (!DrawProgram(trace, 3, program, &decisions)) continue;
+    std::vector<float> alone;
+    int rows = 0;
+    ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), alone, rows), IsOk());
+    for (const char* first : {"statement", "draft", "residual"}) {
+      description.Begin(program, target);
+      std::vector<float> other, with_other;
+      ASSERT_THAT((*FindFeatureSet(first))->Extract(description, other, rows), IsOk());
+      ASSERT_THAT(set_.ExtractCandidate(description, {0, decisions}, with_other, rows), IsOk());
+      EXPECT_EQ(with_other, alone) << trace.name << " after " << first;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FeatureSetTest, testing::ValuesIn(FeatureSetNames()),
                          [](const auto& info) {
                            std::string name = info.param;

@@ -41,6 +41,20 @@ GpuTerms TermsOf(absl::string_view workload, absl::string_view trace, bool shuff
   return estimate.launches[0];
 }
 
+TEST(GpuTerms, ConstantsAreReplacedByWhatWasMeasured) {
+  target::Target target = target::TargetByName("nvidia/a100").value();
+  const GpuMachine preset = GpuMachine::Of(target);
+  target.calibration = {.fma = 0.25, .memory_shared_line = 0.04, .launch = 3000};
+  const GpuMachine machine = GpuMachine::Of(target);
+  const double cycle_ns = 0.25 * preset.fma_lanes / 32;
+  EXPECT_DOUBLE_EQ(machine.memory_bytes_per_cycle, 64 / 0.04 * cycle_ns / 108);
+  EXPECT_DOUBLE_EQ(machine.launch_cycles, 3000 / cycle_ns);
+  EXPECT_EQ(machine.fma_lanes, preset.fma_lanes);
+  // Without the length of a cycle, nothing can be converted.
+  target.calibration.fma = 0;
+  EXPECT_EQ(GpuMachine::Of(target).launch_cycles, preset.launch_cycles);
+}
+
 constexpr char kCopy[] =
     "workload copy\ninput A: f32[1024, 1024]\noutput C[i: 1024, j: 1024] = A[i, j] * 2.0\n";
 

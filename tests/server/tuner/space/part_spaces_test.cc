@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ir/interpreter.h"
@@ -197,6 +199,38 @@ TEST(ContinueReplay, GivesTheWholeReplay) {
     }
     ASSERT_THAT(schedule::ContinueReplay(space->trace(), decider, partial), IsOk());
     EXPECT_EQ(partial.replayed.program.ToText(), space->Replay(decisions)->ToText());
+  }
+}
+
+// Vectors that are replayed together give what each gives alone, also if some of them are illegal.
+TEST(ReplayAll, GivesTheReplayOfEachVector) {
+  for (const char* op : {"dense m=24 n=32 k=16", "softmax m=24 n=100"}) {
+    const auto workload = MakeWorkload(op);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto spaces, GenerateDesignSpaces(workload, Avx512()));
+    for (const auto& space : spaces) {
+      Rng rng(5);
+      std::vector<std::vector<int64_t>> vectors = {space->Sample(rng).value()};
+      for (int i = 0; i < 24; ++i) {
+        vectors.push_back(vectors[rng.Below(vectors.size())]);  // the same again
+        const auto near = space->Mutate(vectors.back(), rng);   // fails for an illegal one
+        if (near.ok()) vectors.push_back(*near);
+        if (i % 6 == 0 && !vectors.back().empty())
+          vectors.back()[rng.Below(vectors.back().size())] = 1 << 20;
+      }
+      std::sort(vectors.begin(), vectors.end());
+      const std::vector<absl::Span<const int64_t>> sorted(vectors.begin(), vectors.end());
+      size_t next = 0;
+      space->ReplayAll(
+          sorted, [&](size_t position, const absl::Status& status, const ir::Program& together) {
+            EXPECT_EQ(position, next++);
+            const absl::StatusOr<ir::Program> alone = space->Replay(vectors[position]);
+            ASSERT_EQ(status, alone.status());
+            if (alone.ok()) {
+              EXPECT_EQ(together.ToText(), alone->ToText());
+            }
+          });
+      EXPECT_EQ(next, vectors.size());
+    }
   }
 }
 

@@ -1,4 +1,6 @@
-#include "server/service/model_service.h"
+#include "server/service/model/model_service.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/target/target.h"
+#include "server/job/actor/executor.h"
+#include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
+#include "server/service/model/model_exchange.h"
 #include "server/service/request_fields.h"
 
 namespace hone::service {
@@ -32,28 +39,36 @@ absl::Status CheckKnown(absl::string_view field, const std::string& name,
       field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
 }
 
+// The name of this server in the files that it exports.
+std::string NameOfServer(const std::string& store_identity) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  return absl::StrCat(host[0] == 0 ? "a server" : host, " (store ", store_identity, ")");
+}
+
 absl::StatusOr<job::ModelChoice> ToChoice(const v1::ModelChoice& choice,
                                           const job::TaskEnvironment& environment) {
   HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), AllModelNames(environment)));
   HONE_RETURN_IF_ERROR(
       CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
-  return job::ModelChoice{choice.name(), choice.feature_set()};
+  if (choice.stored() < 0) return FieldError("stored", "negative");
+  if (choice.stored() > 0 && !(choice.name().empty() && choice.feature_set().empty()))
+    return FieldError("stored", "a stored model has its own kind and feature set");
+  return job::ModelChoice{choice.name(), choice.feature_set(), choice.stored()};
 }
 
 template <typename Request>
 absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
   HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
   HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
-  if (request.max_records() < 0 || request.max_records() > kMaxModelRecords) {
-    return FieldError("max_records", absl::StrCat("not from 0 to ", kMaxModelRecords));
-  }
+  if (request.max_records() < 0) return FieldError("max_records", "negative");
   job::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
   if (request.max_records() > 0) query.max_records = request.max_records();
   return query;
 }
 
-// The maximum duration, even if the client's deadline is later.
-constexpr absl::Duration kMaxWork = absl::Minutes(10);
+// The maximum duration, even if the client's deadline is later. Other work on models waits.
+constexpr absl::Duration kMaxWork = absl::Hours(2);
 
 // The context is valid while the work runs, because the work finishes the reactor at its end.
 job::WorkLimit LimitOf(Context* context, absl::Time now) {
@@ -68,6 +83,7 @@ absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
   job::TrainingQuery query{.seed = request.seed()};
   HONE_ASSIGN_OR_RETURN(query.records, ToRecordQuery(request));
   HONE_ASSIGN_OR_RETURN(query.model, ToChoice(request.model(), environment));
+  if (query.model.stored != 0) return FieldError("stored", "a stored model is not trained");
   if (query.model.name.empty()) query.model.name = environment.default_cost_model();
   return query;
 }
@@ -124,6 +140,11 @@ v1::StoredModel ToProto(const store::ModelRow& row) {
   message.set_created_unix_ms(row.created_unix_ms);
   message.set_metrics(row.metrics);
   message.set_size_bytes(row.size);
+  message.set_origin(row.origin);
+  message.set_in_use(row.in_use);
+  message.set_target_text(row.target_text);
+  if (const auto target = target::Target::FromText(row.target_text); target.ok())
+    AddConstants(*target, *message.mutable_constants());
   return message;
 }
 
@@ -157,6 +178,7 @@ v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation) {
     row.set_coverage2(score.coverage2);
     row.set_predict_us(score.predict_us);
     row.set_train_ms(score.train_ms);
+    row.set_stored(score.stored);
   }
   return message;
 }
@@ -196,6 +218,65 @@ void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequ
                            if (found.ok()) *response = ToProto(*found);
                            reply(found.status());
                          });
+}
+
+absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t id) const {
+  HONE_ASSIGN_OR_RETURN(const store::ModelRow row, deps_.store->GetModelById(id));
+  HONE_ASSIGN_OR_RETURN(const std::string identity, deps_.store->Identity());
+  return std::make_shared<const std::string>(EncodeModelFile(row, NameOfServer(identity)));
+}
+
+grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
+    Context*, const v1::ExportModelRequest* request) {
+  absl::StatusOr<std::shared_ptr<const std::string>> file = FileOf(request->id());
+  const std::string digest = file.ok() ? DigestOf(**file).ToHex() : "";
+  return new ArtifactWriter<v1::ArtifactChunk>(digest, std::move(file));
+}
+
+void ModelService::KeepFile(const std::string& bytes,
+                            std::function<void(absl::StatusOr<store::ModelRow>)> done) const {
+  store::ModelRow row;
+  const absl::Status usable = job::Attempt([&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(row, DecodeModelFile(bytes));
+    return CheckImportedModel(row, *deps_.environment, deps_.clock->Now());
+  });
+  if (!usable.ok()) return done(usable);
+  deps_.store->PutModel(std::move(row), [this, done = std::move(done)](absl::StatusOr<int64_t> id) {
+    if (!id.ok()) return done(id.status());
+    // Reads must not run on the store's thread.
+    deps_.executor->Schedule([this, done, id = *id] {
+      store::ModelRow stored;
+      const absl::Status read = job::Attempt([&]() -> absl::Status {
+        HONE_ASSIGN_OR_RETURN(stored, deps_.store->GetModelById(id));
+        HONE_ASSIGN_OR_RETURN(const store::ModelRow used, deps_.store->GetModel(stored.key));
+        stored.in_use = used.id == id;
+        return absl::OkStatus();
+      });
+      if (!read.ok()) return done(read);
+      done(std::move(stored));
+    });
+  });
+}
+
+grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(Context* context,
+                                                                      v1::StoredModel* response) {
+  const auto check = [](const std::string& name) {
+    if (Digest::FromHex(name).ok()) return absl::OkStatus();
+    return absl::InvalidArgumentError("digest: not 32 hex digits");
+  };
+  const auto keep = [this, response](const std::string& name, std::string bytes, const auto& done) {
+    // Loading a large model takes a while.
+    deps_.executor->Schedule([this, response, name, bytes = std::move(bytes), done] {
+      if (DigestOf(bytes).ToHex() != name)
+        return done(absl::InvalidArgumentError("digest: it is not that of the bytes"));
+      KeepFile(bytes, [response, done](const absl::StatusOr<store::ModelRow>& row) {
+        if (row.ok()) *response = ToProto(*row);
+        done(row.status());
+      });
+    });
+  };
+  return new ArtifactReader<v1::ArtifactChunk, v1::StoredModel>(deps_, context, response,
+                                                                {.check = check, .keep = keep});
 }
 
 absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,

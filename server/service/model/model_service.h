@@ -1,5 +1,9 @@
-#ifndef HONE_SERVER_SERVICE_MODEL_SERVICE_H_
-#define HONE_SERVER_SERVICE_MODEL_SERVICE_H_
+#ifndef HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_
+#define HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,7 +17,6 @@ namespace hone::service {
 
 // Limits of requests about models.
 inline constexpr int kMaxModels = 64;  // in one evaluation
-inline constexpr int64_t kMaxModelRecords = 50'000;
 inline constexpr int kMaxHeldOut = 64;
 
 // Converts a request to a query, with defaults filled in. InvalidArgument: a number is out of
@@ -27,7 +30,8 @@ v1::ModelKind ToProto(const cost_model::CostModelInfo& info);
 v1::StoredModel ToProto(const store::ModelRow& row);
 v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation);
 
-// The calls about cost models and features. Thread-safe. Errors are those of tuning.proto.
+// The calls about cost models and features. Thread-safe. Errors are those of tuning.proto and
+// admin.proto.
 class ModelService {
  public:
   explicit ModelService(const Dependencies& deps) : deps_(deps) {}
@@ -36,12 +40,19 @@ class ModelService {
   void TrainModel(Context*, const v1::TrainModelRequest*, v1::StoredModel*, Reply);
   void EvaluateModels(Context*, const v1::EvaluateModelsRequest*, v1::EvaluateModelsResponse*,
                       Reply);
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* ExportModel(Context*, const v1::ExportModelRequest*);
+  grpc::ServerReadReactor<v1::ArtifactChunk>* ImportModel(Context*, v1::StoredModel*);
   absl::Status DescribeFeatures(const v1::DescribeFeaturesRequest&, v1::FeatureTable*);
 
  private:
+  absl::StatusOr<std::shared_ptr<const std::string>> FileOf(int64_t id) const;
+  // Checks a file and stores its model. `done` gets the row without its bytes.
+  void KeepFile(const std::string& bytes,
+                std::function<void(absl::StatusOr<store::ModelRow>)> done) const;
+
   const Dependencies& deps_;
 };
 
 }  // namespace hone::service
 
-#endif  // HONE_SERVER_SERVICE_MODEL_SERVICE_H_
+#endif  // HONE_SERVER_SERVICE_MODEL_MODEL_SERVICE_H_

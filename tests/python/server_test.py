@@ -1,0 +1,349 @@
+"""What a user does with a private server: tune, look up, load, list, interrupt."""
+
+import doctest
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+import pytest
+
+import hone
+from conftest import REPOSITORY, server_runs
+from hone import _programs
+
+MATMUL = "matmul m=32 n=48 k=16"
+MNIST = str(REPOSITORY / "tests/client/network/onnx/testdata/mnist-8.onnx")
+
+
+def random(*shape):
+    return numpy.random.default_rng(0).standard_normal(shape).astype("float32")
+
+
+@pytest.fixture(scope="session")
+def matmul(client):
+    return client.tune(MATMUL, trials=6, progress=False)
+
+
+@pytest.mark.parametrize("path", ["client/python/README.md", "docs/python.md"])
+def test_the_examples_of_documents(client, path):
+    result = doctest.testfile(str(REPOSITORY / path), module_relative=False)
+    assert result.attempted > 8 and result.failed == 0
+
+
+def test_the_private_server_starts_by_itself_and_stops(home, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "second" / "data"))
+    with hone.Client(local=True) as second:
+        assert not server_runs(home / "second")
+        assert second.jobs() == []
+        assert server_runs(home / "second")
+        with hone.Client(local=True) as third:
+            assert third.connection.address == second.connection.address
+    deadline = time.monotonic() + 20
+    while server_runs(home / "second"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_tuned_kernel_computes(matmul):
+    A, B = random(32, 16), random(16, 48)
+    numpy.testing.assert_allclose(matmul(A, B), A @ B, rtol=1e-4, atol=1e-5)
+    C = numpy.zeros((32, 48), "float32")
+    assert matmul(A, B, out=C) is C
+    numpy.testing.assert_allclose(C, A @ B, rtol=1e-4, atol=1e-5)
+    assert matmul.job.state == "done" and matmul.job.trials == 6 and sum(matmul.job.outcomes.values()) == 6
+    assert matmul.best.latency_ns > 0 and "GFLOP/s" in repr(matmul) and "<table>" in matmul._repr_html_()
+
+
+def test_jax_arrays_are_read_and_returned(matmul):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    A, B = random(32, 16), random(16, 48)
+    C = matmul(jax.numpy.array(A), jax.numpy.array(B))
+    assert isinstance(C, jax.Array)
+    numpy.testing.assert_allclose(numpy.asarray(C), A @ B, rtol=1e-4, atol=1e-5)
+
+
+def test_wrong_calls_say_what_is_wrong(matmul):
+    A, B = random(32, 16), random(16, 48)
+    with pytest.raises(hone.InvalidArgument, match=r"1 arrays are given, but the kernel needs A: f32\[32, 16\], B"):
+        matmul(A)
+    with pytest.raises(hone.ArrayError, match="^B has the shape"):
+        matmul(A, A)
+    with pytest.raises(hone.ArrayError, match="^C has the type float64"):
+        matmul(A, B, out=numpy.zeros((32, 48)))
+    same = numpy.zeros(32 * 48, "float32")
+    with pytest.raises(hone.ArrayError, match="the output C overlaps the input A"):
+        matmul(same[:32 * 16].reshape(32, 16), B, out=same.reshape(32, 48))
+    locked = numpy.zeros((32, 48), "float32")
+    locked.flags.writeable = False
+    with pytest.raises(hone.ArrayError, match="the output C is read-only"):
+        matmul(A, B, out=locked)
+    with pytest.raises(hone.InvalidArgument, match="A is not a constant input; those of matmul are none"):
+        matmul.with_constants(A=A)
+
+
+def test_constants_are_packed_once(client):
+    kernel = client.tune("workload packed\ninput A: f32[8, 16]\ninput W: f32[16, 32] constant\n"
+                         "output C[i: 8, j: 32] = sum(k: 16) A[i, k] * W[k, j]\n", trials=3, progress=False)
+    A, W = random(8, 16), random(16, 32)
+    expected = A @ W
+    numpy.testing.assert_allclose(kernel(A, W), expected, rtol=1e-4, atol=1e-5)
+    bound = kernel.with_constants(W=W)
+    assert [one.name for one in bound.inputs] == ["A"]
+    W[...] = 0  # the kernel has a copy
+    numpy.testing.assert_allclose(bound(A), expected, rtol=1e-4, atol=1e-5)
+    assert (kernel(A, W) == 0).all()
+    with pytest.raises(hone.InvalidArgument, match=r"the constant W: f32\[16, 32\] is missing"):
+        kernel.with_constants()
+
+
+def test_integers(client):
+    kernel = client.tune("quantized_matmul m=8 n=16 k=32", trials=2, progress=False)
+    A = numpy.random.default_rng(1).integers(0, 255, (8, 32)).astype("uint8")
+    B = numpy.random.default_rng(2).integers(-128, 127, (32, 16)).astype("int8")
+    numpy.testing.assert_array_equal(kernel(A, B), A.astype("int32") @ B.astype("int32"))
+
+
+def test_threads_share_a_kernel(matmul):
+    def run(seed):
+        A = numpy.random.default_rng(seed).standard_normal((32, 16)).astype("float32")
+        B = random(16, 48)
+        return all(numpy.allclose(matmul(A, B), A @ B, rtol=1e-4, atol=1e-5) for _ in range(50))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(run, range(8)))
+
+
+def test_best_and_load(client, matmul):
+    best = client.best(MATMUL)
+    assert best.confirmed and not best.nearest and best.workload == hone.Workload(MATMUL).text
+    A, B = random(32, 16), random(16, 48)
+    numpy.testing.assert_allclose(client.load(MATMUL, threads=1)(A, B), A @ B, rtol=1e-4, atol=1e-5)
+    near = client.best("matmul m=32 n=48 k=32", nearest=True)
+    assert near.nearest and near.latency_ns == 0
+    with pytest.raises(hone.NothingKnown):
+        client.best("matmul m=3 n=3 k=3")
+    with pytest.raises(hone.NothingKnown):
+        client.load("matmul m=3 n=3 k=3")
+    with pytest.raises(hone.NothingKnown, match="no|unknown"):
+        client.job(987654)
+
+
+def test_a_kernel_of_another_machine_is_not_loaded(client, matmul):
+    import dataclasses
+    foreign = dataclasses.replace(matmul.best, target="aarch64-cortexa76-neon-4c-00000000")
+    with pytest.raises(hone.Failed, match="not the CPU of this machine"):
+        client.artifact(foreign)
+    with pytest.raises(hone.Failed, match="another workload"):
+        client.kernel_of(hone.Workload("relu m=4 n=4"), matmul.best)(random(4, 4))
+    with pytest.raises(hone.InvalidArgument, match="the private server measures only here"):
+        client.tune(MATMUL, trials=1, target="aarch64-cortexa76-neon-4c-00000000")
+
+
+def test_wrong_requests_start_no_job(client):
+    before = len(client.jobs())
+    with pytest.raises(hone.InvalidArgument, match="strategy"):
+        client.tune(MATMUL, trials=1, strategy="luck")
+    with pytest.raises(hone.InvalidArgument, match="shapes and only_missing are for networks"):
+        client.tune(MATMUL, trials=1, shapes={"x": (1,)})
+    assert len(client.jobs()) == before
+
+
+def test_a_job_is_followed_or_cancelled(client):
+    job = client.tune("conv2d n=1 h=8 w=8 ci=8 co=8 k=3 s=1 p=1", trials=100000, wait=False)
+    assert not job.has_ended and job.max_trials == 100000
+    assert job._thread.is_alive()  # a private server cancels a job that nobody has followed for 10 s
+    with pytest.raises(TimeoutError, match="it continues"):
+        job.wait(timeout=0.5)
+    while job.trials < 4:  # its fields follow it
+        time.sleep(0.02)
+    assert client.job(job.id).refresh().trials >= 4
+    assert job.cancel().wait(timeout=150).state == "cancelled"
+    assert job.best.latency_ns > 0 and str(job.id) in str(job)
+    assert client.job(job.id).state == "cancelled"
+
+
+def test_a_closed_client_says_so(home, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "closed" / "data"))
+    with hone.Client(local=True) as second:
+        job = second.tune(MATMUL, trials=100000, wait=False)
+    with pytest.raises(hone.Failed, match="this client is closed"):
+        second.jobs()
+    with pytest.raises(hone.Failed, match="closed"):
+        job.wait(timeout=20)
+
+
+def test_records_and_plots(client, matmul):
+    records = matmul.job.records()
+    assert len([one for one in records if one["policy"] == "screen" and not one["is_default"]]) >= 6
+    assert len(client.records(op="matmul", limit=2)) == 2 and len(client.records(op="nothing")) == 0
+    assert records[0]["outcome"] == "ok" and records[0]["latency_ns"] > 0
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = records.frame()
+    assert len(frame) == len(records) and frame.latency_ns.min() > 0 and "<table" in records._repr_html_()
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert "data:image/png" in matmul.job.plot()._repr_html_()
+    assert hone.plot.roofline(matmul.best).data["flops_per_byte"] == pytest.approx([32 * 48 * 16 * 2 / (4 * (512 + 768 + 1536))])
+
+
+def test_a_bar_shows_the_search(client, capfd):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    client.tune("relu m=64 n=64", trials=3, progress=True)
+    assert "3/3" in capfd.readouterr().err
+
+
+def test_a_network(client, tmp_path):
+    network = client.load(MNIST)
+    image = random(*network.inputs[0].shape)
+    numpy.save(tmp_path / "in.npy", image)
+    _programs.call(["run", MNIST, "--draft", "--in", str(tmp_path / "in.npy"), "--out", str(tmp_path / "out.npy"),
+                    *client.connection.words()])
+    numpy.testing.assert_allclose(network(image), numpy.load(tmp_path / "out.npy"), rtol=1e-5, atol=1e-5)
+    assert len(network.profile(image)) > 3 and "mnist-8.onnx" in repr(network)
+    with ThreadPoolExecutor(3) as pool:
+        for made in pool.map(lambda _: network(image), range(6)):
+            numpy.testing.assert_array_equal(made, network(image))
+    with pytest.raises(hone.ArrayError, match="the kernel needs float32"):
+        network(image.astype("float64"))
+    with pytest.raises(hone.InvalidArgument, match="0 arrays are given, but the network needs"):
+        network()
+    with pytest.raises(hone.InvalidArgument, match="missing.onnx"):
+        client.load("missing.onnx")
+
+
+def test_a_network_is_tuned_as_one_job(client):
+    job = client.tune(MNIST, trials=8, wait=False)
+    assert job.is_network and job.wait(timeout=200).state == "done" and job.latency_ns > 0
+    network = job.result(timeout=1)
+    assert network(random(*network.inputs[0].shape)).shape == network.outputs[0].shape
+
+
+def test_export_writes_files(client, matmul, tmp_path):
+    files = client.export(MATMUL, tmp_path / "kernel")
+    assert (tmp_path / "kernel" / "matmul.so") in files and all(one.exists() for one in files)
+
+
+INTERRUPTED = """
+import hone, numpy, sys
+hone.client().connection.start_worker("cpu")
+print("ready", flush=True)
+try:
+    hone.tune("matmul m=40 n=40 k=40", trials=100000, progress=False)
+except hone.Interrupted as stopped:
+    print(stopped.job.state, stopped.job.best.latency_ns > 0, isinstance(stopped, KeyboardInterrupt))
+"""
+
+
+def test_ctrl_c_confirms_and_keeps_the_result(client):
+    program = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert program.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 60
+        workload = hone.Workload("matmul m=40 n=40 k=40").text
+        while not any(one._message.workload == workload and one.trials >= 3 for one in client.jobs()):
+            assert time.monotonic() < deadline and program.poll() is None
+            time.sleep(0.02)
+        program.send_signal(signal.SIGINT)
+        output, trouble = program.communicate(timeout=120)
+    finally:
+        program.kill()
+    assert output == "cancelled True True\n", trouble
+    assert client.best("matmul m=40 n=40 k=40").latency_ns > 0
+
+
+def test_a_forked_process_is_told_but_runs_kernels(client, matmul):
+    A, B = random(32, 16), random(16, 48)
+    expected = matmul(A, B)
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            same = numpy.array_equal(matmul(A, B), expected)
+            client.best(MATMUL)
+            said = "no error"
+        except hone.Forked as error:
+            said = f"{same} {error}"
+        except BaseException as error:
+            said = repr(error)
+        os.write(writes, said.encode())
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as pipe:
+        assert pipe.read().startswith("True this process was forked from one that was connected")
+    os.waitpid(child, 0)
+    assert client.best(MATMUL).latency_ns > 0  # the parent goes on
+
+
+def in_another_process(queue):
+    queue.put(hone.load(MATMUL)(random(32, 16), random(16, 48)).shape)
+
+
+def test_a_spawned_process_works(matmul):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=in_another_process, args=(queue,))
+    process.start()
+    assert queue.get(timeout=60) == (32, 48)
+    process.join()
+
+
+def test_a_server_for_a_team(client, tmp_path):
+    """TLS and tokens, with the files of hone-server init."""
+    programs = _programs.folder()
+    import socket
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    subprocess.run([programs / "hone-server", "init", tmp_path / "team", "--host", "localhost", "--port", str(port)],
+                   check=True, capture_output=True)
+    log = open(tmp_path / "log", "w")
+    server = subprocess.Popen([programs / "hone-server", "--config", tmp_path / "team/hone.toml"], stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 30
+        with hone.Client(config=str(tmp_path / "team/client.conf")) as member:
+            while True:
+                try:
+                    assert member.jobs() == []
+                    break
+                except hone.ServerUnavailable:
+                    assert time.monotonic() < deadline
+            with pytest.raises(hone.NothingKnown):
+                member.best(MATMUL)
+            # The program that the package starts gets the same secrets.
+            assert _programs.call(["jobs", "list", *member.connection.words()])["jobs"] == []
+            settings = member.connection.settings
+        with hone.Client(settings.server, ca=settings.ca, token="wrong" * 10) as stranger:
+            with pytest.raises(hone.PermissionDenied):
+                stranger.jobs()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=30)
+        log.close()
+
+
+def test_a_client_keeps_its_data_folder(home, monkeypatch):
+    """Although the environment changes between its making and its first call."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "kept" / "data"))
+    made = hone.Client(local=True)
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "other" / "data"))
+    with made:
+        assert made.jobs() == []
+        assert server_runs(home / "kept") and not server_runs(home / "other")
+
+
+def test_the_calls_of_many_threads_start_one_server(home, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "many" / "data"))
+    with hone.Client(local=True) as shared:
+        barrier = threading.Barrier(6)
+
+        def ask(_):
+            barrier.wait()
+            return shared.jobs()
+
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(ask, range(6))) == [[]] * 6
