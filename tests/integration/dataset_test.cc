@@ -60,6 +60,8 @@ TEST(Dataset, MeasurementsAreCollectedDividedAndDescribed) {
 }
 
 // Schedules of real records are replayed, compiled and checked like any others.
+// The tasks have less than 0.1 GFLOP: more of it in a simulated latency would exceed the simulated
+// peak.
 TEST(Dataset, AReplayedForeignScheduleRuns) {
   TemporaryFolder folder;
   HoneHome home;
