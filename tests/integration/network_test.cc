@@ -270,8 +270,11 @@ TEST_F(NetworkTest, TheTimeLimitIncludesTheMeasurementOfTheNetwork) {
   EXPECT_LT(absl::Now() - began, absl::Seconds(14));
   const json report = OneLineOfJson(tuned.output);
   EXPECT_LT(report.at("wall_s"), 11.5) << "9 s, of which starting the worker takes a part";
-  // On a busy machine, some tasks may have no kernel.
-  if (tuned.code == 0) {
+  // On a busy machine, some tasks may have no kernel, or others time their kernels so long that no
+  // time is left for the network.
+  if (tuned.code == 0 && report.at("latency_ns").is_null()) {
+    EXPECT_THAT(tuned.errors, HasSubstr("the whole network was not timed"));
+  } else if (tuned.code == 0) {
     EXPECT_GT(report.at("latency_ns"), 0);
   }
 }

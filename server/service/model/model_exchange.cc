@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "server/service/job_convert.h"
 #include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/model_file.h"
 
 namespace hone::service {
@@ -96,15 +97,23 @@ absl::Status CheckTargetOf(const store::ModelRow& row) {
 }
 
 // Asks the model for a few rows, because numbers that were changed by hand may be read but spoil
-// every search.
+// every search. A draft refuses rows of the other kind of device, and those of a GPU are the ones
+// with an estimate of its cycles.
 absl::Status CheckAnswers(const cost_model::CostModel& model, uint32_t columns) {
   if (columns == 0) return absl::OkStatus();
   if (columns > kMostColumns) return BadFile(absl::StrCat("it reads ", columns, " columns"));
-  cost_model::FeatureMatrix rows{.columns = static_cast<int>(columns)};
-  for (const float value : {0.0f, 1.0f, 100.0f}) {
-    rows.Append(std::vector<float>(columns, value), 1);
+  absl::StatusOr<cost_model::Prediction> answers;
+  for (const bool gpu : {true, false}) {
+    cost_model::FeatureMatrix rows{.columns = static_cast<int>(columns)};
+    for (const float value : {0.0f, 1.0f, 100.0f}) {
+      std::vector<float> row(columns, value);
+      if (columns >= cost_model::kDraftColumns)
+        row[columns - cost_model::kDraftColumns + cost_model::kGpuEstimate] = gpu ? 1 + value : 0;
+      rows.Append(row, 1);
+    }
+    answers = model.Predict(rows);
+    if (answers.ok()) break;
   }
-  const absl::StatusOr<cost_model::Prediction> answers = model.Predict(rows);
   if (!answers.ok()) return BadFile(answers.status().message());
   if (std::ranges::all_of(answers->mean, [](double mean) { return std::isfinite(mean); }))
     return absl::OkStatus();

@@ -88,7 +88,7 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   const store::ModelRow first = store_.GetModel(key).value();
   EXPECT_EQ(first.records, 300);
   EXPECT_EQ(first.metrics, R"({"candidates": 300})");
-  for (int i = 0; i < 255; ++i) work_.NoteResult("t");
+  for (int i = 0; i < 74; ++i) work_.NoteResult("t");
   work_.Tick();
   executor_.RunAll();
   EXPECT_EQ(store_.GetModel(key)->id, first.id) << "too few new results";
