@@ -222,6 +222,15 @@ uint32_t PartOf(const std::string& workload) {
   return static_cast<uint32_t>(DigestOf(workload).low % kParts);
 }
 
+// Learns a draft from the development tasks of the other parts; kParts: from all of them.
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> LearnWithout(uint32_t part,
+                                                                    const Sample& sample) {
+  std::vector<const JudgedTask*> train;
+  for (const JudgedTask& task : sample.tasks)
+    if (!task.held_out && PartOf(task.workload) != part) train.push_back(&task);
+  return TrainModel(job::kLearnedDraft, sample, train);
+}
+
 // Writes a store that knows nothing but a learned draft.
 absl::Status WriteStoreWithDraft(const std::string& path, const std::string& target_key,
                                  const cost_model::CostModel& model) {
@@ -257,10 +266,7 @@ absl::Status CollectLearned(const CollectOptions& options) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
   std::vector<std::unique_ptr<cost_model::CostModel>> models;  // without a part; of all
   for (uint32_t left_out = 0; left_out <= kParts; ++left_out) {
-    std::vector<const JudgedTask*> train;
-    for (const JudgedTask& task : sample.tasks)
-      if (!task.held_out && PartOf(task.workload) != left_out) train.push_back(&task);
-    HONE_ASSIGN_OR_RETURN(models.emplace_back(), TrainModel(job::kLearnedDraft, sample, train));
+    HONE_ASSIGN_OR_RETURN(models.emplace_back(), LearnWithout(left_out, sample));
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
@@ -288,6 +294,18 @@ absl::Status CollectLearned(const CollectOptions& options) {
 }
 
 }  // namespace
+
+absl::Status Learn(const std::string& dataset, const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    return absl::InvalidArgumentError(absl::StrCat(path, " exists; name a new store"));
+  HONE_ASSIGN_OR_RETURN(const Sample sample,
+                        ReadSample(dataset, {job::kLearnedDraft}, /*threads=*/2));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                        LearnWithout(kParts, sample));
+  return WriteStoreWithDraft(path, target.Key(), *model);
+}
 
 absl::StatusOr<bool> IsHeldOut(const std::string& workload) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload parsed, ir::ParseWorkload(workload));

@@ -139,7 +139,8 @@ int Main(int argc, char** argv) {
       "  hone-lab judge sample.h5 --cost-model residual --cost-model xgboost --per-task\n"
       "  hone-lab compare --held-out --variant portfolio --variant evolutionary --trials 64 --out "
       "out\n"
-      "  hone-lab compare --variant empty=portfolio --variant learned=portfolio,,,hone.db --out "
+      "  hone-lab learn sample.h5 --out learned.db\n"
+      "  hone-lab compare --variant empty=portfolio --variant learned=portfolio,,,learned.db --out "
       "out\n"
       "\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input.");
@@ -148,6 +149,8 @@ int Main(int argc, char** argv) {
       app.AddCommand("collect", "Measure candidates of the sample's tasks on this machine");
   Command& judge =
       app.AddCommand("judge", "Judge cost models on tasks that they were not trained on");
+  Command& learn =
+      app.AddCommand("learn", "Write a store that has learned from the sample's development tasks");
   Command& compare = app.AddCommand("compare", "Compare ways to tune with the real service");
   flags.list = "tests/bench/sample/tasks.txt";
   for (Command* command : {&tasks, &collect, &compare}) {
@@ -193,6 +196,8 @@ int Main(int argc, char** argv) {
   judge.AddFlag("--per-task", flags.per_task, "Also print a line for each task");
   judge.Add("--threads", flags.threads, "Threads that extract features (default: one per core)",
             {Range(1, 1024)});
+  learn.Add("dataset", flags.sample, "The sample", {Required(), ExistingFile()});
+  learn.Add("--out", flags.out, "The store", {Required()});
   compare.Add(
       "--variant", flags.variants,
       "LABEL=STRATEGY[,COST-MODEL[,FEATURE-SET[,STORE]]]; may be repeated; empty parts mean "
@@ -212,6 +217,7 @@ int Main(int argc, char** argv) {
   tasks.OnRun([&] { return ListTasks(flags); });
   collect.OnRun([&] { return CollectSample(flags); });
   judge.OnRun([&] { return JudgeModels(flags); });
+  learn.OnRun([&] { return Learn(flags.sample, flags.out); });
   compare.OnRun([&] { return CompareVariants(flags); });
   app.RequireCommand(1, 1);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;

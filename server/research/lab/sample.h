@@ -59,6 +59,11 @@ struct CollectOptions {
 // call it again to measure them.
 absl::Status Collect(const CollectOptions& options);
 
+// Writes a store that knows nothing but what a server would have learned from the development tasks
+// of a dataset, to compare searches with it. InvalidArgument: the store exists, or the dataset is
+// malformed.
+absl::Status Learn(const std::string& dataset, const std::string& store);
+
 }  // namespace hone::lab
 
 #endif  // HONE_SERVER_RESEARCH_LAB_SAMPLE_H_

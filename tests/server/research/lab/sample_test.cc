@@ -9,6 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/file.h"
 #include "common/target/device_list.h"
 #include "tests/golden.h"
 #include "tests/status.h"
@@ -75,6 +76,16 @@ class CollectTest : public testing::Test {
 
   const TemporaryFolder folder_;
 };
+
+TEST_F(CollectTest, LearningDoesNotTouchAStoreThatExists) {
+  std::ofstream(folder_ / "hone.db") << "precious";
+  EXPECT_THAT(Learn("tests/bench/sample/x86_64-znver3-avx2-1c.h5", folder_ / "hone.db"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("exists")));
+  EXPECT_EQ(*ReadFile(folder_ / "hone.db"), "precious");
+  std::ofstream(folder_ / "no.h5") << "not a dataset";
+  EXPECT_FALSE(Learn(folder_ / "no.h5", folder_ / "new.db").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new.db"));
+}
 
 TEST_F(CollectTest, ATaskThatFailsDoesNotEndTheCollection) {
   WriteProgram("hone", absl::StrCat("grep -q 'k: 9' \"$2\" && exit 1\necho \"$4\" >> ",
