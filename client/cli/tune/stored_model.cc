@@ -64,6 +64,12 @@ std::string OriginText(const v1::StoredModel& model) {
   return absl::StrCat("imported from ", model.origin(), model.in_use() ? "" : ", not used");
 }
 
+// Whether a draft learned from another target, because that orders this target's results best.
+bool IsForeign(const v1::StoredModel& model) {
+  const Json metrics = MetricsOf(model);
+  return metrics.is_object() && metrics.value("is_foreign", Json()) == true;
+}
+
 // By how much the loss on left-out tasks falls with what a draft has learned, of the part that is
 // used: from 0 (nothing is used) to 1. NaN: the model was not judged that way.
 double GainOf(const v1::StoredModel& model) {
@@ -71,6 +77,7 @@ double GainOf(const v1::StoredModel& model) {
   const double fitted = MetricOf(model, "loss_of_draft");
   const double corrected = MetricOf(model, "loss_with_trees");
   const double share = MetricOf(model, "share_of_trees");
+  if (IsForeign(model)) return 1 - MetricOf(model, "loss_of_foreign") / presets;
   if (!(presets > 0) || std::isnan(fitted) || std::isnan(corrected) || std::isnan(share))
     return std::nan("");
   const Json metrics = MetricsOf(model);
@@ -101,7 +108,10 @@ void PrintLearned(const v1::StoredModel& model) {
                             Counted(model.workloads(), "task"), " of ", model.target(), ", ",
                             FormatTime(model.created_unix_ms()), ", by ",
                             model.origin().empty() ? "this server" : model.origin(),
-                            model.origin().empty() ? "" : ", and imported"));
+                            model.origin().empty() ? "" : ", and imported",
+                            IsForeign(model) ? "; they chose a draft that was learned on another "
+                                               "machine, which orders them better"
+                                             : ""));
   if (const double gain = GainOf(model); !std::isnan(gain)) {
     PrintWrapped(gain > 0 ? absl::StrFormat("gain: the loss on tasks that it was not learned on is "
                                             "%.0f %% less than with the constants alone",
@@ -161,7 +171,7 @@ absl::Status ShowModel(const Globals& globals, const StoredModelOptions& options
   }
   if (model == nullptr) {
     PrintWrapped(
-        "nothing was learned from results yet; a server learns after 256 of them, of two tasks or "
+        "nothing was learned from results yet; a server learns after 64 of them, of two tasks or "
         "more");
   } else {
     PrintLearned(*model);

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/target/target.h"
+#include "nlohmann/json.hpp"
+#include "server/tuner/cost_model/model_file.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -29,6 +32,18 @@ double Unlikeness(const target::Target& a, const target::Target& b) {
   return sum / count;  // every target has cores
 }
 
+// Returns whether a saved model differs from the constants of its target.
+bool HasLearned(const std::string& bytes) {
+  const absl::StatusOr<cost_model::ModelHeader> header = cost_model::ReadModelHeader(bytes);
+  return header.ok() && header->columns > 0;
+}
+
+// Returns whether a model was itself taken from another target.
+bool IsForeign(const store::ModelRow& row) {
+  const auto metrics = nlohmann::json::parse(row.metrics, nullptr, /*allow_exceptions=*/false);
+  return metrics.is_object() && metrics.value("is_foreign", nlohmann::json()) == true;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& target_key) {
@@ -50,7 +65,7 @@ std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
         environment.CreateModel(kLearnedDraft, {});
     status = model.status();
     if (status.ok()) status = (*model)->Load(row->bytes);
-    if (status.ok()) return *std::move(model);
+    if (status.ok()) return HasLearned(row->bytes) ? *std::move(model) : nullptr;
   }
   spdlog::warn("the learned draft {} is not used: {}", id, std::string(status.message()));
   return nullptr;
@@ -61,9 +76,12 @@ std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& t
   const absl::StatusOr<target::Target> target = target::Target::FromText(target_text);
   const auto rows = store.ListModels(kLearnedDraft, /*target=*/"");
   if (!target.ok() || !rows.ok()) return {};
+  const std::string here = store.Identity().value_or("");
   std::vector<std::pair<double, int64_t>> nearest;
   for (const store::ModelRow& row : *rows) {
-    if (row.key.target == target_key && row.origin.empty()) continue;
+    // A model that came back has seen this server's records, too.
+    const bool own = row.origin.empty() || (!here.empty() && absl::StrContains(row.origin, here));
+    if ((row.key.target == target_key && own) || !row.key.scope.empty() || IsForeign(row)) continue;
     const absl::StatusOr<target::Target> other = target::Target::FromText(row.target_text);
     if (!other.ok() || other->kind != target->kind || other->arch != target->arch) continue;
     nearest.emplace_back(Unlikeness(*target, *other), row.id);
@@ -72,7 +90,7 @@ std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& t
   std::vector<std::string> drafts;
   for (const auto& [unlikeness, id] : nearest) {
     absl::StatusOr<store::ModelRow> row = store.GetModelById(id);
-    if (row.ok()) drafts.push_back(std::move(row->bytes));
+    if (row.ok() && HasLearned(row->bytes)) drafts.push_back(std::move(row->bytes));
     if (drafts.size() == kMostForeign) break;
   }
   return drafts;

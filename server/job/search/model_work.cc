@@ -101,8 +101,10 @@ absl::StatusOr<std::string> ModelWork::Judge(const TrainingQuery& query, const s
 
 absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
                                                      const EvaluationServices& services) const {
-  cost_model::CostModelOptions options{
-      .seed = query.seed, .feature_set = query.model.feature_set, .threads = 1};
+  cost_model::CostModelOptions options{.seed = query.seed,
+                                       .feature_set = query.model.feature_set,
+                                       .threads = 1,
+                                       .pause = services.pause};
   HONE_RETURN_IF_ERROR(services.environment->CreateModel(query.model.name, options).status());
   HONE_ASSIGN_OR_RETURN(RecordedTasks recorded,
                         ReadRecordedTasks(*services.store, query.records, services.pause));
@@ -138,6 +140,7 @@ absl::StatusOr<store::ModelRow> ModelWork::MakeModel(const TrainingQuery& query,
         ExtractRows(*services.environment, *services.store, {&recorded.tasks[t], 1},
                     std::string(model->feature_set()), services.pause));
     recorded.tasks[t].candidates = {};
+    if (!(rows[0].best_ns > 0)) continue;  // nothing ran, so there is no order to learn
     for (int i = 0; i < rows[0].candidates(); ++i)
       material.Add(rows[0], static_cast<int32_t>(t), i);
   }
@@ -194,6 +197,7 @@ void ModelWork::NoteResult(const std::string& target_key) {
 
 void ModelWork::Tick() {
   std::string target;
+  int64_t counted = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (learning_ || stopped_) return;
@@ -214,7 +218,7 @@ void ModelWork::Tick() {
       }
       if (fresh < std::max(kLearningStep, known->second / 4)) continue;
       target = key;
-      fresh = 0;
+      counted = std::exchange(fresh, 0);
       learning_ = true;
       break;
     }
@@ -222,7 +226,7 @@ void ModelWork::Tick() {
   if (target.empty()) return;
   Train({.records = {.target = target, .max_records = kLearningRecords},
          .model = {.name = kLearnedDraft}},
-        WorkLimit{}, [this, target](const absl::StatusOr<store::ModelRow>& row) {
+        WorkLimit{}, [this, target, counted](const absl::StatusOr<store::ModelRow>& row) {
           absl::MutexLock lock(&mutex_);
           learning_ = false;
           if (row.ok()) {
@@ -230,7 +234,7 @@ void ModelWork::Tick() {
             spdlog::info("learned from {} results of {} tasks of {}: {}", row->records,
                          row->workloads, target, row->metrics);
           } else if (absl::IsResourceExhausted(row.status())) {
-            fresh_[target] += kLearningStep;  // after the request of a client
+            fresh_[target] += counted;  // after the request of a client
           } else if (absl::IsFailedPrecondition(row.status())) {
             spdlog::info("nothing was learned: {}", std::string(row.status().message()));
           } else {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/program.h"
@@ -231,12 +232,23 @@ absl::StatusOr<std::unique_ptr<cost_model::CostModel>> LearnWithout(uint32_t par
   return TrainModel(job::kLearnedDraft, sample, train);
 }
 
-// Writes a store that knows nothing but a learned draft.
-absl::Status WriteStoreWithDraft(const std::string& path, const std::string& target_key,
+// Writes a store that knows nothing but a draft that was learned from development tasks of a
+// sample.
+absl::Status WriteStoreWithDraft(const std::string& path, const Sample& sample,
                                  const cost_model::CostModel& model) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::OpenSqliteStore(path));
-  store::ModelRow row{
-      .key = {.name = job::kLearnedDraft, .feature_set = job::kLearnedDraft, .target = target_key}};
+  store::ModelRow row{.key = {.name = job::kLearnedDraft,
+                              .feature_set = job::kLearnedDraft,
+                              .target = target.Key()},
+                      .created_unix_ms = absl::ToUnixMillis(absl::Now()),
+                      .metrics = model.Summary(),
+                      .target_text = sample.target};
+  for (const JudgedTask& task : sample.tasks) {
+    if (task.held_out) continue;
+    ++row.workloads;
+    row.records += static_cast<int64_t>(task.latency_ns.size());
+  }
   HONE_ASSIGN_OR_RETURN(row.bytes, model.Save());
   HONE_ASSIGN_OR_RETURN(const cost_model::ModelHeader header,
                         cost_model::ReadModelHeader(row.bytes));
@@ -263,7 +275,6 @@ absl::Status CollectLearned(const CollectOptions& options) {
   if (tasks.empty()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const Sample sample,
                         ReadSample(options.out, {job::kLearnedDraft}, /*threads=*/2));
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
   std::vector<std::unique_ptr<cost_model::CostModel>> models;  // without a part; of all
   for (uint32_t left_out = 0; left_out <= kParts; ++left_out) {
     HONE_ASSIGN_OR_RETURN(models.emplace_back(), LearnWithout(left_out, sample));
@@ -281,7 +292,7 @@ absl::Status CollectLearned(const CollectOptions& options) {
       std::filesystem::remove_all(folder, ignored);
       HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/hone"));
       HONE_RETURN_IF_ERROR(WriteStoreWithDraft(
-          path, target.Key(), *models[task->held_out ? kParts : PartOf(task->workload)]));
+          path, sample, *models[task->held_out ? kParts : PartOf(task->workload)]));
       const std::string file = folder + "/workload.hone";
       HONE_RETURN_IF_ERROR(WriteFileAtomically(file, task->workload));
       HONE_RETURN_IF_ERROR(Tune(options, folder, file, {"draft", "random", options.learned}));
@@ -301,10 +312,9 @@ absl::Status Learn(const std::string& dataset, const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, " exists; name a new store"));
   HONE_ASSIGN_OR_RETURN(const Sample sample,
                         ReadSample(dataset, {job::kLearnedDraft}, /*threads=*/2));
-  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(sample.target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
                         LearnWithout(kParts, sample));
-  return WriteStoreWithDraft(path, target.Key(), *model);
+  return WriteStoreWithDraft(path, sample, *model);
 }
 
 absl::StatusOr<bool> IsHeldOut(const std::string& workload) {

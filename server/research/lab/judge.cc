@@ -98,14 +98,19 @@ struct TrainingData {
   void Add(const JudgedTask& task, size_t set, int most) {
     const cost_model::FeatureMatrix& from = task.features[set];
     features.columns = from.columns;
-    const int step = most > 0 ? std::max(1, from.candidates() / most) : 1;
+    const int step = most > 0 ? std::max(1, (from.candidates() + most - 1) / most) : 1;
+    double best_ns = 0;  // of those that are kept: what a young store knows
+    for (int i = 0; i < from.candidates(); i += step) {
+      if (task.latency_ns[i] > 0 && (best_ns == 0 || task.latency_ns[i] < best_ns))
+        best_ns = task.latency_ns[i];
+    }
     for (int i = 0; i < from.candidates(); i += step) {
       const int rows = from.row_begin[i + 1] - from.row_begin[i];
       features.Append(absl::MakeConstSpan(from.values)
                           .subspan(static_cast<size_t>(from.row_begin[i]) * from.columns,
                                    static_cast<size_t>(rows) * from.columns),
                       rows);
-      throughput.push_back(task.latency_ns[i] > 0 ? task.best_ns / task.latency_ns[i] : 0);
+      throughput.push_back(task.latency_ns[i] > 0 ? best_ns / task.latency_ns[i] : 0);
       tasks.push_back(added);
     }
     ++added;

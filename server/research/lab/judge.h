@@ -42,10 +42,9 @@ struct Sample {
 };
 
 // Reads a dataset of one target and extracts features, in `threads` threads. `only`: only tasks
-// whose name contains it. InvalidArgument: the dataset is malformed or has several targets. Tasks
-// of which nothing ran are left out.
-// `calibration`: what to assume that a worker measured, instead of the dataset's; "": the constants
-// of the kind of CPU.
+// whose name contains it. `calibration`: what to assume that a worker measured, instead of the
+// dataset's; "": the constants of the kind of CPU. Tasks of which nothing ran are left out.
+// InvalidArgument: the dataset is malformed or has several targets.
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
                                   int threads, const std::string& only = "",
                                   const target::Calibration& calibration = {});

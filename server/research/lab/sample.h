@@ -16,8 +16,9 @@ namespace hone::lab {
 struct SampleTask {
   std::string name;      // the line of the list
   std::string workload;  // text form
-  std::string family;    // the name of its workload, or of its network; see Bootstrap in judge.h
-  std::string network;   // "" for a single operator
+  std::string
+      family;  // the name of its workload, or of its network; see ClusteredBootstrap in judge.h
+  std::string network;  // "" for a single operator
   bool held_out = false;
 };
 

@@ -97,23 +97,19 @@ absl::Status CheckTargetOf(const store::ModelRow& row) {
 }
 
 // Asks the model for a few rows, because numbers that were changed by hand may be read but spoil
-// every search. A draft refuses rows of the other kind of device, and those of a GPU are the ones
-// with an estimate of its cycles.
-absl::Status CheckAnswers(const cost_model::CostModel& model, uint32_t columns) {
+// every search. A draft refuses rows of the other kind of device than its own; those of a GPU have
+// an estimate of its cycles.
+absl::Status CheckAnswers(const cost_model::CostModel& model, uint32_t columns, bool of_gpu) {
   if (columns == 0) return absl::OkStatus();
   if (columns > kMostColumns) return BadFile(absl::StrCat("it reads ", columns, " columns"));
-  absl::StatusOr<cost_model::Prediction> answers;
-  for (const bool gpu : {true, false}) {
-    cost_model::FeatureMatrix rows{.columns = static_cast<int>(columns)};
-    for (const float value : {0.0f, 1.0f, 100.0f}) {
-      std::vector<float> row(columns, value);
-      if (columns >= cost_model::kDraftColumns)
-        row[columns - cost_model::kDraftColumns + cost_model::kGpuEstimate] = gpu ? 1 + value : 0;
-      rows.Append(row, 1);
-    }
-    answers = model.Predict(rows);
-    if (answers.ok()) break;
+  cost_model::FeatureMatrix rows{.columns = static_cast<int>(columns)};
+  for (const float value : {0.0f, 1.0f, 100.0f}) {
+    std::vector<float> row(columns, value);
+    if (columns >= cost_model::kDraftColumns)
+      row[columns - cost_model::kDraftColumns + cost_model::kGpuEstimate] = of_gpu ? 1 + value : 0;
+    rows.Append(row, 1);
   }
+  const absl::StatusOr<cost_model::Prediction> answers = model.Predict(rows);
   if (!answers.ok()) return BadFile(answers.status().message());
   if (std::ranges::all_of(answers->mean, [](double mean) { return std::isfinite(mean); }))
     return absl::OkStatus();
@@ -208,7 +204,8 @@ absl::Status CheckImportedModel(const store::ModelRow& row, const job::TaskEnvir
   if (!model.ok()) return BadFile(model.status().message());
   if (const absl::Status loaded = (*model)->Load(row.bytes); !loaded.ok())
     return BadFile(loaded.message());
-  return CheckAnswers(**model, header->columns);
+  const absl::StatusOr<target::Target> target = target::Target::FromText(row.target_text);
+  return CheckAnswers(**model, header->columns, target.ok() && target->kind != target::Kind::kCpu);
 }
 
 }  // namespace hone::service

@@ -39,6 +39,8 @@ absl::Status CheckKnown(absl::string_view field, const std::string& name,
       field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
 }
 
+constexpr int64_t kMostRecords = 200'000;  // of a training, which then needs 1.9 GB
+
 // The name of this server in the files that it exports.
 std::string NameOfServer(const std::string& store_identity) {
   char host[256] = {};
@@ -61,7 +63,8 @@ template <typename Request>
 absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
   HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
   HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
-  if (request.max_records() < 0) return FieldError("max_records", "negative");
+  if (request.max_records() < 0 || request.max_records() > kMostRecords)
+    return FieldError("max_records", absl::StrCat("not in 0 to ", kMostRecords));
   job::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
   if (request.max_records() > 0) query.max_records = request.max_records();
   return query;

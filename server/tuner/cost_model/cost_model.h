@@ -2,6 +2,7 @@
 #define HONE_SERVER_TUNER_COST_MODEL_COST_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -105,6 +106,8 @@ struct CostModelOptions {
   // Saved models of the same kind that learned on other machines. `residual` becomes one of them if
   // it orders the training tasks better than what it can learn from them; other models ignore them.
   std::vector<std::string> foreign;
+  // Called between the rounds of a long training, which an error ends; null: nothing can end it.
+  std::function<absl::Status()> pause;
 };
 
 // Creates a model by its registered name. NotFound: unknown name; the message lists the names.

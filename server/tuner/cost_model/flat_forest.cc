@@ -18,6 +18,10 @@ constexpr int kLanes = 8;
 constexpr int kBlockRows = 32;
 
 constexpr float kNeverReached = std::numeric_limits<float>::infinity();
+// Of files from elsewhere: what no training of Hone makes.
+constexpr uint32_t kMostTrees = 10'000;
+constexpr int32_t kMostDepth = 64;
+constexpr float kMostLeaf = 1e4;
 
 }  // namespace
 
@@ -48,6 +52,10 @@ absl::Status FlatForest::Add(const Tree& tree) {
   seen[0] = true;
   int32_t depth = 0;
   for (size_t level_begin = 0, level_end = 1; level_begin < level_end; ++depth) {
+    if (depth > kMostDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it is deeper than ", kMostDepth, " decisions"));
+    }
     for (size_t i = level_begin; i < level_end; ++i) {
       const int32_t node = order[i];
       const int32_t self = root + static_cast<int32_t>(i);
@@ -57,6 +65,10 @@ absl::Status FlatForest::Add(const Tree& tree) {
       }
       if (tree.left[node] == -1) {
         nodes_.push_back({.threshold = kNeverReached, .feature = 0, .left = self});
+        if (std::abs(tree.value[node]) > kMostLeaf) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "the value of leaf ", node, ", ", tree.value[node], ", is larger than ", kMostLeaf));
+        }
         leaf_value_.push_back(tree.value[node]);
         continue;
       }
@@ -133,6 +145,10 @@ absl::StatusOr<FlatForest> FlatForest::Parse(ByteReader& reader) {
   HONE_RETURN_IF_ERROR(reader.Read(columns, count));
   if (columns > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("a forest of ", columns, " columns"));
+  }
+  if (count > kMostTrees) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a forest of ", count, " trees; at most ", kMostTrees, " are allowed"));
   }
   std::vector<Tree> trees;
   for (uint32_t i = 0; i < count; ++i) {

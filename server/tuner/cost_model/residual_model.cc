@@ -215,6 +215,7 @@ absl::StatusOr<Learned> Learn(const Material& material, const CostModelOptions& 
     objective.Differentiate(values);
     HONE_RETURN_IF_ERROR(booster->BoostOneRound(objective.gradient(), objective.hessian()));
     YieldToTimers();
+    if (options.pause != nullptr) HONE_RETURN_IF_ERROR(options.pause());
   }
   HONE_ASSIGN_OR_RETURN(const std::string json, booster->Json());
   HONE_ASSIGN_OR_RETURN(learned.forest, ForestOfXgboostJson(json, rows.columns, kRounds));
@@ -268,14 +269,12 @@ class ResidualPredictor final : public Predictor {
       HONE_RETURN_IF_ERROR(LearnFrom(all, fold_of));
       used = learned_.share > 0 ? corrected_ : learned_.forest.columns() > 0 ? fitted_ : presets_;
     }
-    foreign_ = presets_;
     for (const std::string& bytes : options_.foreign) {
       std::optional<Learned> other = ReadForeign(bytes);
       if (!other.has_value() || other->weights.kind != &kind) continue;
       const double loss = LossOf(other->LogCycles(features, other->share), all) / tasks_;
-      foreign_ = std::min(foreign_, loss);
-      if (loss >= kGain * used) continue;
-      used = loss;
+      if (!(loss < kGain * used)) continue;  // also if it is not a number
+      used = foreign_ = loss;
       learned_ = *std::move(other);
       is_foreign_ = true;
     }
@@ -283,13 +282,10 @@ class ResidualPredictor final : public Predictor {
   }
 
   std::string Summary() const override {
-    nlohmann::ordered_json json{{"tasks", tasks_},
-                                {"loss_of_presets", presets_},
-                                {"loss_of_draft", fitted_},
-                                {"loss_with_trees", corrected_},
-                                {"loss_of_foreign", foreign_},
-                                {"is_foreign", is_foreign_},
-                                {"share_of_trees", learned_.share}};
+    nlohmann::ordered_json json{{"tasks", tasks_},           {"loss_of_presets", presets_},
+                                {"loss_of_draft", fitted_},  {"loss_with_trees", corrected_},
+                                {"is_foreign", is_foreign_}, {"share_of_trees", learned_.share}};
+    if (is_foreign_) json["loss_of_foreign"] = foreign_;
     for (const int part : learned_.weights.kind->weights)
       json["factors"][std::string(DraftPartName(part))] = learned_.weights.factors[part];
     return json.dump();
@@ -356,17 +352,17 @@ class ResidualPredictor final : public Predictor {
     const size_t best = absl::c_min_element(corrected) - corrected.begin();
     fitted_ = fitted / tasks_;
     corrected_ = corrected[best] / tasks_;
-    const bool fits = std::min(fitted, corrected[best]) < kGain * presets;
-    if (!fits) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(learned_, Learn(all, options_));
     const bool corrects = tasks_ >= kLeastTasks && corrected[best] < kGain * fitted;
+    if (!((corrects ? corrected[best] : fitted) < kGain * presets)) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(learned_, Learn(all, options_));
     learned_.share = corrects ? kShares[best] : 0;
     return absl::OkStatus();
   }
 
   const CostModelOptions options_;
   Learned learned_;
-  // Of the last training: mean losses on left-out tasks, which all are to a foreign model.
+  // Of the last training: mean losses on left-out tasks, which all are to the foreign model that is
+  // used.
   double presets_ = 0, fitted_ = 0, corrected_ = 0, foreign_ = 0;
   bool is_foreign_ = false;
   int tasks_ = 0;

@@ -10,7 +10,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/model_file.pb.h"
+#include "server/job/actor/compiler_environment.h"
 #include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/model_file.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/status.h"
@@ -151,6 +153,33 @@ TEST_F(ModelExchangeTest, AModelThatCannotBeLoadedIsRefused) {
       with({.name = "nearest", .version = 9, .feature_set = "decisions", .columns = 3}, ""),
       "version 9");
   ExpectRefused(with({.name = "oracle", .version = 1, .feature_set = "decisions"}, ""), "temple");
+}
+
+// A draft of GPUs would score every program of a CPU the same.
+TEST_F(ModelExchangeTest, ADraftMustFitTheKindOfItsTarget) {
+  cost_model::FeatureMatrix gpu{.columns = cost_model::kDraftColumns};
+  std::vector<float> row(cost_model::kDraftColumns, 0);
+  row[cost_model::kGpuEstimate] = 1;
+  gpu.Append(row, 1);
+  cost_model::DraftWeights weights;
+  weights.kind = &cost_model::DraftKindOf(gpu, 0);
+  cost_model::ByteWriter payload;
+  weights.Serialize(payload);
+  row_.key = {.name = "draft", .feature_set = "draft"};
+  row_.version = 2;
+  row_.bytes = cost_model::EncodeModel(
+      {.name = "draft", .version = 2, .feature_set = "draft", .columns = cost_model::kDraftColumns},
+      std::move(payload).Finish());
+  const auto import = [&](const char* target_name) {
+    const target::Target target = target::TargetByName(target_name).value();
+    row_.key.target = target.Key();
+    row_.target_text = target.ToText();
+    return CheckImportedModel(row_, *job::MakeCompilerEnvironment(1), kNow);
+  };
+  row_.origin = "builder-1 (store 0123)";
+  EXPECT_THAT(import("nvidia/a100"), IsOk());
+  EXPECT_THAT(import("x86-avx2"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a program for a CPU")));
 }
 
 TEST_F(ModelExchangeTest, AMessageThatIsNotOneIsRefused) {

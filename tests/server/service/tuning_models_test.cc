@@ -99,8 +99,10 @@ TEST_F(TuningModelsTest, ErrorsNameTheCause) {
   expect(grpc::StatusCode::INVALID_ARGUMENT, "nearest");
   request.set_held_out_trials(std::nan(""));
   expect(grpc::StatusCode::INVALID_ARGUMENT, "held_out_trials");
-  request.set_max_records(-1);
-  expect(grpc::StatusCode::INVALID_ARGUMENT, "max_records");
+  for (const int64_t records : {int64_t{-1}, int64_t{200'001}}) {
+    request.set_max_records(records);
+    expect(grpc::StatusCode::INVALID_ARGUMENT, "max_records");
+  }
   request.add_models()->set_stored(4711);
   expect(grpc::StatusCode::NOT_FOUND, "no model with id 4711");
   request.add_models()->set_stored(1);

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "common/target/target.h"
+#include "server/job/actor/compiler_environment.h"
+#include "server/tuner/cost_model/model_file.h"
+#include "server/tuner/cost_model/registry.h"
 #include "tests/server/job/job_harness.h"
 #include "tests/status.h"
 
@@ -45,26 +48,46 @@ TEST_F(LearnedDraftTest, AnImportedDraftIsUsedUntilTheServerHasItsOwn) {
   EXPECT_EQ(NewestDraft(store, "t").value(), own);
 }
 
-// Those of similar machines first; not its own, not those of another architecture.
+// Those of similar machines first; not its own, not those of another architecture, not what has
+// learned nothing, and not what another target took from one that may be this one.
 TEST_F(LearnedDraftTest, DraftsOfOtherMachinesAreFoundBySimilarity) {
-  const auto put = [&](const std::string& key, const target::Target& target) {
-    store.PutModel({.key = {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key},
-                    .version = 1,
-                    .records = 100,
-                    .bytes = key,
-                    .target_text = target.ToText()},
+  const auto bytes = [](const std::string& text, uint32_t columns = 1) {
+    return cost_model::EncodeModel(
+        {.name = kLearnedDraft, .version = 1, .feature_set = kLearnedDraft, .columns = columns},
+        text);
+  };
+  const auto put = [&](const std::string& key, const target::Target& target, store::ModelRow row) {
+    row.key.name = row.key.feature_set = kLearnedDraft;
+    row.key.target = key;
+    row.version = 1;
+    row.records = 100;
+    row.target_text = target.ToText();
+    if (row.bytes.empty()) row.bytes = bytes(key);
+    store.PutModel(std::move(row),
                    [](const absl::StatusOr<int64_t>& id) { EXPECT_THAT(id, IsOk()); });
   };
   target::Target mine = *target::TargetByName("x86-avx2"), slow = mine, alike = mine;
   mine.calibration.fma = slow.calibration.fma = alike.calibration.fma = 0.2;
   slow.calibration.fma = 0.8;
   alike.cores = 2 * mine.cores;
-  put("slow", slow);
-  put("alike", alike);
-  put("mine", mine);
-  put("arm", *target::TargetByName("arm-neon"));
-  EXPECT_THAT(ForeignDrafts(store, "mine", mine.ToText()), ::testing::ElementsAre("alike", "slow"));
+  put("slow", slow, {});
+  put("alike", alike, {});
+  put("mine", mine, {});
+  put("mine", mine, {.bytes = bytes("returned"), .origin = "me (store " + *store.Identity() + ")"});
+  put("arm", *target::TargetByName("arm-neon"), {});
+  put("presets", mine, {.bytes = bytes("nothing", 0)});
+  put("taker", mine, {.metrics = R"({"is_foreign": true})"});
+  put("matmul", mine, {.key = {.scope = "matmul"}});
+  EXPECT_THAT(ForeignDrafts(store, "mine", mine.ToText()),
+              ::testing::ElementsAre(bytes("alike"), bytes("slow")));
   EXPECT_TRUE(ForeignDrafts(store, "mine", "no target").empty());
+}
+
+// The constants that a worker has measured are better than the presets that a learned draft
+// multiplies.
+TEST_F(LearnedDraftTest, ADraftThatLearnedNothingIsNotUsed) {
+  const auto untrained = *cost_model::CreateCostModel(kLearnedDraft, {});
+  EXPECT_EQ(LoadDraft(store, *MakeCompilerEnvironment(1), Store(*untrained->Save())), nullptr);
 }
 
 TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {

@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "common/base/rng.h"
+#include "nlohmann/json.hpp"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/metric.h"
+#include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/cost_model/registry.h"
 #include "server/tuner/feature/feature_set.h"
@@ -167,6 +169,29 @@ TEST(ResidualModelTest, LeavesAModelOfAnUnlikeMachine) {
   const Parts like_presets = MakeParts(3, 1, 60, kResidualColumns, DraftWeights());
   ASSERT_THAT(Learn(*model, like_presets), IsOk());
   EXPECT_THAT(model->Summary(), HasSubstr("\"is_foreign\":false"));
+}
+
+// With few tasks, trees are not used; what they would gain does not pay for a draft without them.
+TEST(ResidualModelTest, AFittedDraftMustPayByItself) {
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    const auto model = *CreateCostModel("residual", {});
+    ASSERT_THAT(Learn(*model, MakeResidualParts(seed, 3, 150)), IsOk());
+    const auto summary = nlohmann::json::parse(model->Summary());
+    EXPECT_EQ(summary["share_of_trees"], 0);
+    EXPECT_LT(summary["loss_with_trees"], 0.98 * summary["loss_of_presets"].get<double>());
+    const bool pays = summary["loss_of_draft"] < 0.98 * summary["loss_of_presets"].get<double>();
+    EXPECT_EQ(ReadModelHeader(*model->Save())->columns > 0, pays) << summary;
+  }
+}
+
+TEST(ResidualModelTest, ATrainingEndsWhenItsCallerWants) {
+  int rounds = 0;
+  const auto model = *CreateCostModel(
+      "residual",
+      {.pause = [&] { return ++rounds < 5 ? absl::OkStatus() : absl::CancelledError("enough"); }});
+  EXPECT_THAT(Learn(*model, MakeResidualParts(1, 12, 50)),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+  EXPECT_EQ(rounds, 5);
 }
 
 }  // namespace

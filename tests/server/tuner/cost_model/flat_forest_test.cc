@@ -89,6 +89,21 @@ TEST(FlatForestTest, RejectsInvalidTrees) {
   tree.value.pop_back();
   ExpectRefused(tree, "sizes");
   ExpectRefused({}, "empty");
+  tree = SmallTree();
+  tree.value[4] = 1e30f;
+  ExpectRefused(tree, "leaf 4");
+  FlatForest::Tree chain;  // each node has a leaf and the next node
+  for (int32_t node = 0; node < 200; node += 2) {
+    chain.left.insert(chain.left.end(), {node + 1, -1});
+    chain.right.insert(chain.right.end(), {node + 2, -1});
+    chain.feature.insert(chain.feature.end(), {0, 0});
+    chain.value.insert(chain.value.end(), {0, 0});
+  }
+  chain.left.push_back(-1);
+  chain.right.push_back(-1);
+  chain.feature.push_back(0);
+  chain.value.push_back(0);
+  ExpectRefused(chain, "deeper than 64");
   EXPECT_FALSE(FlatForest::Create({}, -1).ok());
 }
 
@@ -105,6 +120,15 @@ TEST(FlatForestTest, RoundTrips) {
     ByteReader truncated(absl::string_view(bytes).substr(0, size));
     EXPECT_THAT(FlatForest::Parse(truncated), StatusIs(absl::StatusCode::kInvalidArgument));
   }
+}
+
+TEST(FlatForestTest, AHostileNumberOfTreesIsRefusedAtOnce) {
+  ByteWriter writer;
+  writer.Add(uint32_t{2}, uint32_t{16'000'000});
+  const std::string bytes = std::move(writer).Finish();
+  ByteReader reader(bytes);
+  EXPECT_THAT(FlatForest::Parse(reader),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("at most 10000")));
 }
 
 // Damaged bytes are either refused, or they parse to a valid forest that survives a round trip.
