@@ -34,7 +34,7 @@ packages=(
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf
   libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata
+  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
 )
 
 missing=()

@@ -70,6 +70,7 @@ void AddPrimitives(Command& app, Globals& globals);
 void AddFeatures(Command& app, Globals& globals);
 void AddDoctor(Command& app, Globals& globals);
 void AddHelp(Command& app, Globals& globals);
+void AddCompletion(Command& app, Globals& globals);
 
 // Subcommands of `hone records`: export and import; backup and compact.
 void AddRecordFiles(Command& records, Globals& globals);

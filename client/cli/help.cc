@@ -7,13 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/terminal.h"
+#include "common/base/file.h"
 #include "common/base/nearest.h"
 #include "common/base/status_macros.h"
 
@@ -53,6 +58,8 @@ std::string ExitCodesHelp() {
   return text;
 }
 
+constexpr int kPageColumns = 78;
+
 struct Topic {
   const char* name;
   const char* meaning;
@@ -88,12 +95,39 @@ absl::StatusOr<std::string> HelpOn(const Command& app, const std::vector<std::st
   return command->Help(name);
 }
 
+// A line as roff shows it.
+std::string Escaped(absl::string_view line) {
+  std::string text = absl::StrReplaceAll(line, {{"\\", "\\e"}, {"-", "\\-"}});
+  return absl::StartsWith(text, ".") || absl::StartsWith(text, "'") ? absl::StrCat("\\&", text)
+                                                                    : text;
+}
+
+// Writes the manual page of a command and of those below it; their text is that of --help.
+absl::Status WritePages(const Command& command, const std::string& name,
+                        const std::string& folder) {
+  const std::string title = absl::StrReplaceAll(name, {{" ", "-"}});
+  std::string page = absl::StrCat(".TH ", absl::AsciiStrToUpper(title),
+                                  " 1 \"\" Hone Hone\n.SH NAME\n", Escaped(title), " \\- ",
+                                  Escaped(command.Description()), "\n.SH DESCRIPTION\n.nf\n");
+  for (const absl::string_view line : absl::StrSplit(command.Help(name, kPageColumns), '\n'))
+    absl::StrAppend(&page, Escaped(line), "\n");
+  absl::StrAppend(&page, ".fi\n");
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder, "/", title, ".1"), page));
+  for (const std::string& below : command.CommandNames()) {
+    HONE_RETURN_IF_ERROR(WritePages(*command.Find(below), absl::StrCat(name, " ", below), folder));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddHelp(Command& app, Globals& globals) {
   Command& command = app.AddCommand("help", "Show the help of a command or on a topic");
   auto words = std::make_shared<std::vector<std::string>>();
+  auto folder = std::make_shared<std::string>();
   command.Add("topic", *words, "A command, such as \"records export\", or a topic");
+  command.Add("--man", *folder, "Write manual pages of all commands into this folder",
+              {ExistingFolder()});
   std::string topics = "Topics:\n";
   for (const Topic& topic : kTopics) {
     absl::StrAppendFormat(&topics, "  %-12s %s\n", topic.name, topic.meaning);
@@ -103,7 +137,8 @@ void AddHelp(Command& app, Globals& globals) {
                                      "\nExamples:\n"
                                      "  hone help tune\n"
                                      "  hone help connection"),
-                        [&app, words]() -> absl::Status {
+                        [&app, words, folder]() -> absl::Status {
+                          if (!folder->empty()) return WritePages(app, "hone", *folder);
                           HONE_ASSIGN_OR_RETURN(const std::string text, HelpOn(app, *words));
                           PrintText(text);
                           return absl::OkStatus();

@@ -354,6 +354,8 @@ absl::Status Command::Run() const {
 
 bool Command::Given() const { return app_->parsed(); }
 
+std::string Command::Description() const { return app_->get_description(); }
+
 std::vector<std::string> Command::CommandNames() const {
   std::vector<std::string> names;
   for (const auto& command : commands_) names.push_back(command->app_->get_name());

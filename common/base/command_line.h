@@ -117,6 +117,7 @@ class Command {
   bool Given() const;
 
   // For messages: the commands and options of this command. Find returns null for an unknown name.
+  std::string Description() const;
   std::vector<std::string> CommandNames() const;
   const Command* Find(const std::string& name) const;
   std::vector<std::string> OptionNames() const;  // the long ones, with their dashes

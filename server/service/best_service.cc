@@ -88,6 +88,24 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status BestService::GetCached(const v1::GetCachedRequest& request,
+                                    v1::CachedValue* response) {
+  HONE_ASSIGN_OR_RETURN(store::CachedRow row,
+                        deps_.store->GetCached(request.name(), request.environment()));
+  response->set_name(row.name);
+  response->set_environment(row.environment);
+  response->set_value(std::move(row.value));
+  response->set_put_unix_ms(row.put_unix_ms);
+  return absl::OkStatus();
+}
+
+void BestService::PutCached(Context*, const v1::CachedValue* request, v1::PutCachedResponse*,
+                            Reply reply) {
+  deps_.store->PutCached(
+      {.name = request->name(), .environment = request->environment(), .value = request->value()},
+      reply);
+}
+
 absl::Status BestService::ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse* response) {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::BestRow> rows, deps_.store->PinnedBests());
   for (const store::BestRow& row : rows) {

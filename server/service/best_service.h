@@ -11,7 +11,8 @@
 
 namespace hone::service {
 
-// The calls that look up and pin the best kernel, and those that transfer its data. Thread-safe.
+// The calls that look up and pin the best kernel, and those that transfer its data; the results of
+// other autotuners. Thread-safe.
 // Errors are those of tuning.proto and admin.proto.
 class BestService {
  public:
@@ -20,6 +21,8 @@ class BestService {
   void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
   grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
   grpc::ServerReadReactor<v1::ArtifactChunk>* UploadInputs(Context*, v1::UploadInputsResponse*);
+  absl::Status GetCached(const v1::GetCachedRequest&, v1::CachedValue*);
+  void PutCached(Context*, const v1::CachedValue*, v1::PutCachedResponse*, Reply);
   absl::Status ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse*);
   void PinBest(Context*, const v1::PinBestRequest*, v1::Best*, Reply);
   void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);

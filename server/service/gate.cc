@@ -31,6 +31,8 @@ constexpr Access kTable[] = {
     {"/hone.v1.TuningService/ListJobs", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
     {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target"},
+    {"/hone.v1.TuningService/GetCached", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/PutCached", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListPins", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListRecords", Role::kClient, false, ""},
     {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, ""},

@@ -27,6 +27,8 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
   tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
   tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
+  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached);
+  tuning_.Add("/hone.v1.TuningService/PutCached", &all.bests, &BestService::PutCached);
   tuning_.AddWork("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins);
   tuning_.Add("/hone.v1.TuningService/UploadInputs", &all.bests, &BestService::UploadInputs);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);

@@ -187,6 +187,21 @@ absl::StatusOr<std::vector<ModelRow>> DatabaseStore::ListModels(const std::strin
   return Get([&](Connection& c) { return SelectModels(c, name, target); });
 }
 
+void DatabaseStore::PutCached(CachedRow row, Done done) {
+  const size_t bytes = kRowBytes + row.name.size() + row.environment.size() + row.value.size();
+  Write(
+      [this, row = std::move(row)](Connection& c) mutable {
+        row.put_unix_ms = NowUnixMs();
+        return InsertCached(c, row, kMostCached);
+      },
+      std::move(done), bytes);
+}
+
+absl::StatusOr<CachedRow> DatabaseStore::GetCached(const std::string& name,
+                                                   const std::string& environment) {
+  return Get([&](Connection& c) { return SelectCached(c, name, environment); });
+}
+
 void DatabaseStore::ChangeStanding(StandingChange change, Done done) {
   const size_t bytes = kRowBytes + change.refused.value_or("").size();
   Write([change = std::move(change)](Connection& c) { return MergeStanding(c, change); },

@@ -55,6 +55,9 @@ class DatabaseStore : public Store {
   absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                    const std::string& target) override;
+  void PutCached(CachedRow row, Done done) override;
+  absl::StatusOr<CachedRow> GetCached(const std::string& name,
+                                      const std::string& environment) override;
   void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
   void PutWorker(KnownWorker worker, Done done) override;

@@ -135,6 +135,14 @@ struct ModelRow {
   bool in_use = false;  // set by the store
 };
 
+// A result of another autotuner, see Store::PutCached.
+struct CachedRow {
+  std::string name, environment;
+  std::string value;
+  int64_t put_unix_ms = 0;
+  friend bool operator==(const CachedRow&, const CachedRow&) = default;
+};
+
 struct BestRow {
   record::Record record;
   std::string workload;  // text form
@@ -364,6 +372,16 @@ class Store {
   // newest first, without their bytes. `name` and `target` select models; "" selects all.
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
                                                            const std::string& target) = 0;
+
+  // Keeps a value of another autotuner, which is opaque, by its name and environment, instead of
+  // the one before. Now and then, the values that were put longest ago are forgotten, so that all
+  // have about kMostCached bytes. InvalidArgument: the name or value is empty, or one is too long.
+  static constexpr size_t kMaxCachedName = 512, kMaxCachedEnvironment = 1024;
+  static constexpr size_t kMaxCachedValue = size_t{1} << 20;
+  static constexpr int64_t kMostCached = int64_t{1} << 30;
+  virtual void PutCached(CachedRow row, Done done) = 0;
+  virtual absl::StatusOr<CachedRow> GetCached(const std::string& name,
+                                              const std::string& environment) = 0;  // NotFound
 
   // Changes the standing of a worker. The row is removed if the worker is then neither drained nor
   // refused. InvalidArgument: the worker's name is empty.

@@ -125,6 +125,12 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
 
 std::string SelectModelSql();
 
+// The table cached. `most`: bytes of all values; more are forgotten at every kCachedSteps-th put.
+inline constexpr int64_t kCachedSteps = 256;
+absl::Status InsertCached(Connection& connection, const CachedRow& row, int64_t most);
+absl::StatusOr<CachedRow> SelectCached(Connection& connection, const std::string& name,
+                                       const std::string& environment);
+
 // The table standing.
 
 absl::Status MergeStanding(Connection& connection, const StandingChange& change);

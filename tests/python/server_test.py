@@ -50,6 +50,29 @@ def test_the_private_server_starts_by_itself_and_stops(home, monkeypatch):
         time.sleep(0.02)
 
 
+def test_the_results_of_other_autotuners_are_kept(client):
+    cache, other = hone.cache.Cache("gpu a", client), hone.cache.Cache("gpu b", client)
+    assert cache.get("softmax") is None
+    cache.put("softmax", b"\0\xff old")
+    cache.put("softmax", b"\0\xff new")
+    assert cache.get("softmax") == b"\0\xff new" and other.get("softmax") is None
+    cache.put("large", bytes(1 << 20))
+    assert len(cache.get("large")) == 1 << 20
+    for name, value in (("empty", b""), ("too large", bytes((1 << 20) + 1)), ("", b"v"), ("n" * 513, b"v")):
+        with pytest.raises(hone.InvalidArgument):
+            cache.put(name, value)
+
+
+def test_triton_finds_the_files_of_a_kernel(client):
+    first, second = hone.cache.TritonBackend("k1", client), hone.cache.TritonBackend("k2", client)
+    assert first.get(["add.json"]) == {}
+    first.put("add.json", "{}")
+    first.put("add.cubin", b"\x7fELF")
+    first.put("huge.cubin", bytes((1 << 20) + 1))
+    assert first.get(["add.json", "add.cubin", "huge.cubin"]) == {"add.json": b"{}", "add.cubin": b"\x7fELF"}
+    assert second.get(["add.json"]) == {}
+
+
 def test_a_tuned_kernel_computes(matmul):
     A, B = random(32, 16), random(16, 48)
     numpy.testing.assert_allclose(matmul(A, B), A @ B, rtol=1e-4, atol=1e-5)

@@ -13,7 +13,7 @@ from typing import Any as _Any
 from typing import Literal as _Literal
 from typing import overload as _overload
 
-from . import plot
+from . import cache, plot
 from ._arrays import empty
 from ._best import Best
 from ._client import Client, SearchOptions, Source
@@ -32,7 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArrayError", "Axis", "Best", "Builder", "Client", "Error", "Failed", "Forked", "Interrupted", "InvalidArgument", "Job",
     "Kernel", "Network", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor", "Workload", "best",
-    "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
+    "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
 ]
 
 _lock = _threading.Lock()

@@ -157,6 +157,15 @@ CREATE TABLE model (
 );
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope, id);
 
+CREATE TABLE cached (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL,
+  environment text NOT NULL,
+  put_unix_ms bigint NOT NULL,
+  value bytea NOT NULL
+);
+CREATE UNIQUE INDEX cached_by_name ON cached (name, environment);
+
 CREATE TABLE worker (
   name text COLLATE "C" PRIMARY KEY,
   host text NOT NULL,

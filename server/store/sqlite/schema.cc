@@ -162,6 +162,15 @@ CREATE TABLE model (
 ) STRICT;
 CREATE INDEX model_by_key ON model (name, feature_set, target, scope);
 
+CREATE TABLE cached (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  put_unix_ms INTEGER NOT NULL,
+  value BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX cached_by_name ON cached (name, environment);
+
 CREATE TABLE worker (
   name TEXT NOT NULL PRIMARY KEY,
   host TEXT NOT NULL,
