@@ -24,6 +24,7 @@ struct Globals {
   std::string ignored_config;     // set by CompleteGlobals; see client::ClientConfig::ignored
   std::string target;  // "native", "cuda", "opencl", a preset or a key; "" (not given) means native
   bool json = false;
+  std::string locked;              // the lock file whose kernels are used; "": none
   bool warns_of_store = true;      // a session warns of a damaged store
   absl::Time began = absl::Now();  // of the command, for its time limit
 };
@@ -50,6 +51,8 @@ std::string HowToStartWorker(const Globals& globals);
 // outlive `app`.
 void AddTune(Command& app, Globals& globals);
 void AddBest(Command& app, Globals& globals);
+void AddLock(Command& app, Globals& globals);
+void AddBundle(Command& app, Globals& globals);
 void AddExport(Command& app, Globals& globals);
 void AddCheck(Command& app, Globals& globals);
 void AddCompare(Command& app, Globals& globals);

@@ -20,6 +20,7 @@ constexpr ExitCodeInfo kExitCodes[] = {
     {kExitNothingKnown, "nothing known (such as no best, no pin, or no measurement to learn from)"},
     {kExitUnreachable, "server unreachable (such as no answer, or no trusted connection)"},
     {kExitInconclusive, "inconclusive (a check that other work disturbed)"},
+    {kExitDrift, "drift (a kernel that --locked names is missing or has changed)"},
     {kExitInterrupted, "interrupted with Ctrl-C"},
 };
 
@@ -63,6 +64,10 @@ absl::Status NothingKnownError(absl::string_view message) {
 
 absl::Status InconclusiveError(absl::string_view message) {
   return WithExitCode(absl::FailedPreconditionError(message), kExitInconclusive);
+}
+
+absl::Status DriftError(absl::string_view message) {
+  return WithExitCode(absl::FailedPreconditionError(message), kExitDrift);
 }
 
 absl::Status InterruptedError(absl::string_view message) {

@@ -15,6 +15,7 @@ enum ExitCode : int {
   kExitNothingKnown = 3,
   kExitUnreachable = 4,
   kExitInconclusive = 5,   // what was asked could not be found out; asking again may help
+  kExitDrift = 6,          // the server does not have what a lock file names
   kExitInterrupted = 130,  // what shells report for a program that SIGINT ended
 };
 
@@ -41,6 +42,9 @@ absl::Status NothingKnownError(absl::string_view message);
 // FailedPrecondition with kExitInconclusive: a measurement says nothing, because other work
 // disturbed it.
 absl::Status InconclusiveError(absl::string_view message);
+
+// FailedPrecondition with kExitDrift: the kernels of a lock file cannot be used.
+absl::Status DriftError(absl::string_view message);
 
 // Cancelled with kExitInterrupted: the user interrupted the command.
 absl::Status InterruptedError(absl::string_view message);

@@ -27,6 +27,9 @@ constexpr absl::Duration kWorkerPoll = absl::Milliseconds(20);
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Globals& globals, bool with_worker) {
   auto session = std::unique_ptr<Session>(new Session(globals));
+  if (!globals.locked.empty()) {
+    HONE_ASSIGN_OR_RETURN(session->lock_, ReadLock(globals.locked));
+  }
   client::ConnectionOptions options;
   options.security = globals.security;
   std::string address = globals.server;

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
+#include "client/cli/records/lock.h"
 #include "client/cli/target_argument.h"
 #include "client/connection/connection.h"
 #include "client/connection/private_server.h"
@@ -20,7 +21,7 @@ namespace hone::cli {
 class Session {
  public:
   // `with_worker`: the command measures; a private server also starts a worker of the device that
-  // the target names. Errors as for PrivateServer::StartOrJoin and WaitUntilReady,
+  // the target names. Errors as for ReadLock, PrivateServer::StartOrJoin and WaitUntilReady,
   // Connection::Open, and TargetArgument::FindDevice. REQUIRES: the process has one thread.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Globals& globals,
                                                        bool with_worker = false);
@@ -33,6 +34,9 @@ class Session {
   // Checks that the private server and, after StartWorker, its worker are running or being
   // restarted. Always ok if a server was given. Does not wait. Errors as for PrivateServer::Check.
   absl::Status CheckPrivate();
+
+  // The kernels of --locked; null if it is not given.
+  const KernelLock* lock() const { return lock_.has_value() ? &*lock_ : nullptr; }
 
   // The key of the given target; for "native", the key of this machine. If this machine has no
   // OpenCL device, "opencl" is the only OpenCL target of the given server's workers.
@@ -85,6 +89,7 @@ class Session {
   const bool warns_of_store_;
   absl::Time started_;  // infinite future after TakeStartTime
   TargetArgument target_;
+  std::optional<KernelLock> lock_;
   std::unique_ptr<client::PrivateServer> private_server_;
   std::unique_ptr<client::PrivateServer> with_worker_;  // set by StartWorker
   std::unique_ptr<client::Connection> connection_;

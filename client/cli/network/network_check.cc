@@ -1,9 +1,7 @@
 #include "client/cli/network/network_check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,21 +12,25 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/fleet/quiet_check.h"
+#include "client/cli/network/network_check_report.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_report.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/progress.h"
-#include "client/cli/output/table.h"
 #include "client/cli/output/terminal.h"
+#include "client/cli/records/lock.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
@@ -39,27 +41,6 @@ constexpr int kAttempts = 3;
 // The pause before the third is twice as long.
 constexpr int kPause = 2;
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-constexpr size_t kPrintedSteps = 10;
-
-// A step with its time in the baseline, or 0 if the baseline does not have the step.
-struct ComparedStep {
-  StepSpeed step;
-  double baseline_ns = 0;
-
-  double difference_ns() const { return baseline_ns > 0 ? step.latency_ns - baseline_ns : 0; }
-};
-
-std::vector<ComparedStep> CompareSteps(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
-  std::map<std::string, double> known;
-  for (const StepSpeed& step : baseline.steps) known[step.name] = step.latency_ns;
-  std::vector<ComparedStep> compared;
-  for (const StepSpeed& step : speed.steps) compared.push_back({step, known[step.name]});
-  return compared;
-}
-
-double RegressionOf(double now, double before) { return before > 0 ? now / before - 1 : 0; }
-
-std::string PercentText(double fraction) { return absl::StrFormat("%+.1f %%", 100 * fraction); }
 
 // A network that is timed, at most kAttempts times.
 class TimedNetwork {
@@ -103,81 +84,6 @@ class TimedNetwork {
   int attempts_ = 0;
   ProgressLine progress_;
 };
-
-// The time of a network beside its baseline.
-struct Comparison {
-  const NetworkTiming& timing;
-  const NetworkSpeed& baseline;
-  double max_regression = 0;
-  std::string disturbance;
-
-  double Regression() const { return RegressionOf(timing.speed.latency_ns, baseline.latency_ns); }
-  bool Passes() const { return Regression() <= max_regression; }
-};
-
-Json ToJson(const Comparison& comparison, const std::string& path) {
-  const NetworkSpeed& baseline = comparison.baseline;
-  Json json = TimingJson(comparison.timing, comparison.disturbance);
-  json["baseline"] = path;
-  json["baseline_latency_ns"] = baseline.latency_ns;
-  json["baseline_unix_ms"] = baseline.measured_unix_ms;
-  json["baseline_disturbance"] = baseline.disturbance;
-  json["regression"] = comparison.Regression();
-  json["max_regression"] = comparison.max_regression;
-  json["passed"] = comparison.Passes();
-  Json steps = Json::array();
-  for (const ComparedStep& each : CompareSteps(comparison.timing.speed, baseline)) {
-    steps.push_back(
-        {{"step", each.step.name},
-         {"kernel", each.step.kernel},
-         {"latency_ns", each.step.latency_ns},
-         {"baseline_latency_ns", each.baseline_ns > 0 ? Json(each.baseline_ns) : Json(nullptr)}});
-  }
-  json["steps"] = std::move(steps);
-  return json;
-}
-
-void PrintSteps(const NetworkSpeed& speed, const NetworkSpeed& baseline) {
-  std::vector<ComparedStep> steps = CompareSteps(speed, baseline);
-  std::stable_sort(steps.begin(), steps.end(), [](const ComparedStep& a, const ComparedStep& b) {
-    return std::abs(a.difference_ns()) > std::abs(b.difference_ns());
-  });
-  const size_t others = steps.size() - std::min(steps.size(), kPrintedSteps);
-  steps.resize(steps.size() - others);
-  Table table({Left("step"), Right("baseline"), Right("now"), Right("change"), Left("kernel")});
-  for (const ComparedStep& each : steps) {
-    table.AddRow({each.step.name, each.baseline_ns > 0 ? FormatLatency(each.baseline_ns) : "-",
-                  FormatLatency(each.step.latency_ns),
-                  each.baseline_ns > 0
-                      ? PercentText(RegressionOf(each.step.latency_ns, each.baseline_ns))
-                      : "new",
-                  each.step.kernel});
-  }
-  absl::PrintF("\n");
-  table.Print();
-  if (others > 0) absl::PrintF("%d other steps changed less\n", others);
-}
-
-void Print(const Comparison& comparison) {
-  const NetworkSpeed& speed = comparison.timing.speed;
-  const NetworkSpeed& baseline = comparison.baseline;
-  PrintWrapped(DescribeMeasured(speed));
-  const bool is_network = comparison.timing.what == "network";
-  if (is_network) PrintSteps(speed, baseline);
-  PrintWrapped(absl::StrFormat(
-      "\n%s  %s, %s compared with the baseline (%s, of %s); at most +%g %% is allowed",
-      is_network ? "whole network" : "operator",
-      MarkUnconfirmed(FormatLatency(speed.latency_ns), comparison.disturbance.empty()),
-      PercentText(comparison.Regression()), FormatLatency(baseline.latency_ns),
-      FormatTime(baseline.measured_unix_ms), 100 * comparison.max_regression));
-  if (!comparison.disturbance.empty())
-    PrintWrapped(DisturbanceText(comparison.disturbance, comparison.timing.what));
-  if (!baseline.disturbance.empty()) {
-    PrintWrapped(absl::StrCat(
-        "other work disturbed the measurement of the baseline, which may hide a slowdown of the ",
-        comparison.timing.what, ": ", baseline.disturbance));
-  }
-}
 
 // Saves the baseline. `disturbance` says how other work disturbed its measurement; "" if it did
 // not. A disturbed baseline is only saved with --even-if-disturbed, and is marked as such in the
@@ -228,9 +134,11 @@ absl::Status MeasureAndSave(const Globals& globals, const NetworkCheckOptions& o
   return Save(globals, options, std::move(baselines), timed.timing(), timed.Disturbance());
 }
 
-// NothingKnown: no baseline. FailedPrecondition: the network is too slow.
-absl::Status MeasureAndCompare(const Globals& globals, const NetworkCheckOptions& options,
-                               const std::vector<NetworkSpeed>& baselines, TimedNetwork& timed) {
+// Measures and compares. Sets `comparison` if there is a baseline. NothingKnown: no baseline.
+// FailedPrecondition: the network is too slow.
+absl::Status MeasureAndCompare(const NetworkCheckOptions& options,
+                               const std::vector<NetworkSpeed>& baselines, TimedNetwork& timed,
+                               std::optional<Comparison>& comparison) {
   HONE_RETURN_IF_ERROR(timed.Measure());
   const auto baseline =
       std::find_if(baselines.begin(), baselines.end(),
@@ -241,15 +149,52 @@ absl::Status MeasureAndCompare(const Globals& globals, const NetworkCheckOptions
                                          DescribeMeasured(timed.speed()), "; --save adds it")),
         kExitNothingKnown);
   }
-  Comparison comparison{
-      .timing = timed.timing(), .baseline = *baseline, .max_regression = options.max_regression};
-  while (timed.MayRepeat() && !comparison.Passes()) HONE_RETURN_IF_ERROR(timed.Measure());
-  comparison.disturbance = timed.Disturbance();
-  const absl::Status result = ResultOf(timed.name(), comparison.Regression(),
-                                       comparison.max_regression, comparison.disturbance);
-  if (globals.json) return PrintJson(ToJson(comparison, options.baseline), result);
-  Print(comparison);
-  return result;
+  const auto compared = [&] {
+    return Comparison{.timing = timed.timing(),
+                      .baseline = *baseline,
+                      .max_regression = options.max_regression,
+                      .disturbance = timed.Disturbance()};
+  };
+  while (timed.MayRepeat() && !compared().Passes()) HONE_RETURN_IF_ERROR(timed.Measure());
+  comparison = compared();
+  return ResultOf(timed.name(), comparison->Regression(), comparison->max_regression,
+                  comparison->disturbance);
+}
+
+// Writes the files for CI. Errors as for WriteFileAtomically, with kExitFailed.
+absl::Status WriteCheckFiles(const NetworkCheckOptions& options, const CheckReport& report) {
+  if (!options.junit.empty()) {
+    HONE_RETURN_IF_ERROR(
+        WithExitCode(WriteFileAtomically(options.junit, CheckJunit(report)), kExitFailed));
+  }
+  if (options.markdown.empty()) return absl::OkStatus();
+  return WithExitCode(WriteFileAtomically(options.markdown, CheckMarkdown(report)), kExitFailed);
+}
+
+// Reads what CheckNetwork needs, and saves a baseline, or compares and sets `comparison`.
+absl::Status SaveOrCompare(const Globals& globals, const NetworkCheckOptions& options,
+                           std::optional<Comparison>& comparison) {
+  HONE_ASSIGN_OR_RETURN(const NetworkArgument network,
+                        options.operator_words.empty()
+                            ? ReadNetwork(globals, options.words)
+                            : ReadOperatorAsNetwork(globals, options.operator_words));
+  absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
+  if (absl::IsNotFound(baselines.status())) {
+    if (!options.save) {
+      return absl::NotFoundError(absl::StrCat(baselines.status().message(), "; --save creates it"));
+    }
+    baselines = std::vector<NetworkSpeed>();
+  }
+  HONE_RETURN_IF_ERROR(baselines.status());
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> kernels,
+                        LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));
+  if (const std::string noise = NoiseNow(); !noise.empty()) {
+    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
+  }
+  TimedNetwork timed(network, std::move(kernels), session->GpuName(), options.time);
+  return options.save ? MeasureAndSave(globals, options, *std::move(baselines), timed)
+                      : MeasureAndCompare(options, *baselines, timed, comparison);
 }
 
 struct CheckWords {
@@ -309,27 +254,19 @@ std::string TimingCommand(const NetworkWords& words, double tolerance) {
 }
 
 absl::Status CheckNetwork(const Globals& globals, const NetworkCheckOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network,
-                        options.operator_words.empty()
-                            ? ReadNetwork(globals, options.words)
-                            : ReadOperatorAsNetwork(globals, options.operator_words));
-  absl::StatusOr<std::vector<NetworkSpeed>> baselines = ReadBaselines(options.baseline);
-  if (absl::IsNotFound(baselines.status())) {
-    if (!options.save) {
-      return absl::NotFoundError(absl::StrCat(baselines.status().message(), "; --save creates it"));
-    }
-    baselines = std::vector<NetworkSpeed>();
-  }
-  HONE_RETURN_IF_ERROR(baselines.status());
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));
-  if (const std::string noise = NoiseNow(); !noise.empty()) {
-    PrintWrapped(stderr, absl::StrCat("warning: ", noise));
-  }
-  TimedNetwork timed(network, std::move(kernels), session->GpuName(), options.time);
-  return options.save ? MeasureAndSave(globals, options, *std::move(baselines), timed)
-                      : MeasureAndCompare(globals, options, *baselines, timed);
+  const std::string name = options.operator_words.empty()
+                               ? options.words.path
+                               : absl::StrJoin(options.operator_words, " ");
+  HONE_RETURN_IF_ERROR(CheckReportPath(options.junit, "--junit"));
+  HONE_RETURN_IF_ERROR(CheckReportPath(options.markdown, "--markdown"));
+  std::optional<Comparison> comparison;
+  const absl::Status result = SaveOrCompare(globals, options, comparison);
+  // Before the output, which is to be the last thing that can fail.
+  HONE_RETURN_IF_ERROR(WriteCheckFiles(options, {name, comparison, result}));
+  if (!comparison.has_value()) return result;
+  if (globals.json) return PrintJson(ToJson(*comparison, options.baseline), result);
+  Print(*comparison);
+  return result;
 }
 
 void AddCheck(Command& app, Globals& globals) {
@@ -351,6 +288,13 @@ void AddCheck(Command& app, Globals& globals) {
               {ShowDefault(), NotEmpty(), Excludes("--save")});
   command.Add("--time", words->time, "How long to measure, as in 5s; a number alone means seconds",
               {ShowDefault(), NotEmpty()});
+  command.Add("--junit", words->options.junit,
+              "FILE.xml to write with the result as a test case, for CI systems",
+              {NotEmpty(), Excludes("--save")});
+  command.Add("--markdown", words->options.markdown,
+              "FILE.md to write with the comparison, for a comment on a pull request",
+              {NotEmpty(), Excludes("--save")});
+  AddLocked(command, globals);
   command.Add("--tolerance", words->options.tolerance,
               "Tolerance that it was tuned with; 0 (default) is strict", {Range(0.0, 0.5)});
   AddShapes(command, words->options.words.shapes);
@@ -372,11 +316,15 @@ void AddCheck(Command& app, Globals& globals) {
       "threads. "
       "The exit code is 0 if the network is fast enough, 1 if it is too slow, and 3 if the file "
       "has no baseline for it or if a task has no known kernel. It is 5 if the network seems "
-      "too slow while other work disturbs it: then check again on an idle machine.\n\n"
+      "too slow while other work disturbs it: then check again on an idle machine. The files of "
+      "--junit and --markdown are written in any case, and say which it was; in JUnit, a check "
+      "that other work disturbed is skipped, and one that could not compare is an error. "
+      "docs/ci.md shows a workflow.\n\n"
       "Examples:\n"
       "  hone check resnet50.onnx --baseline speed.json --save\n"
       "  hone check resnet50.onnx --baseline speed.json --max-regression 3%\n"
       "  hone check resnet50.onnx --baseline speed.json --json | jq .regression\n"
+      "  hone check resnet50.onnx --baseline speed.json --locked hone.lock --markdown check.md\n"
       "  hone check matmul m=512 n=512 k=512 --baseline speed.json",
       [&globals, words] { return Check(globals, *words); });
 }

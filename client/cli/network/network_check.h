@@ -21,6 +21,8 @@ struct NetworkCheckOptions {
   bool even_if_disturbed = false;  // with `save`: accept a measurement that other work disturbed
   double max_regression = 0.05;    // as a fraction of the baseline's latency
   absl::Duration time = absl::Seconds(1);  // how long to measure
+  std::string junit;                       // files to write about a comparison; "": none
+  std::string markdown;
 };
 
 // Times a network or an operator with the best known kernels, and compares it with a baseline.
@@ -28,7 +30,8 @@ struct NetworkCheckOptions {
 // newly allocated memory, up to three times in total and after pauses of at most 5 s, and the
 // fastest time counts. A baseline that other work disturbed is measured again in the same way. A
 // disturbed comparison still counts; the report names the disturbance of this measurement, and that
-// of the baseline.
+// of the baseline. The files of the options are also written if the comparison fails, or is not
+// made because of an error.
 //
 // FailedPrecondition: the network is slower than allowed. InconclusiveError: it seems to be, but
 // other work disturbed the measurement; or every measurement for a baseline was disturbed, and

@@ -273,12 +273,12 @@ std::string ReportHtml(const NetworkReport& report) {
                       Tasks(report, sorted), "</body>\n</html>\n");
 }
 
-absl::Status CheckReportPath(const std::string& path) {
+absl::Status CheckReportPath(const std::string& path, absl::string_view option) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (folder.empty() || std::filesystem::is_directory(folder, error)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--report ", path, ": there is no folder ", folder.string()));
+      absl::StrCat(option, " ", path, ": there is no folder ", folder.string()));
 }
 
 absl::Status WriteReport(const NetworkReport& report, const std::string& path) {

@@ -58,7 +58,7 @@ absl::StatusOr<NetworkReport> MakeReport(const v1::Job& job,
 std::string ReportHtml(const NetworkReport& report);
 
 // InvalidArgument: the folder of the path does not exist. A long command checks this first.
-absl::Status CheckReportPath(const std::string& path);
+absl::Status CheckReportPath(const std::string& path, absl::string_view option = "--report");
 // Writes the page. Errors as for WriteFileAtomically, with kExitFailed.
 absl::Status WriteReport(const NetworkReport& report, const std::string& path);
 

@@ -172,6 +172,7 @@ void AddBest(Command& app, Globals& globals) {
               {NotEmpty(), Excludes("--file")});
   command.AddFlag("--trace", options->trace, "Also print the trace of the schedule",
                   {Excludes("--file")});
+  AddLocked(command, globals, {Excludes("--nearest")});
   Complete(command, globals,
            "The exit code is 3 if no schedule is known for a workload. Only confirmed schedules "
            "count. A figure is marked with ~ if other work disturbed every process that confirmed "

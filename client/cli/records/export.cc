@@ -382,6 +382,7 @@ void AddExport(Command& app, Globals& globals) {
   command.AddFlag("--overwrite", options->overwrite,
                   "Replace files of the same name, whatever they are of");
   AddDraft(command, options->draft);
+  AddLocked(command, globals, {Excludes("--draft")});
   Complete(
       command, globals,
       "Writes NAME.so and NAME.o (the kernel, with functions NAME_run and so on), NAME.h (how to "

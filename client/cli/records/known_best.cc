@@ -132,13 +132,23 @@ Json UnknownJson(const std::string& unconfirmed_job) {
                                                                         : Json(unconfirmed_job);
 }
 
+absl::StatusOr<v1::Best> FindBest(Session& session, const WorkloadArgument& argument,
+                                  const std::string& target, double tolerance, bool nearest) {
+  if (session.lock() == nullptr) {
+    return session.connection().LookupBest(argument.text, target, tolerance, nearest);
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<v1::Best> locked,
+                        LockedBests(session, *session.lock(), {&argument, 1}, target, tolerance));
+  return std::move(locked[0]);
+}
+
 absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, WorkloadArgument argument,
                                      double tolerance, const LookUpOptions& options) {
   KnownBest known{.argument = std::move(argument)};
   HONE_ASSIGN_OR_RETURN(known.session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, known.session->TargetKey());
-  absl::StatusOr<v1::Best> best = known.session->connection().LookupBest(
-      known.argument.text, target, tolerance, options.nearest);
+  absl::StatusOr<v1::Best> best =
+      FindBest(*known.session, known.argument, target, tolerance, options.nearest);
   if (absl::IsNotFound(best.status())) {
     return NothingKnownError(absl::StrCat(
         "no schedule is known for ", known.argument.title,
@@ -183,6 +193,12 @@ absl::StatusOr<std::vector<std::string>> VisitBests(
         visit) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
   std::vector<std::string> unknown;
+  if (session.lock() != nullptr) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<v1::Best> locked,
+                          LockedBests(session, *session.lock(), list, target, tolerance));
+    for (size_t i = 0; i < list.size(); ++i) HONE_RETURN_IF_ERROR(visit(list[i], locked[i]));
+    return unknown;
+  }
   for (size_t begin = 0; begin < list.size(); begin += kBatch) {
     const auto batch = absl::MakeConstSpan(list).subspan(begin, kBatch);
     std::vector<v1::LookupBestRequest> queries;

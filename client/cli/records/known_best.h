@@ -49,6 +49,12 @@ struct KnownBest {
   v1::Best best;
 };
 
+// The best of a workload: with --locked the locked one (see LockedBests), otherwise as
+// client::Connection::LookupBest returns it. Errors are those of these two.
+absl::StatusOr<v1::Best> FindBest(Session& session, const WorkloadArgument& argument,
+                                  const std::string& target, double tolerance,
+                                  bool nearest = false);
+
 struct LookUpOptions {
   bool nearest = false;  // see client::Connection::LookupBest
   std::string hint;      // added to the message if no best is known
@@ -107,8 +113,9 @@ Json UnknownJson(const std::string& unconfirmed_job);
 std::string PinText(const v1::Best& best);
 
 // Looks up every workload of a list on one connection, and calls `visit` for each of them in order,
-// with nullopt if no best is known. Returns the digests of the workloads without a best. Errors as
-// for Session::TargetKey and Connection::LookupBests, and those of `visit`.
+// with nullopt if no best is known. With --locked, all are the locked ones. Returns the digests of
+// the workloads without a best. Errors as for Session::TargetKey, Connection::LookupBests and
+// LockedBests, and those of `visit`.
 absl::StatusOr<std::vector<std::string>> VisitBests(
     Session& session, const std::vector<WorkloadArgument>& list, double tolerance, bool nearest,
     absl::FunctionRef<absl::Status(const WorkloadArgument&, const std::optional<v1::Best>&)> visit);

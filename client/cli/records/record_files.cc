@@ -43,13 +43,6 @@ absl::Status CheckNoFile(const RecordSelection& selection) {
       SuggestedCommand("records export -o " + ShellWord(selection.words[0]))));
 }
 
-// The number of records of a complete export, from its last line; 0 if the line does not say it.
-int64_t RecordsOf(absl::string_view last_line) {
-  const Json line = Json::parse(last_line, nullptr, /*allow_exceptions=*/false);
-  const bool complete = line.is_object() && line.contains("end") && line["end"].is_object();
-  return complete ? line["end"].value("records", int64_t{0}) : 0;
-}
-
 absl::Status ExportRecords(const Globals& globals, const RecordExport& options) {
   HONE_RETURN_IF_ERROR(CheckNoFile(options.which));
   HONE_ASSIGN_OR_RETURN(v1::ListRecordsRequest filter, ReadSelection(options.which));
@@ -91,7 +84,7 @@ absl::Status ExportRecords(const Globals& globals, const RecordExport& options) 
   HONE_RETURN_IF_ERROR(status);
   // Only a complete export gets the final name.
   if (!is_special && std::rename(part.c_str(), output.c_str()) != 0) return not_written();
-  const int64_t records = RecordsOf(tail);
+  const int64_t records = RecordsOfExport(tail);
   if (globals.json) {
     return PrintJson({{"path", options.output}, {"bytes", bytes}, {"record_count", records}});
   }

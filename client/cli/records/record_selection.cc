@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
 #include "client/cli/workload_argument.h"
 #include "common/base/status_macros.h"
 #include "common/record/record.h"
@@ -72,6 +73,12 @@ absl::Status CompleteSelection(Session& session, v1::ListRecordsRequest& filter)
   HONE_ASSIGN_OR_RETURN(*filter.mutable_target(), session.GivenTargetKey());
   if (filter.job_id().empty()) return absl::OkStatus();
   return session.connection().GetJob(filter.job_id()).status();  // NotFound if it does not exist
+}
+
+int64_t RecordsOfExport(absl::string_view last_line) {
+  const Json line = Json::parse(last_line, nullptr, /*allow_exceptions=*/false);
+  const bool complete = line.is_object() && line.contains("end") && line["end"].is_object();
+  return complete ? line["end"].value("records", int64_t{0}) : 0;
 }
 
 }  // namespace hone::cli

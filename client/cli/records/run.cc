@@ -85,14 +85,13 @@ std::string Describe(const Found& found) {
                                           : "first schedule of a search";
 }
 
-// Returns the stored best. If there is none, runs a job that builds, checks and times the untiled
-// default schedule and the first candidate of a search, and returns the faster one.
+// Returns the stored best, or with --locked the locked one. If there is none, runs a job that
+// builds, checks and times the untiled default schedule and the first candidate of a search, and
+// returns the faster one.
 absl::StatusOr<Found> FindKernel(Session& session, const WorkloadArgument& argument,
                                  const RunOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string target, session.TargetKey());
-  absl::StatusOr<v1::Best> best =
-      session.connection().LookupBest(argument.text, target, options.tolerance,
-                                      /*nearest=*/false);
+  absl::StatusOr<v1::Best> best = FindBest(session, argument, target, options.tolerance);
   if (best.ok()) return Found{*std::move(best)};
   if (!absl::IsNotFound(best.status())) return best.status();
   HONE_RETURN_IF_ERROR(session.TargetForTuning().status());  // whether it can be measured
@@ -235,6 +234,7 @@ void AddRun(Command& app, Globals& globals) {
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
   AddDraft(command, options->draft);
+  AddLocked(command, globals, {Excludes("--draft")});
   command.AddFlag("--profile", options->profile,
                   "Print the time of each step of a network, in the run with the median latency");
   Complete(command, globals,
