@@ -112,7 +112,7 @@ int Main(int argc, char** argv) {
        {AddTune,       AddBest,     AddCompare,      AddExport, AddRun,    AddCheck,
         AddShow,       AddSchedule, AddRevalidate,   AddForget, AddPin,    AddRecords,
         AddDataset,    AddWorkers,  AddWorkerConfig, AddJobs,   AddModels, AddOperators,
-        AddPrimitives, AddFeatures, AddDoctor,       AddHelp}) {
+        AddPrimitives, AddFeatures, AddDashboard,    AddDoctor, AddHelp}) {
     add(app, globals);
   }
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
