@@ -362,8 +362,10 @@ class Store {
   virtual absl::StatusOr<ModelRow> GetModelById(int64_t id) = 0;
   // Returns the models in use, and the newest imported one of each key even if it is not in use,
   // newest first, without their bytes. `name` and `target` select models; "" selects all.
+  // `with_earlier`: also the other models that are kept.
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
-                                                           const std::string& target) = 0;
+                                                           const std::string& target,
+                                                           bool with_earlier = false) = 0;
 
   // Changes the standing of a worker. The row is removed if the worker is then neither drained nor
   // refused. InvalidArgument: the worker's name is empty.

@@ -12,24 +12,19 @@
 #include "common/rpc/address.h"
 #include "server/service/dashboard_service.h"
 #include "server/service/server.h"
+#include "server/web/http_server.h"
 #include "server/web/session_book.h"
 
 namespace hone::web {
 
-// The web page of a server: its files, which the program contains, and what they ask (Api), over
-// HTTP without encryption. Thread-safe, except Serve and Stop.
-//
-// Every request to /api needs the cookie of a session; a POST also needs the session's secret in
-// the header x-hone-csrf, which no other page can send. Requests for a host that is not this
-// machine are refused, unless the page is open to others (`insecure`).
+// The web page of a server over HTTP without encryption: its sessions, and when it listens.
+// Thread-safe, except Serve and Stop.
 class WebServer final : public service::Dashboard {
  public:
   struct Options {
     rpc::Address listen = {.host = "127.0.0.1"};
-    bool insecure = false;         // other machines may reach the address
+    HttpServer::Options http;
     bool on_demand = false;        // listen only once somebody opens the page
-    int threads = 24;              // connections at the same time
-    int streams = 16;              // of them, event streams
     const Clock* clock = nullptr;  // of sessions; null: the system's
   };
 
@@ -47,7 +42,6 @@ class WebServer final : public service::Dashboard {
   int port() const;
 
  private:
-  struct Http;
   explicit WebServer(const Options& options);
   absl::Status Listen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the thread of http_. REQUIRES: server_ and http_ are set.
@@ -55,10 +49,11 @@ class WebServer final : public service::Dashboard {
 
   const Options options_;
   const SystemClock system_clock_;
+  const Clock* const clock_;
   SessionBook sessions_;
   mutable absl::Mutex mutex_;
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::unique_ptr<Http> http_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<HttpServer> http_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::web

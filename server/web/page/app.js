@@ -17,8 +17,11 @@ const kViews = {
   kernel: {name: 'Kernel', show: kernel, parent: 'records'},
 };
 
+const kCode = /^#([0-9a-f]{64})$/;  // of a link
 const main = document.getElementById('main');
+let code = (location.hash.match(kCode) || [])[1];
 let end = null;
+let shown = false;
 
 function show() {
   const [name, query] = location.hash.replace(/^#\/?/, '').split('?');
@@ -31,18 +34,18 @@ function show() {
   const title = el('h1', {}, view.name);
   const body = el('div', {});
   main.replaceChildren(title, body);
-  main.focus({preventScroll: true});
+  // The content is read next, but a page that has just been opened begins at its top.
+  if (shown) main.focus({preventScroll: true});
+  shown = true;
   end = view.show(body, new URLSearchParams(query || ''), title) || null;
 }
 
 async function begin() {
-  const code = location.hash.match(/^#([0-9a-f]{64})$/);
+  // The code stays in neither the address nor the history.
+  if (kCode.test(location.hash)) history.replaceState(null, '', to('jobs'));
   try {
-    if (code) {
-      // The code stays in neither the address nor the history.
-      history.replaceState(null, '', to('jobs'));
-      await post('session', {code: code[1]});
-    }
+    if (code) await post('session', {code});
+    code = null;
     Object.assign(session, await get('session'));
   } catch (error) {
     main.replaceChildren(el('h1', {}, 'Hone'), problem(error),
@@ -58,8 +61,11 @@ async function begin() {
         await post('end-session', {});
         location.reload();
       }}, 'End session'));
-  window.addEventListener('hashchange', () => { if (location.hash.startsWith('#/')) show(); });
   document.getElementById('skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); });
   show();
 }
+window.addEventListener('hashchange', () => {
+  if (kCode.test(location.hash)) location.reload();  // a new link in the same tab
+  else if (shown && location.hash.startsWith('#/')) show();
+});
 begin();

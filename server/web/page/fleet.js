@@ -1,5 +1,5 @@
 // The workers.
-import {action, count, el, follow, mayAdminister, number, problem, table, time} from './page.js';
+import {action, count, el, follow, get, link, mayAdminister, number, problem, table, time, word} from './page.js';
 
 const kPage = 100;
 const kMost = 1000;  // the server's limit of a page
@@ -12,7 +12,6 @@ function stateOf(worker) {
   return worker.leases > 0 ? 'working' : 'idle';
 }
 const does = (worker) => [worker.can_build && 'builds', worker.can_run && 'measures'].filter(Boolean).join(', ') || '–';
-const now = (worker) => (worker.leases > 0 ? `${worker.leases} lease${worker.leases === 1 ? '' : 's'}` : '–');
 const heat = (worker) => (worker.machine ? worker.machine.temperature_c : 0);
 
 export function fleet(body) {
@@ -20,8 +19,23 @@ export function fleet(body) {
   const state = el('select', {change: () => { first = 0; draw(); }},
       ['', 'working', 'idle', 'silent', 'draining', 'drained', 'away', 'stopped', 'gets no work'].map((name) => el('option', {value: name}, name || 'any')));
   const [totals, list, pager] = [el('p', {'aria-live': 'off'}), el('div', {}), el('p', {class: 'row'})];
-  const order = {};
+  const order = {changed: () => draw()};
   let workers = [], first = 0, more = false;
+  const running = new Map();  // target → the jobs that run on it
+  const now = (worker) => {
+    if (!worker.leases) return '–';
+    const jobs = (running.get(worker.target) || []).slice(0, 3);
+    return el('span', {}, `${worker.leases} lease${worker.leases === 1 ? '' : 's'}`, jobs.length ? ', job ' : '',
+        jobs.flatMap((id, i) => [i ? ', ' : '', link(id, 'job', {id})]));
+  };
+  const readJobs = () => get('jobs', {page_size: kPage}).then((page) => {
+    running.clear();
+    for (const job of page.jobs) {
+      if (!['running', 'confirming'].includes(word(job.state, 'JOB_STATE_'))) continue;
+      running.set(job.target, [...(running.get(job.target) || []), job.id]);
+    }
+    draw();
+  }, () => {});
   body.append(el('form', {submit: (event) => event.preventDefault()}, el('label', {}, 'Worker, host or target', filter), el('label', {}, 'State', state)), totals, list, pager);
   const columns = [
     {name: 'worker', value: (worker) => worker.id},
@@ -63,5 +77,6 @@ export function fleet(body) {
     workers = page.workers;
     more = page.next_page_token !== '';
     draw();
+    if (workers.some((worker) => worker.leases > 0)) readJobs();
   }, (error) => list.replaceChildren(problem(error)));
 }

@@ -28,7 +28,7 @@ export function jobs(body, parameters) {
   pager.append(next);
   body.append(pager, list);
   const columns = [
-    {name: '', show: (job) => {
+    {name: 'select', show: (job) => {
       const box = el('input', {type: 'checkbox', 'aria-label': `Select job ${job.id}`, change: (event) => choose(job.id, event.target.checked)});
       box.checked = chosen.has(job.id);
       return box;
@@ -190,7 +190,7 @@ export function compare(body, parameters) {
       [`seconds until ${latency(goal)}`, ...curves('time').map((points) => number(reaches(points, goal)))],
     ];
     result.replaceChildren(axis.element, plot, table('Comparison', [
-      {name: '', show: (row) => row[0]}, {name: 'A', show: (row) => row[1], wrap: true}, {name: 'B', show: (row) => row[2], wrap: true},
+      {name: 'fact', show: (row) => row[0]}, {name: 'A', show: (row) => row[1], wrap: true}, {name: 'B', show: (row) => row[2], wrap: true},
     ], rows));
     if (both[0].job.workload_digest !== both[1].job.workload_digest) result.prepend(el('p', {}, 'The two jobs tune different workloads, so their latencies cannot be compared.'));
   };

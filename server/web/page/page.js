@@ -92,7 +92,7 @@ export const text = (label, content) => el('pre', {tabindex: 0, role: 'region', 
 export const problem = (error) => el('p', {class: 'bad', role: 'alert'}, error.message);
 
 // A table. Columns: {name, value(row), show(row), right, wrap}; those with a value can be sorted by. The order is kept in
-// `state`, so that a new table of the same view has it, too.
+// `state`, so that a new table of the same view has it, too. If `state` has a function `changed`, it draws the new order.
 export function table(caption, columns, rows, state = {}) {
   const box = scroll(caption);
   const draw = () => {
@@ -108,6 +108,7 @@ export function table(caption, columns, rows, state = {}) {
         }, entry.value ? el('button', {type: 'button', click: () => {
           state.down = state.by === i && !state.down;
           state.by = i;
+          if (state.changed) return state.changed();
           draw();
           box.querySelectorAll('th')[i].querySelector('button').focus();
         }}, entry.name, state.by === i ? (state.down ? ' ▼' : ' ▲') : '') : entry.name)))),

@@ -37,7 +37,7 @@ export function records(body, parameters) {
     select.value = given ?? field.choices[0][0];
     return select;
   });
-  const list = el('div', {'aria-live': 'polite'}, 'Reading …');
+  const list = el('div', {}, 'Reading …');
   const submit = (event) => {
     event.preventDefault();
     location.hash = to('records', Object.fromEntries(fields.map((field) => [field.name, field.value.trim()])));

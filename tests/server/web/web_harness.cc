@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"
@@ -47,6 +48,17 @@ void WebHarness::LogIn(bool may_act, std::shared_ptr<grpc::Channel> over) {
   cookie = header->second.substr(0, header->second.find(';'));
   csrf_ = Get("/api/session").json.value("csrf", "");
   ASSERT_EQ(csrf_.size(), 64u);
+}
+
+void WebHarness::AddWorkers(int count) {
+  for (int i = 0; i < count; ++i) {
+    v1::SynchronizeRequest hello =
+        service::RemoteWorker::Hello(absl::StrFormat("worker-%04d", i));
+    hello.set_max_wait_ms(0);
+    v1::SynchronizeResponse response;
+    ASSERT_THAT(
+        service::Call(*working, &v1::WorkerService::Stub::Synchronize, hello, &response), IsOk());
+  }
 }
 
 httplib::Client WebHarness::Http() const {

@@ -29,6 +29,9 @@ class WebHarness : public service::ServiceHarness {
   // Begins a session with a new link; later requests belong to it.
   void LogIn(bool may_act, std::shared_ptr<grpc::Channel> over = nullptr);
 
+  // Registers workers that then do nothing: "worker-0000", …
+  void AddWorkers(int count);
+
   struct Answer {
     int status = 0;
     httplib::Headers headers;

@@ -234,9 +234,22 @@ TEST_F(WebServerTest, ShowsAJobItsCurveItsRecordsAndItsKernel) {
   EXPECT_EQ(Get("/api/models").json["kinds"].size(), 2u);
 }
 
+TEST_F(WebServerTest, ListsAThousandWorkersAtOnce) {
+  ASSERT_THAT(StartWithPage(), IsOk());
+  AddWorkers(1000);
+  LogIn(false);
+  const absl::Time begin = absl::Now();
+  const Answer fleet = Get("/api/fleet?page_size=1000");
+  RecordProperty("milliseconds", absl::StrCat(absl::ToDoubleMilliseconds(absl::Now() - begin)));
+  ASSERT_EQ(fleet.json["workers"].size(), 1000u);
+  EXPECT_EQ(fleet.json["next_page_token"], "");
+  // So much is parsed and shown in a moment.
+  EXPECT_LT(fleet.body.size(), 2u << 20);
+}
+
 TEST_F(WebServerTest, AnEventStreamFollowsAPath) {
   WebServer::Options options;
-  options.streams = 1;
+  options.http.streams = 1;
   ASSERT_THAT(StartWithPage({}, options), IsOk());
   LogIn(false);
   const v1::Job job = Tune(4);
