@@ -15,6 +15,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(lld_compression REQUIRED IMPORTED_TARGET zlib libzstd)
 pkg_check_modules(hdf5 REQUIRED IMPORTED_TARGET hdf5)
+pkg_check_modules(cpp_httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 # Optional. Without it, only SQLite stores are available.
 pkg_check_modules(HONE_LIBPQ IMPORTED_TARGET libpq>=15)
 if(HONE_BUILD_TESTS)

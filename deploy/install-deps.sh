@@ -3,7 +3,7 @@
 # it does nothing and needs no root.
 # PoCL is an OpenCL driver for the CPU, on which tests run GPU kernels. Tests run ARM kernels under QEMU's user-mode emulation,
 # in a small cross-compiled program. NVRTC, NVIDIA's compiler, is a Python package. It is installed in ~/.cache/hone/nvrtc,
-# where hone-builder finds it. Without it, tests of CUDA kernels are skipped.
+# where hone-builder finds it. Chromium is only for the tests of the web page. Without it, tests of CUDA kernels are skipped.
 set -euo pipefail
 
 install_nvrtc() {
@@ -27,14 +27,14 @@ packages=(
   build-essential cmake ninja-build ccache mold pkg-config git clang-format-19
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
-  libxgboost-dev libsqlite3-dev libhdf5-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
+  libxgboost-dev libsqlite3-dev libcpp-httplib-dev libhdf5-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
   python3-numpy python3-venv python3-grpcio python3-protobuf python3-pytest
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf
   libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
+  chromium chromium-driver libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
 )
 
 missing=()

@@ -68,6 +68,7 @@ void AddWorkers(Command& app, Globals& globals);
 void AddWorkerConfig(Command& app, Globals& globals);
 void AddJobs(Command& app, Globals& globals);
 void AddModels(Command& app, Globals& globals);
+void AddDashboard(Command& app, Globals& globals);
 void AddOperators(Command& app, Globals& globals);
 void AddPrimitives(Command& app, Globals& globals);
 void AddFeatures(Command& app, Globals& globals);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/record/record.h"
 #include "hone/v1/admin.pb.h"
+#include "hone/v1/dashboard.pb.h"
 #include "hone/v1/tuning.pb.h"
 
 // What the users of a connection need beside the messages of hone.v1.

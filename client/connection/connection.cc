@@ -22,6 +22,7 @@
 #include "common/rpc/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "hone/v1/dashboard.grpc.pb.h"
 #include "hone/v1/tuning.grpc.pb.h"
 
 namespace hone::client {
@@ -64,7 +65,8 @@ class GrpcConnection final : public Connection {
         options_(options),
         channel_(channel),
         stub_(v1::TuningService::NewStub(channel)),
-        admin_stub_(v1::AdminService::NewStub(channel)) {}
+        admin_stub_(v1::AdminService::NewStub(channel)),
+        dashboard_stub_(v1::DashboardService::NewStub(channel)) {}
 
   const std::string& address() const override { return address_; }
 
@@ -284,6 +286,12 @@ class GrpcConnection final : public Connection {
     return List<v1::WorkerInfo>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
   }
 
+  absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(bool may_act) override {
+    v1::OpenDashboardRequest request;
+    request.set_may_act(may_act);
+    return Call(&DashboardStub::OpenDashboard, request);
+  }
+
   absl::StatusOr<v1::FeatureTable> DescribeFeatures(const std::string& trace,
                                                     const std::string& target,
                                                     const std::string& feature_set) override {
@@ -394,6 +402,7 @@ class GrpcConnection final : public Connection {
  private:
   using Stub = v1::TuningService::Stub;
   using AdminStub = v1::AdminService::Stub;
+  using DashboardStub = v1::DashboardService::Stub;
 
   template <typename S, typename Request, typename Response>
   using Method = grpc::Status (S::*)(grpc::ClientContext*, const Request&, Response*);
@@ -440,6 +449,8 @@ class GrpcConnection final : public Connection {
     absl::Status status;
     if constexpr (std::is_same_v<S, AdminStub>) {
       status = rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
+    } else if constexpr (std::is_same_v<S, DashboardStub>) {
+      status = rpc::FromGrpc(((*dashboard_stub_).*method)(&context, request, &response));
     } else {
       status = rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
     }
@@ -575,6 +586,7 @@ class GrpcConnection final : public Connection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<AdminStub> admin_stub_;
+  const std::unique_ptr<DashboardStub> dashboard_stub_;
   absl::Mutex mutex_;
   StoreReport store_ ABSL_GUARDED_BY(mutex_);
 };

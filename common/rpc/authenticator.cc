@@ -2,6 +2,8 @@
 
 #include <grpc/grpc_security_constants.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -28,6 +30,12 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
                     "the token is malformed: 'authorization' must be one header "
                     "that reads 'Bearer TOKEN'");
     }
+    if (PeerHost(context) == kInProcess) {
+      const FindSession sessions = Sessions();
+      std::optional<Identity> caller = sessions == nullptr ? std::nullopt : sessions(token);
+      if (caller.has_value()) return *std::move(caller);
+      return Refuse("SESSION_ENDED", "this session has ended: run hone dashboard again");
+    }
     if (const std::shared_ptr<const TokenTable> tokens = Tokens(); tokens != nullptr) {
       if (std::optional<Identity> identity = tokens->Find(token)) return *std::move(identity);
     }
@@ -50,6 +58,13 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
                 "--token-file, or certificate and key in the configuration");
 }
 
+bool Authenticator::Knows(absl::string_view name) const {
+  const std::shared_ptr<const TokenTable> tokens = Tokens();
+  return tokens != nullptr &&
+         std::any_of(tokens->entries().begin(), tokens->entries().end(),
+                     [&](const TokenTable::Entry& entry) { return entry.identity.name == name; });
+}
+
 std::string Authenticator::NameOf(const grpc::ServerContextBase& context) const {
   const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
   if (context.client_metadata().count(kTokenHeader) == 0 &&
@@ -65,6 +80,7 @@ std::string PeerHost(const grpc::ServerContextBase& context) {
   std::string peer = absl::StrReplaceAll(context.peer(), {{"%5B", "["}, {"%5D", "]"}});
   absl::string_view host = peer;
   if (absl::StartsWith(host, "unix")) return "unix";
+  if (host == "unknown") return kInProcess;  // only these connections have no address
   if (!absl::ConsumePrefix(&host, "ipv4:")) absl::ConsumePrefix(&host, "ipv6:");
   host = host.substr(0, host.rfind(':'));
   absl::ConsumePrefix(&host, "[");

@@ -1,12 +1,15 @@
 #ifndef HONE_COMMON_RPC_AUTHENTICATOR_H_
 #define HONE_COMMON_RPC_AUTHENTICATOR_H_
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/role.h"
 #include "common/rpc/token_table.h"
@@ -31,6 +34,16 @@ class Authenticator {
     tokens_ = std::move(tokens);
   }
 
+  // Returns the caller of a session, or nullopt if the token is not that of a session.
+  using FindSession = std::function<std::optional<Identity>(absl::string_view token)>;
+  // Sets the sessions of the web page, whose tokens are accepted from inside this process only.
+  void SetSessions(FindSession find) {
+    absl::MutexLock lock(&mutex_);
+    sessions_ = std::move(find);
+  }
+  // Whether a token of a caller with this name is known.
+  bool Knows(absl::string_view name) const;
+
   // Unauthenticated: there is neither a token nor a certificate, the token is malformed or unknown,
   // or the certificate names no caller. The message says what to do, and never contains the token.
   absl::StatusOr<Identity> Identify(const grpc::ServerContextBase& context) const;
@@ -43,11 +56,18 @@ class Authenticator {
     return tokens_;
   }
 
+  FindSession Sessions() const {
+    absl::MutexLock lock(&mutex_);
+    return sessions_;
+  }
+
   mutable absl::Mutex mutex_;
   std::shared_ptr<const TokenTable> tokens_ ABSL_GUARDED_BY(mutex_);  // may be null
+  FindSession sessions_ ABSL_GUARDED_BY(mutex_);                      // may be null
 };
 
-// Returns the host of a call's peer: "10.0.0.7", "::1", or "unix".
+inline constexpr char kInProcess[] = "in-process";
+// Returns the host of a call's peer: "10.0.0.7", "::1", "unix", or kInProcess.
 std::string PeerHost(const grpc::ServerContextBase& context);
 
 }  // namespace hone::rpc

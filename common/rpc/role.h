@@ -10,9 +10,9 @@
 
 namespace hone::rpc {
 
-// A client tunes and looks up schedules, and a worker builds and measures candidates. An
-// administrator may do both, and administers the server.
-enum class Role { kClient, kWorker, kAdmin };
+// A client tunes and looks up schedules, and a worker builds and measures candidates. A viewer only
+// reads what clients may read. An administrator may do all this, and administers the server.
+enum class Role { kClient, kWorker, kAdmin, kViewer };
 
 inline absl::string_view RoleName(Role role) {
   switch (role) {
@@ -22,17 +22,19 @@ inline absl::string_view RoleName(Role role) {
       return "worker";
     case Role::kAdmin:
       return "admin";
+    case Role::kViewer:
+      return "viewer";
   }
   return "";
 }
 
 // InvalidArgument: unknown name.
 inline absl::StatusOr<Role> RoleFromName(absl::string_view name) {
-  for (const Role role : {Role::kClient, Role::kWorker, Role::kAdmin}) {
+  for (const Role role : {Role::kClient, Role::kWorker, Role::kAdmin, Role::kViewer}) {
     if (RoleName(role) == name) return role;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("unknown role '", name, "'; the roles are client, worker and admin"));
+      absl::StrCat("unknown role '", name, "'; the roles are client, worker, admin and viewer"));
 }
 
 // The identity of a caller. A token that several workers share has a name that ends in '*', which

@@ -25,23 +25,23 @@ using rpc::Role;
 // Every method of every service. A test compares this table with the protocol.
 constexpr Access kTable[] = {
     {"/hone.v1.TuningService/CreateJob", Role::kClient, /*audited=*/true, "request_id"},
-    {"/hone.v1.TuningService/GetJob", Role::kClient, false, "id"},
-    {"/hone.v1.TuningService/WatchJob", Role::kClient, false, "id"},
+    {"/hone.v1.TuningService/GetJob", Role::kClient, false, "id", /*for_viewers=*/true},
+    {"/hone.v1.TuningService/WatchJob", Role::kClient, false, "id", true},
     {"/hone.v1.TuningService/CancelJob", Role::kClient, true, "id"},
-    {"/hone.v1.TuningService/ListJobs", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ListJobs", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
-    {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target"},
+    {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target", true},
     {"/hone.v1.TuningService/GetCached", Role::kClient, false, ""},
     {"/hone.v1.TuningService/PutCached", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/ListPins", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/ListRecords", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/ListPins", Role::kClient, false, "", true},
+    {"/hone.v1.TuningService/ListRecords", Role::kClient, false, "", true},
+    {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
     {"/hone.v1.TuningService/UploadInputs", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest"},
-    {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest", true},
+    {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/ListModels", Role::kClient, false, "name"},
+    {"/hone.v1.TuningService/ListModels", Role::kClient, false, "name", true},
     {"/hone.v1.TuningService/TrainModel", Role::kClient, true, "target"},
     {"/hone.v1.TuningService/EvaluateModels", Role::kClient, false, "target"},
     {"/hone.v1.TuningService/ExportModel", Role::kClient, true, ""},
@@ -57,6 +57,7 @@ constexpr Access kTable[] = {
     {"/hone.v1.AdminService/ForgetRecords", Role::kAdmin, true, "workload_digest"},
     {"/hone.v1.AdminService/PinBest", Role::kAdmin, true, "workload_digest"},
     {"/hone.v1.AdminService/UnpinBest", Role::kAdmin, true, "workload_digest"},
+    {"/hone.v1.DashboardService/OpenDashboard", Role::kClient, true, "", true},
 };
 
 absl::Status Deny(absl::string_view reason, absl::string_view message) {
@@ -196,7 +197,9 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
     HONE_RETURN_IF_ERROR(
         limiter_->Admit(absl::StrCat(caller.name, " at ", rpc::PeerHost(context))));
   }
-  if (caller.role != access->role && caller.role != rpc::Role::kAdmin) {
+  const bool is_allowed = caller.role == access->role || caller.role == rpc::Role::kAdmin ||
+                          (caller.role == rpc::Role::kViewer && access->for_viewers);
+  if (!is_allowed) {
     return Deny("ROLE", absl::StrCat(caller.name, " has the role ", rpc::RoleName(caller.role),
                                      ", and this needs the role ", rpc::RoleName(access->role),
                                      ": use the configuration of such a caller"));

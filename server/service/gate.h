@@ -44,6 +44,7 @@ struct Access {
   rpc::Role role;              // the role that may call it; administrators may call all methods
   bool audited = false;        // all calls are written to the audit log, not only refused ones
   absl::string_view resource;  // the request's field that names its resource; "" if none
+  bool for_viewers = false;    // viewers may call it, too
 };
 
 // Returns the rule of a method. Null if the method is unknown; such calls are refused.

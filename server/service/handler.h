@@ -15,6 +15,7 @@
 #include "server/job/search/draft_work.h"
 #include "server/job/search/model_work.h"
 #include "server/service/call_observer.h"
+#include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
@@ -41,6 +42,7 @@ struct Dependencies {
   WatchHub* watches = nullptr;
   UploadHandler* uploads = nullptr;
   ServerObserver* observer = nullptr;  // may be null
+  Dashboard* dashboard = nullptr;      // may be null
   absl::Duration target_wait;          // see ServerOptions
 };
 

@@ -18,7 +18,8 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
       gate_(options, parts.services->deps.authenticator, parts.limiter),
       tuning_(&gate_, parts.services->deps),
       worker_(&gate_, parts.services->deps),
-      admin_(&gate_, parts.services->deps) {
+      admin_(&gate_, parts.services->deps),
+      dashboard_(&gate_, parts.services->deps) {
   Services& all = *parts.services;
   tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob);
   tuning_.Add("/hone.v1.TuningService/GetJob", &all.jobs, &JobService::GetJob);
@@ -55,6 +56,8 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);
   admin_.Add("/hone.v1.AdminService/PinBest", &all.bests, &BestService::PinBest);
   admin_.Add("/hone.v1.AdminService/UnpinBest", &all.bests, &BestService::UnpinBest);
+  dashboard_.Add("/hone.v1.DashboardService/OpenDashboard", &all.dashboard,
+                 &DashboardService::OpenDashboard);
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,
@@ -67,9 +70,25 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   rpc::ConfigureServer(builder);
   int port = 0;
   HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
-  builder.RegisterService(&listener->tuning_);
-  builder.RegisterService(&listener->worker_);
-  builder.RegisterService(&listener->admin_);
+  HONE_RETURN_IF_ERROR(listener->Build(builder, parts));
+  if (!listener->address_.IsUnix()) listener->address_.port = port;
+  listener->SetServing(Serving::kNothing);
+  return listener;
+}
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::StartInProcess(const Parts& parts) {
+  auto listener =
+      std::unique_ptr<Listener>(new Listener({.address = {.host = rpc::kInProcess}}, parts));
+  grpc::ServerBuilder builder;
+  HONE_RETURN_IF_ERROR(listener->Build(builder, parts));
+  return listener;
+}
+
+absl::Status Listener::Build(grpc::ServerBuilder& builder, const Parts& parts) {
+  builder.RegisterService(&tuning_);
+  builder.RegisterService(&worker_);
+  builder.RegisterService(&admin_);
+  builder.RegisterService(&dashboard_);
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> observers;
   const Dependencies& deps = parts.services->deps;
   observers.push_back(
@@ -79,13 +98,13 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
                                                                 .audit = parts.audit,
                                                                 .observer = deps.observer}));
   builder.experimental().SetInterceptorCreators(std::move(observers));
-  listener->server_ = builder.BuildAndStart();
-  if (listener->server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.address.ToText()));
-  }
-  if (!listener->address_.IsUnix()) listener->address_.port = port;
-  listener->SetServing(Serving::kNothing);
-  return listener;
+  server_ = builder.BuildAndStart();
+  if (server_ != nullptr) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", address_.ToText()));
+}
+
+std::shared_ptr<grpc::Channel> Listener::InProcessChannel() const {
+  return server_->InProcessChannel(grpc::ChannelArguments());
 }
 
 void Listener::SetServing(Serving serving) {

@@ -12,16 +12,19 @@
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
 #include "common/rpc/status.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "grpcpp/impl/rpc_service_method.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/job/actor/executor.h"
 #include "server/service/best_service.h"
 #include "server/service/call_observer.h"
+#include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
 #include "server/service/handler.h"
 #include "server/service/job_service.h"
@@ -51,6 +54,22 @@ class GuardedService final : public grpc::Service {
         method, [=](Context*, const Request* request, Response* response, Reply reply) {
           reply((service->*handle)(*request, response));
         });
+  }
+  // The same for a handler that depends on the caller.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           absl::Status (S::*handle)(const rpc::Identity&, const Request&, Response*)) {
+    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request, Response* response) {
+                     const auto caller = gate_->Admit(*context, method, request);
+                     absl::Status status = caller.status();
+                     if (status.ok()) status = readiness_->Check();
+                     if (status.ok()) status = (service->*handle)(*caller, *request, response);
+                     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+                     reactor->Finish(rpc::ToGrpc(status));
+                     return reactor;
+                   }));
   }
   // Adds a handler that may answer later.
   template <typename S, typename Request, typename Response>
@@ -181,6 +200,7 @@ struct Services {
   ModelService models{deps};
   FleetService fleet{deps};
   WorkerService worker{deps};
+  DashboardService dashboard{deps.dashboard};
 };
 
 // One address with its own gRPC server: the services behind a gate, health and reflection.
@@ -198,6 +218,10 @@ class Listener {
   // rpc::AddListener, and Unavailable if the address cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
                                                          const Parts& parts);
+  // Starts a listener without an address, for callers in this process, who need the token of a
+  // session (rpc::Authenticator::SetSessions).
+  static absl::StatusOr<std::unique_ptr<Listener>> StartInProcess(const Parts& parts);
+  std::shared_ptr<grpc::Channel> InProcessChannel() const;
 
   // The address, with the port that the listener got if it asked for port 0.
   const rpc::Address& address() const { return address_; }
@@ -211,12 +235,14 @@ class Listener {
 
  private:
   Listener(const GateOptions& options, const Parts& parts);
+  absl::Status Build(grpc::ServerBuilder& builder, const Parts& parts);
 
   rpc::Address address_;
   const Gate gate_;
   GuardedService tuning_;
   GuardedService worker_;
   GuardedService admin_;
+  GuardedService dashboard_;
   std::unique_ptr<grpc::Server> server_;
 };
 

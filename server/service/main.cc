@@ -34,6 +34,7 @@
 #include "server/service/server.h"
 #include "server/service/server_flags.h"
 #include "server/store/store.h"
+#include "server/web/web_server.h"
 #include "spdlog/spdlog.h"
 
 namespace hone {
@@ -165,6 +166,17 @@ int Run(const service::Flags& flags) {
     metrics = *std::move(started);
     options->observer = metrics.get();
   }
+  // A private server serves the page only once its user asks for it.
+  std::unique_ptr<web::WebServer> page;
+  if (!flags.web_listen.empty() || flags.private_mode) {
+    web::WebServer::Options web{.http = {.insecure = flags.security.insecure},
+                                .on_demand = flags.web_listen.empty()};
+    if (!flags.web_listen.empty()) web.listen = *rpc::Address::Parse(flags.web_listen);
+    absl::StatusOr<std::unique_ptr<web::WebServer>> started = web::WebServer::Start(web);
+    if (!started.ok()) return Fail(kFailure, std::string(started.status().message()));
+    page = *std::move(started);
+    options->dashboard = page.get();
+  }
   if (const absl::Status can = service::CheckCanStart(*options); !can.ok()) {
     return Fail(kFailure, "cannot start", can);
   }
@@ -183,6 +195,10 @@ int Run(const service::Flags& flags) {
     metrics->Watch([raw = server->get()] { return raw->Stats(); });
     spdlog::info("metrics on port {}", metrics->port());
   }
+  if (page != nullptr) {
+    page->Serve(**server);
+    if (page->port() != 0) spdlog::info("web page on port {}", page->port());
+  }
   for (const rpc::Address& address : (*server)->addresses()) {
     spdlog::info("serving on {}, store {}{}", address.ToText(), store::StoreName(flags.store),
                  new_part);
@@ -191,6 +207,7 @@ int Run(const service::Flags& flags) {
     const absl::Status written = WriteFileAtomically(flags.ready_file, ReadyText(**server));
     if (!written.ok()) {
       if (metrics != nullptr) metrics->Watch(nullptr);  // the server is destroyed first
+      if (page != nullptr) page->Stop();
       return Fail(kFailure, "--ready-file", written);
     }
   }
@@ -199,6 +216,7 @@ int Run(const service::Flags& flags) {
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);
+  if (page != nullptr) page->Stop();
   const bool has_ended = (*server)->Shutdown(absl::Seconds(flags.shutdown_limit));
   for (const rpc::Address& address : (*server)->addresses()) {
     if (address.IsUnix()) unlink(address.path.c_str());
@@ -260,6 +278,8 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, as JSON lines");
   app.Add("--metrics-listen", flags.metrics_listen,
           "Address for Prometheus (GET /metrics), host:port of this machine");
+  app.Add("--web-listen", flags.web_listen,
+          "Address of the web page, host:port of this machine; hone dashboard opens it");
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
   app.AddFlag(

@@ -115,6 +115,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
                                                       .watches = watches_.get(),
                                                       .uploads = &uploads_,
                                                       .observer = options_.observer,
+                                                      .dashboard = options_.dashboard,
                                                       .target_wait = options_.target_wait});
 }
 
@@ -181,6 +182,12 @@ absl::Status Server::Listen() {
   HONE_RETURN_IF_ERROR(CheckListeners(options_));
   if (!options_.audit_log.empty()) {
     HONE_ASSIGN_OR_RETURN(audit_, AuditLog::Open(options_.audit_log, options_.audit));
+  }
+  if (options_.dashboard != nullptr) {
+    HONE_ASSIGN_OR_RETURN(inside_, Listener::StartInProcess({.certificates = &certificates_,
+                                                             .limiter = &limiter_,
+                                                             .audit = audit_.get(),
+                                                             .services = services_.get()}));
   }
   HONE_RETURN_IF_ERROR(AddListeners(options_.listen, {}));
   HONE_RETURN_IF_ERROR(AddListeners(options_.listen_clients, {rpc::Role::kClient}));
@@ -286,6 +293,7 @@ bool Server::Shutdown(absl::Duration limit) {
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
   for (const auto& listener : listeners_) listener->Shutdown(calls_end);
+  if (inside_ != nullptr) inside_->Shutdown(calls_end);
   const absl::Status flushed = store_->Flush();
   failure_ = store_->CheckWritable();
   if (!failure_.ok()) {

@@ -50,6 +50,7 @@ struct ServerOptions {
   std::string audit_log;  // path of the file; "": no audit log
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; may be null
+  Dashboard* dashboard = nullptr;      // the web page; outlives the server; may be null
   // The server belongs to the clients of one user. A job without a WatchJob stream for
   // unwatched_limit is cancelled, and all other unfinished jobs are cancelled at the end.
   bool private_mode = false;
@@ -90,6 +91,11 @@ class Server {
   // The addresses on which it listens, with the ports that it got.
   std::vector<rpc::Address> addresses() const;
 
+  // For callers in this process; see Listener::StartInProcess. REQUIRES: options.dashboard is set.
+  std::shared_ptr<grpc::Channel> InProcessChannel() const { return inside_->InProcessChannel(); }
+  rpc::Authenticator& authenticator() { return authenticator_; }
+  // The text of a workload or a space. NotFound: the digest is unknown.
+  absl::StatusOr<std::string> Text(const std::string& digest) { return store_->GetText(digest); }
   // REQUIRES: Shutdown was not called.
   ServerStats Stats() const;
   // Why the server ends with a failure: the store is damaged, or its last writes were lost. Set by
@@ -146,6 +152,7 @@ class Server {
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;
+  std::unique_ptr<Listener> inside_;                   // for the web page; null without one
   std::map<std::string, absl::Time> unwatched_since_;  // used only by the tick thread
   absl::Notification stop_ticks_;
   std::thread ticks_;

@@ -48,6 +48,29 @@ absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::str
   return std::make_shared<const rpc::TokenTable>(*std::move(table));
 }
 
+// Checks the address of something that is served beside the gRPC services and without encryption.
+// `what`: "metrics are". An empty address is none.
+absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
+                             absl::string_view what, const Flags& flags,
+                             const ServerOptions& options) {
+  if (text.empty()) return absl::OkStatus();
+  std::vector<rpc::Address> own;
+  HONE_RETURN_IF_ERROR(ParseAddresses(option, {text}, &own));
+  if (!rpc::CheckAllowed(own[0], /*tls=*/false, flags.security.insecure).ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        option, ": ", text, " is not limited to this machine, and ", what,
+        " never encrypted: name localhost, or give --insecure if the network is trusted"));
+  }
+  for (const std::vector<rpc::Address>* addresses :
+       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
+    if (own[0].port == 0 || !absl::c_linear_search(*addresses, own[0])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, ": ", text, " is also an address of the service; give ",
+                     option == "web-listen" ? "the page" : "metrics", " another port"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 FileWatch::FileWatch(std::vector<std::string> paths) {
@@ -100,23 +123,12 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
                         ? flags.threads
                         : static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
   HONE_RETURN_IF_ERROR(CheckListeners(options));
-  if (!flags.metrics_listen.empty()) {
-    std::vector<rpc::Address> metrics;
-    HONE_RETURN_IF_ERROR(ParseAddresses("metrics-listen", {flags.metrics_listen}, &metrics));
-    if (!rpc::CheckAllowed(metrics[0], /*tls=*/false, flags.security.insecure).ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "metrics-listen: ", flags.metrics_listen,
-          " is not limited to this machine, and metrics are never encrypted: name localhost, "
-          "or give --insecure if the network is trusted"));
-    }
-    for (const std::vector<rpc::Address>* addresses :
-         {&options.listen, &options.listen_clients, &options.listen_workers,
-          &options.listen_admin}) {
-      if (metrics[0].port == 0 || !absl::c_linear_search(*addresses, metrics[0])) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("metrics-listen: ", flags.metrics_listen,
-                       " is also an address of the service; give metrics another port"));
-    }
+  HONE_RETURN_IF_ERROR(
+      CheckOwnAddress("metrics-listen", flags.metrics_listen, "metrics are", flags, options));
+  HONE_RETURN_IF_ERROR(
+      CheckOwnAddress("web-listen", flags.web_listen, "the page is", flags, options));
+  if (!flags.web_listen.empty() && flags.web_listen == flags.metrics_listen) {
+    return absl::InvalidArgumentError("web-listen: it is also the address of the metrics");
   }
   return options;
 }

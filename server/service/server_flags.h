@@ -49,6 +49,7 @@ struct Flags {
   std::string tokens;
   std::string audit_log;
   std::string metrics_listen;
+  std::string web_listen;
   double rate_limit = 10'000;
   int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
   std::string log_format = "text";

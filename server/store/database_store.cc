@@ -183,8 +183,9 @@ absl::StatusOr<ModelRow> DatabaseStore::GetModelById(int64_t id) {
 }
 
 absl::StatusOr<std::vector<ModelRow>> DatabaseStore::ListModels(const std::string& name,
-                                                                const std::string& target) {
-  return Get([&](Connection& c) { return SelectModels(c, name, target); });
+                                                                const std::string& target,
+                                                                bool with_earlier) {
+  return Get([&](Connection& c) { return SelectModels(c, name, target, with_earlier); });
 }
 
 void DatabaseStore::PutCached(CachedRow row, Done done) {

@@ -54,7 +54,8 @@ class DatabaseStore : public Store {
   absl::StatusOr<ModelRow> GetModel(const ModelKey& key) override;
   absl::StatusOr<ModelRow> GetModelById(int64_t id) override;
   absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
-                                                   const std::string& target) override;
+                                                   const std::string& target,
+                                                   bool with_earlier = false) override;
   void PutCached(CachedRow row, Done done) override;
   absl::StatusOr<CachedRow> GetCached(const std::string& name,
                                       const std::string& environment) override;

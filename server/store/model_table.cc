@@ -141,7 +141,7 @@ absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
 }
 
 absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
-                                                   const std::string& target) {
+                                                   const std::string& target, bool with_earlier) {
   HONE_ASSIGN_OR_RETURN(
       Statement statement,
       connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
@@ -154,7 +154,8 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
   for (const auto& [key, of_key] : keys) of_key.InUse()->in_use = true;
   std::vector<ModelRow> listed;
   for (ModelRow& model : models) {
-    if (model.in_use || keys[model.key].imported == &model) listed.push_back(std::move(model));
+    const bool is_current = model.in_use || keys[model.key].imported == &model;
+    if (is_current || with_earlier) listed.push_back(std::move(model));
   }
   return listed;
 }

@@ -370,8 +370,10 @@ class Store {
   virtual absl::StatusOr<ModelRow> GetModelById(int64_t id) = 0;
   // Returns the models in use, and the newest imported one of each key even if it is not in use,
   // newest first, without their bytes. `name` and `target` select models; "" selects all.
+  // `with_earlier`: also the other models that are kept.
   virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
-                                                           const std::string& target) = 0;
+                                                           const std::string& target,
+                                                           bool with_earlier = false) = 0;
 
   // Keeps a value of another autotuner, which is opaque, by its name and environment, instead of
   // the one before. Now and then, the values that were put longest ago are forgotten, so that all

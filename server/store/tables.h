@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& mode
 absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key);
 absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id);
 absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
-                                                   const std::string& target);
+                                                   const std::string& target, bool with_earlier);
 
 std::string SelectModelSql();
 

@@ -21,6 +21,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
+#include "hone/v1/dashboard.pb.h"
 #include "nlohmann/json.hpp"
 #include "server/service/gate.h"
 #include "server/service/offline_commands.h"
@@ -108,7 +109,8 @@ TEST(AccessTest, EveryMethodHasAnAccessRule) {
   std::set<std::string> methods;
   for (const auto* file :
        {v1::CreateJobRequest::descriptor()->file(), v1::SynchronizeRequest::descriptor()->file(),
-        v1::DrainWorkerRequest::descriptor()->file()}) {
+        v1::DrainWorkerRequest::descriptor()->file(),
+        v1::OpenDashboardRequest::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       for (int j = 0; j < file->service(i)->method_count(); ++j) {
         const auto* method = file->service(i)->method(j);
@@ -124,7 +126,7 @@ TEST(AccessTest, EveryMethodHasAnAccessRule) {
       }
     }
   }
-  EXPECT_EQ(methods.size(), 31u);
+  EXPECT_EQ(methods.size(), 32u);
   EXPECT_EQ(FindAccess("/hone.v1.AdminService/DrainWorker")->role, rpc::Role::kAdmin);
   EXPECT_EQ(FindAccess("/hone.v1.Other/Call"), nullptr);
 }
@@ -133,7 +135,8 @@ TEST_F(SecurityTest, EveryMethodIsServed) {
   Serve();
   for (const auto* file :
        {v1::CreateJobRequest::descriptor()->file(), v1::SynchronizeRequest::descriptor()->file(),
-        v1::DrainWorkerRequest::descriptor()->file()}) {
+        v1::DrainWorkerRequest::descriptor()->file(),
+        v1::OpenDashboardRequest::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       for (int j = 0; j < file->service(i)->method_count(); ++j) {
         const std::string path = absl::StrCat("/", file->service(i)->full_name(), "/",

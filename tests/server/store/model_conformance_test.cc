@@ -1,4 +1,5 @@
 // The contract of Store for trained cost models.
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "tests/server/store/done.h"
@@ -94,6 +95,10 @@ TEST_P(ModelConformanceTest, TheNewestOfEveryKeyIsListedWithoutItsBytes) {
   for (const ModelRow& model : all) EXPECT_EQ(model.bytes, "");
 
   EXPECT_EQ(store_->ListModels("xgboost", "").value().size(), 2u);
+  const std::vector<ModelRow> kept = store_->ListModels("", "", /*with_earlier=*/true).value();
+  EXPECT_GT(kept.size(), all.size());
+  EXPECT_EQ(kept[0].id, all[0].id);
+  EXPECT_EQ(absl::c_count_if(kept, [](const ModelRow& model) { return model.in_use; }), 3);
   EXPECT_EQ(store_->ListModels("", "board").value().size(), 1u);
   EXPECT_EQ(store_->ListModels("xgboost", "board").value().size(), 0u);
 }

@@ -1,0 +1,55 @@
+// One kernel: its schedule, its code and where it stands on the roofline.
+import {action, el, facts, get, latency, link, mayAdminister, number, percent, problem, say, text, time} from './page.js';
+import {roofline} from './charts.js';
+
+// What limits the kernel, as far as the roofline tells.
+function limitOf({best, flops, bytes}) {
+  const {peak_gflops: peak, read_gbps: rate, gflops} = best;
+  if (!(peak > 0) || !(gflops > 0) || !(flops > 0) || !(bytes > 0)) return 'unknown';
+  const memory = rate > 0 ? rate * flops / bytes : Infinity;
+  if (memory >= peak) return `compute: ${percent(gflops / peak)} of the peak for multiply-adds`;
+  if (gflops > memory) return `cache: it is faster than the memory, so its data stay in a cache; ${percent(gflops / peak)} of the peak`;
+  return `memory: ${percent(gflops / memory)} of what ${rate.toFixed(1)} GB/s allow`;
+}
+
+function show(body, title, kernel) {
+  const {best} = kernel;
+  const {record} = best;
+  const {result} = record;
+  const build = result.facts || {};
+  title.textContent = `${record.operator} on ${record.target}`;
+  const task = {workload_digest: record.workload_digest, target: record.target, tolerance: record.tolerance};
+  const code = [['CUDA or OpenCL source', kernel.source], ['PTX', kernel.assembly]].filter((entry) => entry[1]);
+  body.replaceChildren(
+      facts([
+        ['Latency', latency(best.latency_ns || result.latency_ns), best.confirmed ? ' (confirmed' : ' (not confirmed', best.processes ? ` in ${best.processes} processes)` : ')',
+          best.disturbed ? ', disturbed by other work' : ''],
+        ['Speed', `${number(best.gflops)} GFLOP/s, ${percent(best.peak_gflops > 0 ? best.gflops / best.peak_gflops : 0)} of the peak`],
+        ['Tolerance', record.tolerance || 'strict'], ['Largest error', `${number(result.max_error, 3)} of the bound`],
+        ['Measured (UTC)', time(record.created_unix_ms)], ['Spread', percent(result.dispersion)],
+        ['Environment', record.environment && [record.environment.cpu, record.environment.compiler, record.environment.os].filter(Boolean).join(', ')],
+        ['Job', record.job_id && link(record.job_id, 'job', {id: record.job_id})],
+        ['Records', link('of this workload', 'records', {workload_digest: record.workload_digest, target: record.target})],
+        ['Pinned', best.pinned_unix_ms > 0 ? `since ${time(best.pinned_unix_ms)}${best.pinned_by ? ` by ${best.pinned_by}` : ''}` : ''],
+      ]),
+      mayAdminister() ? el('p', {class: 'row'}, best.pinned_unix_ms > 0
+        ? action('Unpin', 'Let jobs replace this kernel again?', 'unpin-best', task, () => setTimeout(() => location.reload(), 500))
+        : action('Pin', 'Keep this kernel as the best, whatever jobs find?', 'pin-best', task, () => setTimeout(() => location.reload(), 500))) : '',
+      el('h2', {}, 'What limits it'), el('p', {id: 'limits'}, limitOf(kernel)), roofline(kernel),
+      el('h2', {}, 'Workload'), text('Workload', best.workload),
+      el('h2', {}, 'Program'), kernel.program ? text('Program', kernel.program) : el('p', {class: 'soft'}, 'Only published kernels have their program in the store.'),
+      el('h2', {}, 'Trace, with its decisions'), best.trace ? text('Trace', best.trace) : el('p', {class: 'soft'}, 'unknown'),
+      el('h2', {}, 'Code'),
+      facts([['Size', build.code_bytes > 0 ? `${build.code_bytes} bytes` : ''], ['Reloads from the stack in the innermost loop', build.spills],
+        ['Loads per multiply-add', number(build.loads_per_fma, 2)], ['Workspace', build.workspace_bytes > 0 ? `${build.workspace_bytes} bytes` : ''],
+        ['Compiled in', build.compile_ms > 0 ? `${number(build.compile_ms)} ms` : ''], ['Artifact', result.artifact_digest]]),
+      ...(code.length ? code.flatMap(([name, content]) => [el('h2', {}, name), text(name, content)])
+        : [el('p', {}, 'The assembly of a kernel for a CPU is printed by ', el('code', {}, 'hone show OP … --code'), '.')]));
+  say('');
+}
+
+export function kernel(body, parameters, title) {
+  body.textContent = 'Reading …';
+  get('kernel', Object.fromEntries(parameters)).then((found) => show(body, title, found), (error) => body.replaceChildren(problem(error)));
+  return null;
+}
