@@ -131,6 +131,7 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
     this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
   }
   void End() {
+    deps_.uploads->Received(number_);
     if (name_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
       return Refuse("it ended before all announced bytes were received");
     }

@@ -48,6 +48,11 @@ void UploadHandler::Progress(int64_t upload) {
   uploads_.at(upload).last_progress = clock_->Now();
 }
 
+void UploadHandler::Received(int64_t upload) {
+  absl::MutexLock lock(&mutex_);
+  uploads_.at(upload).may_stall = false;
+}
+
 void UploadHandler::Leave(int64_t upload) {
   absl::MutexLock lock(&mutex_);
   auto found = uploads_.find(upload);
@@ -59,8 +64,8 @@ void UploadHandler::Tick() {
   absl::MutexLock lock(&mutex_);
   const absl::Time now = clock_->Now();
   for (auto& [number, upload] : uploads_) {
-    if (upload.cancelled || upload.last_progress + limits_.stall_limit > now) continue;
-    upload.cancelled = true;
+    if (!upload.may_stall || upload.last_progress + limits_.stall_limit > now) continue;
+    upload.may_stall = false;
     upload.cancel();
   }
 }

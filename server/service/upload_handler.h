@@ -40,6 +40,8 @@ class UploadHandler {
   absl::Status Reserve(int64_t upload, int64_t bytes);
   // Called when a part of the upload has arrived.
   void Progress(int64_t upload);
+  // Called when all of the upload has arrived: keeping it may take long, but it cannot stall.
+  void Received(int64_t upload);
   // Ends an upload, whose bytes were freed or stored elsewhere.
   void Leave(int64_t upload);
   // Ends stalled uploads. Called a few times a second.
@@ -50,7 +52,7 @@ class UploadHandler {
     std::function<void()> cancel;
     int64_t bytes = 0;
     absl::Time last_progress;
-    bool cancelled = false;
+    bool may_stall = true;  // false: all of it was received, or it was cancelled
   };
   const Clock* const clock_;
   const UploadLimits limits_;

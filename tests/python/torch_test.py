@@ -9,6 +9,8 @@ pytest.importorskip("onnx", reason="onnx, which PyTorch's exporter needs, is not
 import hone  # noqa: E402
 from hone import torch as backend  # noqa: E402
 
+OTHER_WEIGHTS = "weights are not those that the graph was compiled with"
+
 
 @pytest.fixture(autouse=True)
 def fresh(client):
@@ -40,7 +42,29 @@ def test_a_model_runs_as_a_network():
         # Packed weights would be stale.
         model.first.weight.mul_(0.5)
         torch.testing.assert_close(made(x), model(x), rtol=1e-4, atol=1e-5)
-        assert backend.counts["weights have changed since the graph was compiled"] == 1
+        assert backend.counts[OTHER_WEIGHTS] == 1
+
+
+def test_instances_of_a_model_run_with_their_own_weights():
+    models = [Perceptron().eval() for _ in range(2)]
+    x = torch.randn(4, 16)
+    with torch.no_grad():
+        made = [compiled(model) for model in models]
+        for one, model in zip(made + made, models + models):
+            torch.testing.assert_close(one(x), model(x), rtol=1e-4, atol=1e-5)
+    assert backend.counts["compiled"] >= 1
+
+
+def test_replaced_weights_are_noticed():
+    model = Perceptron().eval()
+    x = torch.randn(4, 16)
+    with torch.no_grad():
+        made = compiled(model)
+        torch.testing.assert_close(made(x), model(x), rtol=1e-4, atol=1e-5)
+        for _ in range(3):  # the memory of an earlier one is free to be used again
+            model.first.weight.data = torch.randn(32, 16)
+            torch.testing.assert_close(made(x), model(x), rtol=1e-4, atol=1e-5)
+    assert dict(backend.counts) == {"compiled": 1, OTHER_WEIGHTS: 3}
 
 
 def test_several_outputs_and_shared_memory():

@@ -2,10 +2,14 @@
 
 import ctypes
 import doctest
+import itertools
 import os
 import subprocess
 import sys
+import time
+from concurrent import futures
 
+import grpc
 import numpy
 import pytest
 
@@ -151,6 +155,55 @@ def test_an_absent_server_is_an_error_that_names_it():
     with hone.Client("unix:/nonexistent/hone.sock") as absent:
         with pytest.raises(hone.ServerUnavailable, match="/nonexistent/hone.sock does not answer"):
             absent.job(1)
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """The states that a client gets of a server that has only WatchJob, and calls end after a moment."""
+    monkeypatch.setattr(_connection, "_WATCH_S", 0.3)
+    monkeypatch.setattr(_connection, "_RESTART_S", 0.2)
+    method = _protocol.method("WatchJob")
+    server = grpc.server(futures.ThreadPoolExecutor(4))
+
+    def states(watch):
+        calls = itertools.count(1)
+        handler = grpc.unary_stream_rpc_method_handler(
+            lambda request, context: watch(next(calls), context), method.request.FromString, method.response.SerializeToString)
+        server.add_generic_rpc_handlers([
+            grpc.method_handlers_generic_handler("hone.v1.TuningService", {"WatchJob": handler})])
+        server.add_insecure_port(f"unix:{tmp_path}/server")
+        server.start()
+        with hone.Client(f"unix:{tmp_path}/server") as client:
+            yield from client.connection.watch("1")
+
+    yield states
+    server.stop(None).wait()
+
+
+def be_quiet(context):
+    while context.is_active():
+        time.sleep(0.01)
+
+
+def test_a_quiet_job_is_asked_for_again(watched):
+    def watch(call, context):
+        yield _protocol.message("Job")(trials=call)
+        if call < 3:
+            be_quiet(context)
+
+    assert [state.trials for state in watched(watch)] == [1, 2, 3]
+
+
+def test_a_server_that_says_nothing_is_unavailable(watched):
+    def watch(call, context):
+        if call == 1:
+            yield _protocol.message("Job")(trials=call)
+        be_quiet(context)
+
+    states = watched(watch)
+    assert next(states).trials == 1
+    with pytest.raises(hone.ServerUnavailable, match="does not answer"):
+        next(states)
 
 
 def test_wrong_options_and_times_and_targets():

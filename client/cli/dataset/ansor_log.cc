@@ -55,8 +55,16 @@ absl::Status CheckStep(const json& step) {
     if (name != form.name) continue;
     const absl::string_view arguments = form.arguments;
     bool matches = step.size() == arguments.size() + 1;
-    for (size_t i = 0; matches && i < arguments.size(); ++i)
-      matches = HasForm(step[i + 1], arguments[i]);
+    for (size_t i = 0; matches && i < arguments.size(); ++i) {
+      const json& value = step[i + 1];
+      matches = HasForm(value, arguments[i]);
+      // Each is of loops, factors or stages; later steps that name this one read them again.
+      if (matches && arguments[i] == 'l' && value.size() > kMostLoops) {
+        return absl::InvalidArgumentError(absl::StrCat("the step ", name, " has a list of ",
+                                                       value.size(), " numbers; at most ",
+                                                       kMostLoops, " are read"));
+      }
+    }
     return matches ? absl::OkStatus()
                    : absl::InvalidArgumentError(
                          absl::StrCat("the step ", name, " has other arguments"));

@@ -25,7 +25,6 @@ using nlohmann::json;
 using schedule::Operand;
 
 constexpr size_t kMostSteps = 1000;
-constexpr size_t kMostLoops = 64;  // of a stage
 
 struct ReplayedLoop {
   Operand reg;
@@ -433,11 +432,10 @@ class AnsorReplay {
   }
 
   absl::Status UnrollUpToLimits() {
-    std::map<NodeId, int64_t> limits;
-    for (const auto& [loop, limit] : limits_) {
-      if (limit > 0) limits[Node(loop)] = limit;
-    }
-    if (limits.empty()) return absl::OkStatus();
+    std::map<NodeId, int64_t> limits;  // 0 ends an outer or an earlier one
+    for (const auto& [loop, limit] : limits_) limits[Node(loop)] = limit;
+    if (absl::c_none_of(limits, [](const auto& limit) { return limit.second > 0; }))
+      return absl::OkStatus();
     for (const ir::Node& node : program().nodes) {
       if (node.axis == ir::ThreadAxis::kVThread && node.extent.value > 1)
         return Inexact("PR", "TVM makes copies of what virtual threads do");

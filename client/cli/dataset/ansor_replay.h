@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_CLI_DATASET_ANSOR_REPLAY_H_
 #define HONE_CLIENT_CLI_DATASET_ANSOR_REPLAY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,8 +14,10 @@ namespace hone::cli {
 // How Ansor stored the constants whose layout is free when it measured (its layout_rewrite_option).
 inline constexpr int64_t kLayoutAsGiven = 0, kLayoutOfLoops = 2;
 
+inline constexpr size_t kMostLoops = 64;  // of a stage
+
 // Turns the steps of an Ansor record into a trace file with the same loop nest. REQUIRES: a known
-// workload; the steps have the forms of ansor_log.cc.
+// workload; the steps have the forms of ansor_log.cc, and lists of at most kMostLoops numbers.
 //
 // Ansor splits a stage and then moves it to a loop of another one, where TVM shrinks its loops to
 // the part that is needed. compute_at makes loops over that part, so the steps of a stage that is

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 
 namespace hone::cli {
 namespace {
@@ -19,6 +20,12 @@ std::string Distance(const v1::MachineConstant& constant) {
 std::string SourceOf(const v1::MachineConstant& constant) {
   if (!constant.measured()) return "preset";
   return constant.unusual() ? absl::StrCat("measured, ", Distance(constant)) : "measured";
+}
+
+// "launch 5200 ns"
+std::string NameAndTime(absl::string_view name, double ns) {
+  if (ns >= 1e3) return absl::StrFormat("%s %.0f ns", name, ns);
+  return absl::StrFormat("%s %.3g ns", name, ns);
 }
 
 }  // namespace
@@ -55,9 +62,14 @@ std::vector<HealthCheck> CheckConstants(const std::vector<v1::WorkerInfo>& worke
     std::vector<std::string> measured, unusual;
     for (const v1::MachineConstant& constant : worker.constants()) {
       if (!constant.measured()) continue;
-      measured.push_back(absl::StrFormat("%s %.3g ns", constant.name(), constant.ns()));
+      measured.push_back(NameAndTime(constant.name(), constant.ns()));
       if (constant.unusual())
         unusual.push_back(absl::StrCat(constant.name(), " is ", Distance(constant)));
+    }
+    if (worker.constants().empty()) {  // those of a GPU have no presets
+      const Json calibration = CalibrationJson(worker.calibration());
+      for (const auto& [name, ns] : calibration.items())
+        measured.push_back(NameAndTime(name, ns.get<double>()));
     }
     const std::string of = absl::StrCat(worker.id(), " (", worker.target(), "): ");
     if (measured.empty()) {

@@ -23,7 +23,7 @@ bool IsMeasured(const MachineConstants& constants);
 Table ConstantsTable(const MachineConstants& constants);
 Json ConstantsJson(const MachineConstants& constants);
 
-// A check for each connected worker that runs kernels: what it has measured about its machine. A
+// A check for each connected worker that runs kernels: what it has measured about its CPU or GPU. A
 // warning if a constant is unlike its kind of CPU.
 std::vector<HealthCheck> CheckConstants(const std::vector<v1::WorkerInfo>& workers);
 

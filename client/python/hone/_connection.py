@@ -43,6 +43,7 @@ _OPTIONS: list[tuple[str, str | int]] = [
 ]
 _WORKER_S = 120.0  # a worker measures this machine's peak before it registers
 _WATCH_S = 600.0
+_RESTART_S = 30.0  # a server may need this long until it answers again
 
 
 @dataclass
@@ -207,16 +208,20 @@ class Connection:
 
     def watch(self, job: str) -> Iterator[Any]:
         """The states of a job until it has ended, across restarts of the server."""
-        patience = time.monotonic() + 30
+        patience = time.monotonic() + _RESTART_S
         while True:
+            answered = False
             try:
                 for state in self.stream("WatchJob", _WATCH_S, id=job):
-                    patience = time.monotonic() + 30
+                    answered = True
                     yield state
                 return
             except errors.ServerUnavailable:
                 if self.private is not None:
                     self.private.check()
+                # The server sends the current state and then changes, so a quiet job reaches the deadline of the call.
+                if answered:
+                    patience = time.monotonic() + _RESTART_S
                 if time.monotonic() > patience:
                     raise
                 time.sleep(0.2)
@@ -259,7 +264,7 @@ class Connection:
             raise
 
     def _retried(self, attempt: Any) -> Any:
-        give_up = time.monotonic() + (30 if self.private is not None else 3)
+        give_up = time.monotonic() + (_RESTART_S if self.private is not None else 3)
         wait = 0.05
         while True:
             try:

@@ -1,7 +1,8 @@
 """torch.compile(model, backend="hone"): graphs for inference run as networks of Hone, and others as PyTorch runs them.
 
 A graph falls back to PyTorch if it needs gradients, has inputs that are not tensors on the CPU, or has operators that cannot
-be exported to ONNX or that Hone does not know. `counts` tells how many graphs and why, by the first line of the reason.
+be exported to ONNX or that Hone does not know; so does a call with other weights than those that the graph was compiled with.
+`counts` tells how many and why, by the first line of the reason.
 """
 
 from __future__ import annotations
@@ -46,9 +47,19 @@ class _Bound(torch.nn.Module):  # type: ignore[misc]
         return self._graph(*[given[p] if p in given else getattr(self, f"constant_{p}") for p in range(count)])
 
 
-def _versions(values: Sequence[Any]) -> tuple[int, ...]:
-    """Changes whenever a tensor is written."""
-    return tuple(value._version for value in values)
+class _Weights:
+    """The parameters whose values a network contains. They stay alive, so that no other tensor gets their memory."""
+
+    def __init__(self, parameters: Sequence[Any]) -> None:
+        self._kept = [(one, one.detach(), one._version) for one in parameters]
+
+    def are(self, parameters: Sequence[Any]) -> bool:
+        """Whether they are these parameters, as they were: Dynamo reuses the graph of a model for its other instances.
+        Assigning `data` replaces the memory of a parameter, and writing to it changes the version."""
+        return len(parameters) == len(self._kept) and all(
+            now is one and now.data_ptr() == memory.data_ptr() and now._version == version
+            for now, (one, memory, version) in zip(parameters, self._kept)
+        )
 
 
 def backend(graph: Any, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Callable[..., Any]:
@@ -66,18 +77,17 @@ def backend(graph: Any, example_inputs: Sequence[Any], *, options: dict[str, Any
         return graph.forward  # type: ignore[no-any-return]
     constant = [isinstance(one, torch.nn.Parameter) for one in example_inputs]
     free = [place for place, one in enumerate(constant) if not one]
-    weights = [value for value, one in zip(example_inputs, constant) if one]
+    weights = _Weights([value for value, one in zip(example_inputs, constant) if one])
     try:
         network, multiple = _network(graph, example_inputs, free, int((options or {}).get("trials", 0)))
     except Exception as error:  # whatever the exporter or Hone cannot do, PyTorch can
         _count(str(error) or type(error).__name__)
         return graph.forward  # type: ignore[no-any-return]
     _count("compiled")
-    versions = _versions(weights)
 
     def compiled(*inputs: Any) -> Any:
-        if _versions([inputs[place] for place, one in enumerate(constant) if one]) != versions:
-            _count("weights have changed since the graph was compiled")
+        if not weights.are([inputs[place] for place, one in enumerate(constant) if one]):
+            _count("weights are not those that the graph was compiled with")
             return graph.forward(*inputs)
         results = network(*[inputs[place].detach().contiguous() for place in free])
         return (results if isinstance(results, tuple) else (results,)) if multiple else results

@@ -332,8 +332,10 @@ absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& service
         HONE_RETURN_IF_ERROR(hold_out({HoldOutTasks(tasks, held)}, "tasks"));
       } else if (in_turn && tasks.size() > 1) {
         // With one large task and a few tiny ones, models are evaluated only on trials.
-        const absl::Status status = hold_out(TasksInTurn(tasks), "tasks");
-        if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+        const absl::StatusOr<std::vector<Fold>> folds = Usable(tasks, TasksInTurn(tasks), "tasks");
+        if (folds.ok()) {
+          HONE_RETURN_IF_ERROR(score(*folds, "tasks"));
+        }
       }
       const double share = in_turn ? kDefaultShare : query.held_out_trials;
       if (share > 0) {

@@ -1,12 +1,19 @@
 // Cost models over a Unix socket. None of the calls needs a worker.
 
 #include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "server/service/request_fields.h"
+#include "server/store/store.h"
+#include "tests/fakes/fake_task_environment.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
 
@@ -25,6 +32,15 @@ class TuningModelsTest : public ::testing::Test, protected ServiceHarness {
     v1::Job job;
     ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(80), &job), IsOk());
     ASSERT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE);
+  }
+  grpc::Status Download(int64_t id, std::string* file) {
+    v1::ExportModelRequest request;
+    request.set_id(id);
+    grpc::ClientContext context;
+    auto reader = tuning->ExportModel(&context, request);
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) file->append(chunk.data());
+    return reader->Finish();
   }
 };
 
@@ -140,18 +156,9 @@ TEST_F(TuningModelsTest, AModelIsExportedAndImported) {
   v1::StoredModel trained;
   ASSERT_THAT(Call(*tuning, &Stub::TrainModel, {}, &trained), IsOk());
   EXPECT_TRUE(trained.in_use());
-  const auto download = [&](int64_t id, std::string* file) {
-    v1::ExportModelRequest request;
-    request.set_id(id);
-    grpc::ClientContext context;
-    auto reader = tuning->ExportModel(&context, request);
-    v1::ArtifactChunk chunk;
-    while (reader->Read(&chunk)) file->append(chunk.data());
-    return reader->Finish();
-  };
   std::string file;
-  ASSERT_THAT(download(trained.id(), &file), IsOk());
-  EXPECT_EQ(download(4711, &file).error_code(), grpc::StatusCode::NOT_FOUND);
+  ASSERT_THAT(Download(trained.id(), &file), IsOk());
+  EXPECT_EQ(Download(4711, &file).error_code(), grpc::StatusCode::NOT_FOUND);
 
   const auto admin = v1::AdminService::NewStub(channel);
   v1::StoredModel model;
@@ -179,6 +186,44 @@ TEST_F(TuningModelsTest, AModelIsExportedAndImported) {
   ASSERT_EQ(evaluation.scores_size(), 1);
   EXPECT_EQ(evaluation.scores(0).stored(), model.id());
   EXPECT_EQ(evaluation.scores(0).held_out(), "stored");
+}
+
+// A training may occupy the server's threads for minutes; a stream that waits for one of them
+// receives nothing, but has not stalled.
+TEST_F(TuningModelsTest, AnImportWaitsForATraining) {
+  Tune();
+  v1::StoredModel trained;
+  ASSERT_THAT(Call(*tuning, &Stub::TrainModel, {}, &trained), IsOk());
+  std::string file;
+  ASSERT_THAT(Download(trained.id(), &file), IsOk());
+  Stop();
+
+  absl::Notification busy, release;
+  auto environment = std::make_unique<job::FakeTaskEnvironment>();
+  environment->WatchSteps([&](absl::string_view, absl::string_view) {
+    if (!busy.HasBeenNotified()) busy.Notify();
+    release.WaitForNotification();
+  });
+  ServerOptions options;
+  options.threads = 1;
+  options.uploads.stall_limit = absl::Milliseconds(100);
+  ASSERT_THAT(StartWith(*store::OpenSqliteStore(folder + "/hone.db"), std::move(options),
+                        std::move(environment)),
+              IsOk());
+  std::thread training([&] {
+    v1::StoredModel model;
+    EXPECT_THAT(Call(*tuning, &Stub::TrainModel, {}, &model), IsOk());
+  });
+  EXPECT_TRUE(busy.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  std::thread later([&] {
+    absl::SleepFor(absl::Seconds(1));
+    release.Notify();
+  });
+  v1::StoredModel imported;
+  EXPECT_THAT(ImportFile(*v1::AdminService::NewStub(channel), file, &imported), IsOk());
+  EXPECT_GT(imported.id(), trained.id());
+  later.join();
+  training.join();
 }
 
 }  // namespace

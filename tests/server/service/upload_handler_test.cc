@@ -44,5 +44,20 @@ TEST(UploadHandlerTest, StalledUploadIsCancelledAndFreesSpace) {
   EXPECT_THAT(uploads.Reserve(slow, 100), IsOk());
 }
 
+TEST(UploadHandlerTest, AReceivedUploadIsNotCancelledButHoldsItsBytes) {
+  FakeClock clock;
+  UploadHandler uploads(&clock, {.max_bytes = 100, .stall_limit = absl::Seconds(60)});
+  int cancelled = 0;
+  const int64_t upload = uploads.Enter([&] { ++cancelled; });
+  ASSERT_THAT(uploads.Reserve(upload, 60), IsOk());
+  uploads.Received(upload);
+  clock.Advance(absl::Minutes(7));
+  uploads.Tick();
+  EXPECT_EQ(cancelled, 0);
+  EXPECT_FALSE(uploads.Reserve(uploads.Enter([] {}), 60).ok());
+  uploads.Leave(upload);
+  EXPECT_THAT(uploads.Reserve(uploads.Enter([] {}), 60), IsOk());
+}
+
 }  // namespace
 }  // namespace hone::service

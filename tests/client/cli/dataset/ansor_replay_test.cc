@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/ir/interpreter.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
@@ -173,6 +174,23 @@ TEST(AnsorReplayTest, UnrollsAsManyLoopsAsTheLimitAllows) {
   // The lanes of a vector are one store; a parallel loop stays.
   EXPECT_EQ(Unrolled(steps(8, R"(["RE", 2, [0, 2, 1]], ["AN", 2, 2, 2], ["AN", 2, 0, 3],)")), 1);
   EXPECT_EQ(Unrolled(steps(512, R"(["RE", 2, [0, 2, 1]], ["AN", 2, 2, 2], ["AN", 2, 0, 3],)")), 1);
+}
+
+TEST(AnsorReplayTest, ALimitOf0EndsAnOuterOrAnEarlierOne) {
+  const auto limit = [](int loop, int steps) {
+    return absl::StrCat(R"(["PR", 2, )", loop, R"(, "auto_unroll_max_step$)", steps, "\"]");
+  };
+  const auto unrolled = [](const std::vector<std::string>& steps) {
+    return Unrolled(absl::StrCat("[", absl::StrJoin(steps, ", "), "]"));
+  };
+  EXPECT_EQ(unrolled({limit(0, 576)}), 3);
+  EXPECT_EQ(unrolled({limit(0, 576), limit(2, 0)}), 0) << "a loop remains in each of the outer two";
+  EXPECT_EQ(unrolled({limit(0, 0), limit(1, 576)}), 2);
+  EXPECT_EQ(unrolled({limit(0, 576), limit(0, 0)}), 0);
+  EXPECT_EQ(unrolled({limit(0, 0), limit(0, 576)}), 3);
+  const std::string lanes = R"(["AN", 2, 0, 4])";
+  EXPECT_THAT(Product(absl::StrCat("[", lanes, ", ", limit(1, 8), "]")), HasSubstr("step PR: "));
+  EXPECT_THAT(Product(absl::StrCat("[", lanes, ", ", limit(1, 0), "]")), HasSubstr("bind("));
 }
 
 TEST(AnsorReplayTest, StepsThatCannotBeAppliedAreRefused) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/dataset/dataset_build.h"
 #include "client/cli/dataset/foreign_workload.h"
@@ -163,6 +164,24 @@ TEST_F(ForeignLogTest, MalformedLinesAreSkippedAndNamed) {
                             ":5: unknown instruction Conjure"};
   for (size_t i = 0; i < kMostProblems; ++i)
     EXPECT_THAT(report_.problems[i], AllOf(HasSubstr("log.json"), HasSubstr(expected[i])));
+}
+
+// Each step of a stage that waits may name a split, whose factors would be copied each time.
+TEST_F(ForeignLogTest, ALongListInAStepIsRefused) {
+  const auto ones = [](size_t count) {
+    return absl::StrCat("[", absl::StrJoin(std::vector<int>(count, 1), ","), "]");
+  };
+  const auto steps = [&](const std::string& factors, const std::string& sources) {
+    return absl::StrCat(R"(["RF", 2, 0, 0], ["SP", 2, 0, 64, )", factors,
+                        R"(, 1], ["FFSP", 2, 0, )", sources, ", 0, 1]");
+  };
+  Build(absl::StrCat(Ansor("[1]", "0", steps(ones(64), ones(64))), "\n",
+                     Ansor("[1]", "0", steps(ones(65), ones(1))), "\n",
+                     Ansor("[1]", "0", steps(ones(1), ones(65))), "\n"));
+  EXPECT_EQ(records_.size(), 1);
+  EXPECT_THAT(report_.problems,
+              ElementsAre(AllOf(HasSubstr(":2: the step SP has a list of 65"), HasSubstr("64")),
+                          HasSubstr(":3: the step FFSP has a list of 65")));
 }
 
 TEST_F(ForeignLogTest, ALineThatIsTooLongIsSkipped) {

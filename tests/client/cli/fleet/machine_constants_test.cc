@@ -7,6 +7,7 @@
 namespace hone::cli {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using State = HealthCheck::State;
@@ -40,6 +41,7 @@ TEST(MachineConstants, EveryWorkerThatRunsKernelsIsChecked) {
   AddTo(odd, "fma", 0.13, 0.5, 0.5, true);
   AddTo(odd, "l2_line", 6.2, 24, 2, true, /*unusual=*/true);
   AddTo(preset, "fma", 0, 0.5, 0.5, false);
+  gpu.set_calibration("fma:0.29,memory_shared_line:0.02,launch:5200");
   AddTo(away, "fma", 0.13, 0.5, 0.5, true);
   away.set_connected(false);
   builder.set_can_run(false);
@@ -52,9 +54,18 @@ TEST(MachineConstants, EveryWorkerThatRunsKernelsIsChecked) {
   EXPECT_THAT(checks[1].finding, HasSubstr("fma 0.13 ns, l2_line 6.2 ns"));
   EXPECT_THAT(checks[1].advice, HasSubstr("l2_line is 12x the usual 2 cycles"));
   EXPECT_THAT(checks[1].advice, Not(HasSubstr("fma is")));
-  EXPECT_THAT(checks[2].finding, HasSubstr("none measured"));
+  EXPECT_EQ(checks[2].finding,
+            "gpu (x86_64-znver4-avx512-2c-01234567): fma 0.29 ns, memory_shared_line 0.02 ns, "
+            "launch 5200 ns");
   EXPECT_EQ(checks[2].state, State::kOk);
   EXPECT_THAT(checks[3].finding, HasSubstr("those of the kind of CPU"));
+}
+
+TEST(MachineConstants, AWorkerWithoutAnyIsSaidToHaveMeasuredNone) {
+  v1::WorkerInfo none = Worker("none"), odd = Worker("odd");
+  odd.set_calibration("fma:fast");
+  for (const HealthCheck& check : CheckConstants({none, odd}))
+    EXPECT_THAT(check.finding, EndsWith("): none measured"));
 }
 
 TEST(MachineConstants, TheTableSaysWhereEachComesFrom) {

@@ -67,6 +67,17 @@ TEST_F(ModelEvaluationTest, HoldsOutTrialsAndEveryTaskInTurn) {
   EXPECT_TRUE(std::isnan(trials.coverage1)) << "the model predicts no spread";
 }
 
+// No task can be held out: four candidates are too few to be asked for, and to learn from.
+TEST_F(ModelEvaluationTest, HoldsOutOnlyTrialsOfALargeTaskAndATinyOne) {
+  PutTrials(store_, "op", 10, 100);
+  const std::string tiny = PutTrials(store_, "po", 9, 4, "job-2");
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelEvaluation evaluation, Evaluate({}));
+  ASSERT_EQ(evaluation.scores.size(), 1u);
+  EXPECT_EQ(evaluation.scores[0].held_out, "trials");
+  EXPECT_EQ(evaluation.scores[0].evaluated_on, 30);
+  ExpectRefused({.held_out = {tiny}}, absl::StatusCode::kNotFound, "too few measurements");
+}
+
 TEST_F(ModelEvaluationTest, HoldsOutTheNamedTasks) {
   PutTrials(store_, "op", 10, 60);
   const std::string digest = PutTrials(store_, "po", 9, 40, "job-2");
