@@ -109,10 +109,10 @@ int Main(int argc, char** argv) {
   app.AddVersion("hone " HONE_VERSION);
   AddGlobals(app, globals);
   for (const auto add :
-       {AddTune,       AddBest,     AddCompare,      AddExport, AddRun,    AddCheck,
-        AddShow,       AddSchedule, AddRevalidate,   AddForget, AddPin,    AddRecords,
-        AddDataset,    AddWorkers,  AddWorkerConfig, AddJobs,   AddModels, AddOperators,
-        AddPrimitives, AddFeatures, AddDoctor,       AddHelp}) {
+       {AddTune,   AddBest,      AddCompare,    AddExplain,  AddDiff,         AddExport,
+        AddRun,    AddCheck,     AddShow,       AddSchedule, AddRevalidate,   AddForget,
+        AddPin,    AddRecords,   AddDataset,    AddWorkers,  AddWorkerConfig, AddJobs,
+        AddModels, AddOperators, AddPrimitives, AddFeatures, AddDoctor,       AddHelp}) {
     add(app, globals);
   }
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
