@@ -39,6 +39,7 @@ enum class JobNews {
 absl::Status Check(const v1::Best& best);
 absl::Status Check(const v1::Job& job);
 absl::Status Check(const v1::WorkerInfo& worker);
+absl::Status Check(const v1::Explanation& explanation);
 
 // The record of a best. REQUIRES: Check(best) is OK, as it is for each best of a connection.
 record::Record RecordOf(const v1::Best& best);

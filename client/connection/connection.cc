@@ -309,19 +309,8 @@ class GrpcConnection final : public Connection {
     return CallOnce(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
-  absl::StatusOr<v1::Explanation> ExplainRecord(int64_t record) override {
-    v1::ExplainScheduleRequest request;
-    request.set_record(record);
-    HONE_ASSIGN_OR_RETURN(v1::Explanation explanation, Call(&Stub::ExplainSchedule, request));
-    HONE_RETURN_IF_ERROR(Check(explanation.best()));
-    return explanation;
-  }
-  absl::StatusOr<v1::Explanation> ExplainTrace(const std::string& trace,
-                                               const std::string& target) override {
-    v1::ExplainScheduleRequest request;
-    request.set_trace(trace);
-    request.set_target(target);
-    return Call(&Stub::ExplainSchedule, request);
+  absl::StatusOr<v1::Explanation> Explain(const v1::ExplainScheduleRequest& request) override {
+    return Ask(&Stub::ExplainSchedule, request);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {

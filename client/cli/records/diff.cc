@@ -204,7 +204,11 @@ absl::Status PrintDifference(const Globals& globals, const Side& a, const Side& 
                  "   ");
   }
   if (best_a.workload() != best_b.workload()) {
-    PrintWrapped("\nThe workloads differ, so do the latencies for reasons other than schedules.");
+    PrintWrapped("\nThe workloads differ, so the latencies cannot be compared.");
+  } else if (best_a.has_record() && best_b.has_record() &&
+             best_a.record().target() != best_b.record().target()) {
+    PrintWrapped(absl::StrCat("\nThe targets differ, ", best_a.record().target(), " and ",
+                              best_b.record().target(), ", so the latencies cannot be compared."));
   }
   if (difference.decisions.empty() && difference.primitives.empty()) {
     PrintWrapped("\nThe schedules have the same primitives and the same decisions.");

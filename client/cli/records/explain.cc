@@ -200,8 +200,9 @@ absl::Status ExplainWords(const Globals& globals, const ExplainOptions& options)
   }
   HONE_ASSIGN_OR_RETURN(const KnownBest known,
                         LookUpBest(globals, std::move(workload), options.words.tolerance));
-  HONE_ASSIGN_OR_RETURN(const v1::Explanation explanation,
-                        known.session->connection().ExplainRecord(known.best.record().id()));
+  HONE_ASSIGN_OR_RETURN(
+      const v1::Explanation explanation,
+      ExplainArgument(*known.session, {.record = known.best.record().id()}, /*target=*/""));
   return PrintExplanation(globals, explanation);
 }
 

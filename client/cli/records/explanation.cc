@@ -116,9 +116,13 @@ absl::StatusOr<ScheduleArgument> ParseScheduleArgument(const std::string& path,
 
 absl::StatusOr<v1::Explanation> ExplainArgument(Session& session, const ScheduleArgument& argument,
                                                 const std::string& target) {
-  client::Connection& connection = session.connection();
-  return argument.record > 0 ? connection.ExplainRecord(argument.record)
-                             : connection.ExplainTrace(argument.trace, target);
+  v1::ExplainScheduleRequest request;
+  request.set_record(argument.record);
+  if (argument.record == 0) {
+    request.set_trace(argument.trace);
+    request.set_target(target);
+  }
+  return session.connection().Explain(request);
 }
 
 }  // namespace hone::cli

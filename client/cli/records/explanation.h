@@ -40,8 +40,8 @@ absl::StatusOr<ScheduleArgument> ReadScheduleArgument(const std::string& word);
 // The same for a trace that has been read from a file.
 absl::StatusOr<ScheduleArgument> ParseScheduleArgument(const std::string& path,
                                                        const std::string& text);
-// Asks the server. `target`: of a trace, as in Connection::ExplainTrace. Errors are those of
-// Connection::ExplainRecord and ExplainTrace.
+// Asks the server. `target`: of a trace, see v1::ExplainScheduleRequest. Errors are those of
+// Connection::Explain.
 absl::StatusOr<v1::Explanation> ExplainArgument(Session& session, const ScheduleArgument& argument,
                                                 const std::string& target);
 

@@ -124,7 +124,7 @@ TEST(AccessTest, EveryMethodHasAnAccessRule) {
       }
     }
   }
-  EXPECT_EQ(methods.size(), 31u);
+  EXPECT_EQ(methods.size(), 32u);
   EXPECT_EQ(FindAccess("/hone.v1.AdminService/DrainWorker")->role, rpc::Role::kAdmin);
   EXPECT_EQ(FindAccess("/hone.v1.Other/Call"), nullptr);
 }
