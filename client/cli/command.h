@@ -56,6 +56,8 @@ void AddBundle(Command& app, Globals& globals);
 void AddExport(Command& app, Globals& globals);
 void AddCheck(Command& app, Globals& globals);
 void AddCompare(Command& app, Globals& globals);
+void AddDiff(Command& app, Globals& globals);
+void AddExplain(Command& app, Globals& globals);
 void AddRevalidate(Command& app, Globals& globals);
 void AddForget(Command& app, Globals& globals);
 void AddPin(Command& app, Globals& globals);

@@ -109,11 +109,11 @@ int Main(int argc, char** argv) {
   app.AddVersion("hone " HONE_VERSION);
   AddGlobals(app, globals);
   for (const auto add :
-       {AddTune,    AddBest,      AddCompare,    AddExport,     AddRun,          AddCheck,
-        AddLock,    AddShow,      AddSchedule,   AddRevalidate, AddForget,       AddPin,
-        AddRecords, AddBundle,    AddDataset,    AddWorkers,    AddWorkerConfig, AddJobs,
-        AddModels,  AddOperators, AddPrimitives, AddFeatures,   AddDashboard,    AddDoctor,
-        AddHelp,    AddCompletion}) {
+       {AddTune,         AddBest,   AddCompare, AddExplain,   AddDiff,       AddExport,
+        AddRun,          AddCheck,  AddLock,    AddShow,      AddSchedule,   AddRevalidate,
+        AddForget,       AddPin,    AddRecords, AddBundle,    AddDataset,    AddWorkers,
+        AddWorkerConfig, AddJobs,   AddModels,  AddOperators, AddPrimitives, AddFeatures,
+        AddDashboard,    AddDoctor, AddHelp,    AddCompletion}) {
     add(app, globals);
   }
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);

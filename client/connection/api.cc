@@ -50,7 +50,17 @@ absl::Status Check(const v1::WorkerInfo& worker) {
   return record::FromProto(worker.facts()).status();
 }
 
+absl::Status Check(const v1::Explanation& explanation) {
+  // A trace alone has no record.
+  return explanation.best().has_record() ? Check(explanation.best()) : absl::OkStatus();
+}
+
 record::Record RecordOf(const v1::Best& best) { return record::FromProto(best.record()).value(); }
+
+ir::MeasuredSpeed SpeedOf(const v1::Best& best) {
+  return {
+      .gflops = best.gflops(), .peak_gflops = best.peak_gflops(), .read_gbps = best.read_gbps()};
+}
 
 absl::string_view OutcomeName(v1::Outcome outcome) {
   return record::OutcomeName(record::FromProto(outcome).value());

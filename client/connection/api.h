@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/ir/roofline.h"
 #include "common/record/record.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/dashboard.pb.h"
@@ -39,9 +40,12 @@ enum class JobNews {
 absl::Status Check(const v1::Best& best);
 absl::Status Check(const v1::Job& job);
 absl::Status Check(const v1::WorkerInfo& worker);
+absl::Status Check(const v1::Explanation& explanation);
 
 // The record of a best. REQUIRES: Check(best) is OK, as it is for each best of a connection.
 record::Record RecordOf(const v1::Best& best);
+// The speeds that the roofline of a best needs.
+ir::MeasuredSpeed SpeedOf(const v1::Best& best);
 // "ok", "crash", … REQUIRES: a known outcome, as in a best of a connection.
 absl::string_view OutcomeName(v1::Outcome outcome);
 

@@ -317,6 +317,10 @@ class GrpcConnection final : public Connection {
     return CallOnce(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
+  absl::StatusOr<v1::Explanation> Explain(const v1::ExplainScheduleRequest& request) override {
+    return Ask(&Stub::ExplainSchedule, request);
+  }
+
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {
     std::string bytes;
     HONE_RETURN_IF_ERROR(Retry([&] {

@@ -141,6 +141,9 @@ class Connection {
   virtual absl::StatusOr<v1::DraftedSchedule> DraftSchedule(const std::string& workload,
                                                             const std::string& target,
                                                             double tolerance) = 0;
+  // Explains why a stored record or a trace is as fast as it is. Errors are those of
+  // TuningService::ExplainSchedule.
+  virtual absl::StatusOr<v1::Explanation> Explain(const v1::ExplainScheduleRequest& request) = 0;
   // The bytes of an artifact, checked against the digest. NotFound: no such artifact. DataLoss: the
   // bytes do not match the digest.
   virtual absl::StatusOr<std::string> Artifact(const std::string& digest) = 0;

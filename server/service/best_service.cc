@@ -12,15 +12,67 @@
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
 #include "common/record/given_inputs.h"
+#include "common/record/proto_convert.h"
 #include "common/target/target.h"
 #include "server/job/actor/executor.h"
 #include "server/job/search/draft_work.h"
+#include "server/job/search/explanation.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
+namespace {
+
+v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
+  v1::TriedSchedule message;
+  message.set_record(tried.record);
+  message.set_latency_ns(tried.latency_ns);
+  message.set_ratio(tried.ratio);
+  for (const schedule::ChangedDecision& changed : tried.changes) {
+    v1::ChangedDecision& row = *message.add_changes();
+    row.set_name(changed.text);
+    row.mutable_before()->Add(changed.before.begin(), changed.before.end());
+    row.mutable_after()->Add(changed.after.begin(), changed.after.end());
+  }
+  return message;
+}
+
+void Fill(const job::Explanation& explanation, v1::Explanation& message) {
+  v1::Roofline& roofline = *message.mutable_roofline();
+  roofline.set_flops(explanation.roofline.flops);
+  roofline.set_bytes(explanation.roofline.bytes);
+  roofline.set_gflops(explanation.roofline.gflops);
+  roofline.set_bound(ir::BoundOf(explanation.roofline));
+  const job::Estimate& estimate = explanation.estimate;
+  message.set_estimate_cycles(estimate.cycles);
+  message.set_cycle_ns(estimate.cycle_ns);
+  message.set_learned(estimate.learned);
+  for (const job::EstimateTerm& term : estimate.terms) {
+    v1::EstimateTerm& row = *message.add_terms();
+    row.set_name(std::string(term.name));
+    row.set_meaning(std::string(term.meaning));
+    row.set_cycles(term.cycles);
+    row.set_gain(term.gain);
+  }
+  for (const job::StatementEstimate& statement : estimate.statements) {
+    v1::StatementEstimate& row = *message.add_statements();
+    row.set_name(statement.name);
+    row.set_cycles(statement.cycles);
+    row.set_limit(std::string(statement.limit));
+  }
+  const job::TriedSchedules& tried = explanation.tried;
+  message.set_same_space(tried.same_space);
+  message.set_other_spaces(tried.other_spaces);
+  message.set_near_count(tried.near_count);
+  message.set_near_failed(tried.near_failed);
+  for (const job::TriedSchedule& near : tried.near) *message.add_near() = ToProto(near);
+  if (tried.best_of_others.has_value())
+    *message.mutable_best_of_others() = ToProto(*tried.best_of_others);
+}
+
+}  // namespace
 
 void BestService::LookupBest(Context* context, const v1::LookupBestRequest* request,
                              v1::Best* response, Reply reply) {
@@ -104,6 +156,53 @@ void BestService::PutCached(Context*, const v1::CachedValue* request, v1::PutCac
   deps_.store->PutCached(
       {.name = request->name(), .environment = request->environment(), .value = request->value()},
       reply);
+}
+
+absl::StatusOr<v1::Best> BestService::FindRecord(int64_t id) const {
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> found,
+                        deps_.store->Query({.page_size = 1, .after_id = id - 1}));
+  if (found.empty() || found[0].id != id) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no record ", id, "; hone records query lists the records"));
+  }
+  const record::Record& record = found[0];
+  HONE_ASSIGN_OR_RETURN(const std::string text, deps_.store->GetText(record.workload_digest));
+  HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload, deps_.environment->Describe(text));
+  job::Best best = WithPeaks(record, workload.flops);
+  best.workload = text;
+  HONE_ASSIGN_OR_RETURN(const std::string space,
+                        deps_.store->GetText(record.candidate.space_digest));
+  HONE_ASSIGN_OR_RETURN(best.trace,
+                        deps_.environment->TraceText(space, record.candidate.decisions));
+  v1::Best message = ToProto(best);
+  SetPeaks(*deps_.fleet, workload, message);
+  return message;
+}
+
+absl::Status BestService::ExplainSchedule(const v1::ExplainScheduleRequest& request,
+                                          v1::Explanation* response) {
+  if ((request.record() > 0) == !request.trace().empty()) {
+    return absl::InvalidArgumentError("name a record or send a trace, and not both");
+  }
+  job::Explained what;
+  v1::Best& best = *response->mutable_best();
+  if (request.record() > 0) {
+    HONE_ASSIGN_OR_RETURN(best, FindRecord(request.record()));
+    HONE_ASSIGN_OR_RETURN(what.record, record::FromProto(best.record()));
+    HONE_ASSIGN_OR_RETURN(what.target, TargetText(what.record->target, what.record->op));
+    what.speed = {
+        .gflops = best.gflops(), .peak_gflops = best.peak_gflops(), .read_gbps = best.read_gbps()};
+  } else {
+    best.set_trace(request.trace());
+    HONE_ASSIGN_OR_RETURN(what.target, DescribedTarget(request.target(), *deps_.fleet));
+  }
+  what.trace = best.trace();
+  HONE_ASSIGN_OR_RETURN(const job::Explanation explanation,
+                        job::Explain(*deps_.store, *deps_.environment, what));
+  response->set_target(what.target);
+  best.set_workload(explanation.workload);
+  Fill(explanation, *response);
+  return absl::OkStatus();
 }
 
 absl::Status BestService::ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse* response) {

@@ -11,9 +11,8 @@
 
 namespace hone::service {
 
-// The calls that look up and pin the best kernel, and those that transfer its data; the results of
-// other autotuners. Thread-safe.
-// Errors are those of tuning.proto and admin.proto.
+// The calls that look up, explain and pin the best kernel, and those that transfer its data; the
+// results of other autotuners. Thread-safe. Errors are those of tuning.proto and admin.proto.
 class BestService {
  public:
   explicit BestService(const Dependencies& deps) : deps_(deps) {}
@@ -23,11 +22,14 @@ class BestService {
   grpc::ServerReadReactor<v1::ArtifactChunk>* UploadInputs(Context*, v1::UploadInputsResponse*);
   absl::Status GetCached(const v1::GetCachedRequest&, v1::CachedValue*);
   void PutCached(Context*, const v1::CachedValue*, v1::PutCachedResponse*, Reply);
+  absl::Status ExplainSchedule(const v1::ExplainScheduleRequest&, v1::Explanation*);
   absl::Status ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse*);
   void PinBest(Context*, const v1::PinBestRequest*, v1::Best*, Reply);
   void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);
 
  private:
+  // Describes a stored record. NotFound: there is none, or the text of its design space is gone.
+  absl::StatusOr<v1::Best> FindRecord(int64_t id) const;
   // `check`: ends the search for a related workload; see job::FindNearest.
   absl::Status FindBest(const v1::LookupBestRequest& request, const job::StopCheck& check,
                         v1::Best* response);

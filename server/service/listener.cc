@@ -39,6 +39,8 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", &all.models,
                   &ModelService::DescribeFeatures);
   tuning_.Add("/hone.v1.TuningService/DraftSchedule", &all.jobs, &JobService::DraftSchedule);
+  tuning_.AddWork("/hone.v1.TuningService/ExplainSchedule", &all.bests,
+                  &BestService::ExplainSchedule);
   tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
   tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);

@@ -130,7 +130,8 @@ const std::vector<Method>& Methods() {
                               // Appended, because scripts number the methods.
                               {"/hone.v1.TuningService/UploadInputs", "client", true},
                               {"/hone.v1.TuningService/ExportModel", "client", false, true},
-                              {"/hone.v1.AdminService/ImportModel", "admin", true}};
+                              {"/hone.v1.AdminService/ImportModel", "admin", true},
+                              {"/hone.v1.TuningService/ExplainSchedule", "client"}};
   return *methods;
 }
 
@@ -218,6 +219,9 @@ std::string TuningScript(bool on_disk) {
   draft.set_workload("fake op 12");
   draft.set_target("t");
   script.Add("DraftSchedule", {draft.SerializeAsString()});
+  v1::ExplainScheduleRequest explain;
+  explain.set_record(1);
+  script.Add("ExplainSchedule", {explain.SerializeAsString()});
   v1::TrainModelRequest train;
   train.set_target("t");
   script.Add("TrainModel", {train.SerializeAsString()});

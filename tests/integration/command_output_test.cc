@@ -147,6 +147,9 @@ TEST_F(CommandOutputTest, EveryCommandNamesThingsAlike) {
   Json({"jobs", "list"});
   const nlohmann::json best = Json(With({"best"}, kMatmul));
   Json(With({"compare"}, kMatmul));
+  const nlohmann::json explained = Json(With({"explain"}, kMatmul));
+  const std::string record = absl::StrCat(explained["record"].get<int64_t>());
+  Json({"diff", record, record});
   EXPECT_EQ(Json({"records", "query", "--best", "--job", job})["records"][0]["record"],
             best["best"]["record"]);
   const std::string backup = folder_ / "backup.db";
@@ -350,6 +353,7 @@ TEST_F(CommandOutputTest, LinesFitANarrowTerminal) {
   for (const Words& words : {Words{"workers", "list"},
                              With({"best"}, kMatmul),
                              With({"compare"}, wide),
+                             With({"explain"}, wide),
                              With({"pin"}, wide),
                              {"pin"},
                              {"jobs", "list"},

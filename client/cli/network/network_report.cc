@@ -15,10 +15,10 @@
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/svg_plot.h"
-#include "client/cli/records/roofline.h"
 #include "common/base/counted.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
+#include "common/ir/roofline.h"
 #include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
 
@@ -205,12 +205,12 @@ ReportedTask TaskOf(const ir::Workload& workload, int64_t weight,
                                           ir::TypesOf(workload, workload.Outputs())),
                     .weight = weight};
   if (!best.has_value()) return task;
-  const Roofline roofline = RooflineOf(workload, *best);
+  const ir::Roofline roofline = ir::RooflineOf(workload, client::SpeedOf(*best));
   task.latency_ns = best->latency_ns();
   task.confirmed = client::LatencyIsConfirmed(*best);
   task.gflops = best->gflops();
   task.limit_gflops = roofline.gflops;
-  if (roofline.peak_gflops > 0) task.bound = BoundOf(roofline);
+  if (roofline.peak_gflops > 0) task.bound = ir::BoundOf(roofline);
   task.algorithm = AlgorithmOf(best->trace());
   return task;
 }

@@ -13,14 +13,15 @@
 #include "client/cli/output/table.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/records/compared_rows.h"
+#include "client/cli/records/explanation.h"
 #include "client/cli/records/known_best.h"
 #include "client/cli/records/policy_text.h"
-#include "client/cli/records/roofline.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/run_job.h"
 #include "common/base/counted.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/ir/roofline.h"
 #include "common/ir/workload.h"
 #include "common/record/processes.h"
 
@@ -43,7 +44,7 @@ constexpr char kAboveMemoryText[] =
 // Whether an undisturbed process measured the row. Otherwise its latency may be too high.
 bool IsCertain(const ComparedRow& row) { return !record::IsOnlyDisturbed(row.record.result); }
 
-Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string& found_by) {
+Json RowJson(const ComparedRow& row, const ir::Roofline& roofline, const std::string& found_by) {
   const double gflops = row.latency_ns > 0 ? roofline.flops / row.latency_ns : 0;
   Json json = {{"latency_ns", row.latency_ns},
                {"gflops", gflops},
@@ -56,27 +57,6 @@ Json RowJson(const ComparedRow& row, const Roofline& roofline, const std::string
                {"record", row.record.id}};
   if (roofline.gflops > 0) json["share_of_roofline"] = gflops / roofline.gflops;
   return json;
-}
-
-void PrintRoofline(const Roofline& roofline) {
-  if (roofline.cache_bound) {
-    return PrintWrapped(absl::StrFormat(
-        "\nroofline: unknown, because the best is faster than the memory (%.1f GB/s measured): its "
-        "inputs and outputs, %s, stay in caches, whose bandwidth is not measured",
-        roofline.read_gbps, FormatBytes(static_cast<int64_t>(roofline.bytes))));
-  }
-  if (!(roofline.gflops > 0)) {
-    return PrintWrapped(
-        "\nroofline: unknown, because the peak of the device is unknown for this operator");
-  }
-  const std::string limit =
-      roofline.memory_bound
-          ? absl::StrFormat("memory: %.1f GB/s measured, %.1f operations per byte",
-                            roofline.read_gbps, roofline.flops / roofline.bytes)
-          : absl::StrCat("the measured peak of fused multiply-adds",
-                         roofline.read_gbps > 0 ? "" : " (the memory bandwidth is unknown)");
-  PrintWrapped(
-      absl::StrCat("\nroofline: ", FormatGflops(roofline.gflops), " GFLOP/s, limited by ", limit));
 }
 
 struct CompareOptions {
@@ -150,7 +130,8 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
   const std::vector<record::Record>& records = measured->records;
   client::Connection& connection = known.session->connection();
   const std::vector<ComparedRow> rows = RowsOf(best, records);
-  const Roofline roofline = RooflineOf(known.argument.workload, known.best);
+  const ir::Roofline roofline =
+      ir::RooflineOf(known.argument.workload, client::SpeedOf(known.best));
 
   Json json = {
       {"workload", known.best.workload()}, {"target", best.target}, {"inputs", best.result.inputs}};
@@ -186,11 +167,7 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
     json["missing_rows"][name] = missing.back();
   }
   if (globals.json) {
-    json["roofline"] = {{"gflops", roofline.gflops},
-                        {"peak_gflops", roofline.peak_gflops},
-                        {"read_gbps", roofline.read_gbps},
-                        {"bytes", roofline.bytes},
-                        {"bound", BoundOf(roofline)}};
+    json["roofline"] = RooflineJson(roofline);
     return PrintJson(json);
   }
   PrintWrapped(absl::StrCat(known.argument.title, " on ", best.target));
@@ -216,7 +193,7 @@ absl::Status Compare(const Globals& globals, const CompareOptions& options) {
         "the best");
   }
   for (const std::string& why : missing) PrintWrapped(absl::StrCat("\n", why));
-  PrintRoofline(roofline);
+  PrintWrapped(absl::StrCat("\n", RooflineText(roofline)));
   return absl::OkStatus();
 }
 

@@ -15,10 +15,8 @@
 #include "client/cli/target_argument.h"
 #include "client/cli/tune/apply_trace.h"
 #include "client/connection/program_call.h"
-#include "common/base/counted.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
-#include "common/schedule/trace.h"
 #include "common/target/target.h"
 
 namespace hone::cli {
@@ -72,14 +70,7 @@ absl::Status Print(const Globals& globals, const ShowOptions& options, const Sho
 
 // Reads and replays a trace file. Needs no server.
 absl::StatusOr<Shown> ReadTrace(const std::string& path, const std::string& text) {
-  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
-  if (file.ok() && file->parsed.decisions.empty() && file->parsed.trace.decisions > 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the trace is a design space, with ",
-                     Counted(file->parsed.trace.decisions, "decision"),
-                     " open; write the decisions after its samplings, as in \"= [16, 64]\""));
-  }
-  HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyTrace(path, text, /*seed=*/0));
+  HONE_ASSIGN_OR_RETURN(const AppliedTrace applied, ApplyDecidedTrace(path, text));
   return Shown{.workload = applied.workload->ToText(),
                .program = applied.program.ToText(),
                .trace = applied.Text()};

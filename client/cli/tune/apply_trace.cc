@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/counted.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/replay.h"
@@ -113,6 +114,17 @@ absl::StatusOr<AppliedTrace> ApplyTrace(const std::string& path, const std::stri
     refused = replayed.status();
   }
   return Refusal(path, applied, refused);
+}
+
+absl::StatusOr<AppliedTrace> ApplyDecidedTrace(const std::string& path, const std::string& text) {
+  const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
+  if (file.ok() && file->parsed.decisions.empty() && file->parsed.trace.decisions > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the trace is a design space, with ",
+                     Counted(file->parsed.trace.decisions, "decision"),
+                     " open; write the decisions after its samplings, as in \"= [16, 64]\""));
+  }
+  return ApplyTrace(path, text, /*seed=*/0);
 }
 
 absl::StatusOr<std::vector<TraceStep>> StepsOf(const AppliedTrace& applied) {

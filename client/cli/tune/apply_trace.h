@@ -31,6 +31,9 @@ struct AppliedTrace {
 absl::StatusOr<AppliedTrace> ApplyTrace(const std::string& path, const std::string& text,
                                         uint64_t seed);
 
+// The same for a trace whose decisions are all given. InvalidArgument: some are open, or as above.
+absl::StatusOr<AppliedTrace> ApplyDecidedTrace(const std::string& path, const std::string& text);
+
 // The program after one instruction.
 struct TraceStep {
   int line = 0;             // line number in the file; 0: before the first instruction

@@ -105,7 +105,7 @@ TEST_F(CommandLineTest, HelpSaysWhichCommandsTakeANetwork) {
   for (const char* command : {"tune", "best", "export", "run", "show"}) {
     EXPECT_THAT(Hone({command, "--help"}).output, HasSubstr("FILE.onnx")) << command;
   }
-  for (const char* command : {"compare", "revalidate", "forget", "pin"}) {
+  for (const char* command : {"compare", "explain", "revalidate", "forget", "pin"}) {
     EXPECT_THAT(Hone({command, "--help"}).output, Not(HasSubstr("FILE.onnx"))) << command;
   }
 }

@@ -46,6 +46,9 @@ TEST_F(ExitCodeTest, AMissingInputIsAUsageError) {
                                {"best", workload},
                                {"best", "--file", missing},
                                {"compare", workload},
+                               {"explain", workload},
+                               {"explain", trace},
+                               {"diff", "1", trace},
                                {"check", missing + ".onnx", "--baseline", "speed.json"},
                                {"export", workload, "-o", "out"},
                                {"export", "--file", missing, "-o", "out"},
@@ -77,6 +80,8 @@ TEST_F(ExitCodeTest, MissingConnectionFileIsAUsageError) {
   for (const Words& command : {With({"tune"}, matmul),
                                With({"best"}, matmul),
                                With({"compare"}, matmul),
+                               With({"explain"}, matmul),
+                               {"diff", "1", "2"},
                                With({"export", "-o", "out"}, matmul),
                                With({"run", "--in", "A.npy", "--out", "C.npy"}, matmul),
                                With({"show"}, matmul),
@@ -135,6 +140,9 @@ TEST_F(ExitCodeTest, AnUnknownNameIsAUsageErrorAndAnUnknownBestIsNot) {
   Expect(3, {"best", "--file", list}, "1 of the 1 workloads");
   Expect(3, {"export", "--file", list, "-o", data_ / "out"}, "1 of the 1 workloads");
   Expect(3, {"compare", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(3, {"explain", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");
+  Expect(2, {"explain", "--record", "4711"}, "there is no record 4711");
+  Expect(2, {"diff", "4711", "4712"}, "there is no record 4711");
   Expect(3, {"models", "train"}, "no measurements");
   Expect(3, {"forget", "matmul", "m=4", "n=4", "k=4"}, "nothing is known of matmul m=4 n=4 k=4");
   Expect(3, {"pin", "matmul", "m=4", "n=4", "k=4"}, "no schedule is known");

@@ -349,6 +349,27 @@ TEST_F(TuningServiceTest, JobMayBeCreatedBeforeItsWorkerConnects) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
 }
 
+// The explanations themselves: tests/server/job/search/explanation_test.cc.
+TEST_F(TuningServiceTest, WhatCannotBeExplainedIsRefusedWithTheReason) {
+  v1::ExplainScheduleRequest request;
+  v1::Explanation explanation;
+  const auto explain = [&] { return Call(*tuning, &Stub::ExplainSchedule, request, &explanation); };
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_record(4711);
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(explain().error_message(), HasSubstr("there is no record 4711"));
+  request.set_trace("trace 1");
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "both are given";
+  request.set_record(0);
+  request.set_target("unknown-key");
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  request.set_target("no target");
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_record(-1);
+  request.set_trace("");
+  EXPECT_EQ(explain().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(TuningServiceTest, ValidateOnlyCreatesNoJob) {
   v1::CreateJobRequest request = Request(10);
   request.set_validate_only(true);

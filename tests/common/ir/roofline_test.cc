@@ -1,21 +1,19 @@
-#include "client/cli/records/roofline.h"
+#include "common/ir/roofline.h"
 
-#include "client/cli/workload_argument.h"
+#include "common/ir/workload_parser.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
 
-namespace hone::cli {
+namespace hone::ir {
 namespace {
 
 // Adds two tensors of 1 MiB: 262144 operations and 3 MiB.
 Roofline RooflineOfAdd(double gflops) {
-  const auto argument = ReadWorkloadArgument({"add", "m=512", "n=512"});
-  EXPECT_THAT(argument, IsOk());
-  v1::Best best;
-  best.set_gflops(gflops);
-  best.set_peak_gflops(100);
-  best.set_read_gbps(12);
-  return RooflineOf(argument->workload, best);
+  const auto workload = ParseWorkload(
+      "workload add\ninput A: f32[512, 512]\ninput B: f32[512, 512]\n"
+      "output C[i: 512, j: 512] = A[i, j] + B[i, j]\n");
+  EXPECT_THAT(workload, IsOk());
+  return RooflineOf(*workload, {.gflops = gflops, .peak_gflops = 100, .read_gbps = 12});
 }
 
 TEST(RooflineTest, MemoryIsTheLimitOfDataInMemory) {
@@ -31,4 +29,4 @@ TEST(RooflineTest, TheLimitOfDataInCachesIsUnknown) {
 }
 
 }  // namespace
-}  // namespace hone::cli
+}  // namespace hone::ir

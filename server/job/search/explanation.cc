@@ -1,0 +1,325 @@
+#include "server/job/search/explanation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "common/base/status_macros.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+#include "nlohmann/json.hpp"
+#include "server/job/search/learned_draft.h"
+#include "server/tuner/cost_model/draft_weights.h"
+#include "server/tuner/feature/analytic_terms.h"
+#include "server/tuner/feature/feature_set.h"
+#include "server/tuner/feature/gpu_terms.h"
+
+namespace hone::job {
+namespace {
+
+using cost_model::DraftWeights;
+
+constexpr int kMostParts = 3;
+struct Term {
+  absl::string_view name, meaning;
+  int parts;
+  std::array<int, kMostParts> part;
+};
+constexpr Term kTerms[] = {
+    {"pipes", "vector instructions", 2, {cost_model::kComputePart, cost_model::kMathPart}},
+    {"dependent sums", "additions that wait for earlier ones", 1, {cost_model::kLatencyPart}},
+    {"spills", "sums that do not fit into the registers", 1, {cost_model::kSpillPart}},
+    {"load ports", "operands loaded from L1", 1, {cost_model::kLoadPart}},
+    {"store ports", "results stored to L1", 1, {cost_model::kStorePart}},
+    {"loop entries",
+     "loading and storing sums, and waiting for them",
+     3,
+     {cost_model::kBodyPart, cost_model::kMovePart, cost_model::kWaitPart}},
+    {"L2",
+     "cache lines from L2, and pages outside the TLB",
+     2,
+     {cost_model::kL2Part, cost_model::kPagePart}},
+    {"L3",
+     "cache lines from L3 or another core",
+     3,
+     {cost_model::kL3Part, cost_model::kL3JumpPart, cost_model::kContendedPart}},
+    {"memory",
+     "cache lines from memory",
+     2,
+     {cost_model::kMemoryPart, cost_model::kMemorySharedPart}},
+    {"forks", "starting and ending parallel loops", 1, {cost_model::kForkPart}},
+    {"arithmetic",
+     "instructions of the threads",
+     2,
+     {cost_model::kGpuArithmeticPart, cost_model::kGpuIssuePart}},
+    {"register spills",
+     "values that do not fit into the registers",
+     1,
+     {cost_model::kGpuSpillPart}},
+    {"shared memory",
+     "accesses to shared memory, with bank conflicts",
+     2,
+     {cost_model::kGpuSharedPart, cost_model::kGpuConflictPart}},
+    {"L1", "sectors that warps load and store", 1, {cost_model::kGpuL1Part}},
+    {"L2 sectors", "sectors from L2", 1, {cost_model::kGpuL2Part}},
+    {"waits",
+     "threads that wait for loads, sums and barriers",
+     3,
+     {cost_model::kGpuLoadWaitPart, cost_model::kGpuSumWaitPart, cost_model::kGpuBarrierPart}},
+    {"device memory", "sectors from memory", 1, {cost_model::kGpuMemoryPart}},
+    {"launches", "starting kernels", 1, {cost_model::kGpuLaunchPart}},
+};
+constexpr absl::string_view kImbalance = "imbalance";
+
+// Every part of the cycles belongs to one term. memory_jumps and the last columns of GPUs are none.
+constexpr bool CoversEveryPart() {
+  std::array<int, cost_model::kDraftColumns> terms{};
+  for (const Term& term : kTerms) {
+    for (int i = 0; i < term.parts; ++i) ++terms[term.part[i]];
+  }
+  for (int part = 0; part < cost_model::kGpuEstimate; ++part) {
+    if (terms[part] != (part == cost_model::kMemoryJumpPart ? 0 : 1)) return false;
+  }
+  return true;
+}
+static_assert(CoversEveryPart());
+
+DraftWeights WeightsOf(const cost_model::CostModel* learned) {
+  DraftWeights weights;
+  if (learned == nullptr) return weights;
+  const nlohmann::json summary = nlohmann::json::parse(learned->Summary(), nullptr, false);
+  if (!summary.is_object() || !summary.contains("factors")) return weights;
+  for (int part = 0; part < cost_model::kDraftWeights; ++part) {
+    const std::string name(cost_model::DraftPartName(part));
+    weights.factors[part] = summary["factors"].value(name, 1.0);
+  }
+  return weights;
+}
+
+// The rows of feature set "draft", one per statement.
+struct DraftRows {
+  std::vector<float> values;
+  int count = 0;
+
+  absl::Span<const float> row(int i) const {
+    return absl::MakeConstSpan(values).subspan(i * cost_model::kDraftColumns,
+                                               cost_model::kDraftColumns);
+  }
+};
+
+double CyclesOf(const DraftWeights& weights, absl::Span<const float> row) {
+  return weights.Cycles(row) + weights.factors[cost_model::kForkPart] * row[cost_model::kForkPart];
+}
+
+DraftWeights Without(DraftWeights weights, const Term& term) {
+  for (int i = 0; i < term.parts; ++i) weights.factors[term.part[i]] = 0;
+  return weights;
+}
+
+DraftWeights OnlyWith(DraftWeights weights, const Term& term) {
+  for (const Term& other : kTerms) {
+    if (&other != &term) weights = Without(weights, other);
+  }
+  return weights;
+}
+
+// Returns which share of each statement's cycles a perfect balance of the cores or of a GPU's
+// units would save.
+std::vector<double> ImbalancesOf(const feature::Nest& nest, const target::Target& target) {
+  std::vector<double> saved(nest.statements().size(), 0);
+  if (target.kind == target::Kind::kCpu) {
+    const feature::AnalyticMachine machine = feature::AnalyticMachine::Of(target);
+    const feature::AnalyticEstimate estimate = feature::EstimateCost(nest, machine);
+    for (size_t i = 0; i < saved.size(); ++i)
+      saved[i] = 1 - 1 / std::max(1.0, estimate.statements[i].share * machine.cores);
+  } else {
+    const feature::GpuMachine machine = feature::GpuMachine::Of(target);
+    for (const feature::GpuTerms& launch : feature::EstimateGpuCost(nest, machine).launches)
+      saved[launch.statement] = 1 - launch.waves / std::max(1.0, std::ceil(launch.waves));
+  }
+  return saved;
+}
+
+double CycleNs(const target::Target& target) {
+  for (const feature::MachineConstant& constant : feature::MachineConstants(target)) {
+    if (constant.cycles > 0 && constant.ns > 0) return constant.ns / constant.cycles;
+  }
+  return 0;
+}
+
+// What was measured of a candidate, by the name of the policy.
+struct Measurements {
+  struct One {
+    int64_t record = 0;
+    double latency_ns = 0;
+  };
+  std::map<std::string, One> by_policy;  // the newest
+  bool failed = false;
+};
+
+// Returns the measurement to compare with those of the explained schedule.
+TriedSchedule Compare(const Measurements& tried, const Measurements& explained, double own_ns) {
+  TriedSchedule schedule;
+  for (const auto& [policy, one] : tried.by_policy) {  // "confirm" before "screen"
+    const auto same = explained.by_policy.find(policy);
+    const bool is_same = same != explained.by_policy.end();
+    if (schedule.record != 0 && !is_same) continue;
+    schedule.record = one.record;
+    schedule.latency_ns = one.latency_ns;
+    schedule.ratio = one.latency_ns / (is_same ? same->second.latency_ns : own_ns);
+    if (is_same) break;
+  }
+  return schedule;
+}
+
+using MeasuredCandidates =
+    std::map<std::pair<std::string, std::vector<int64_t>>, Measurements>;  // by space and decisions
+
+// Reads the measurements that can be compared with a record.
+absl::StatusOr<MeasuredCandidates> ReadMeasured(store::Store& store,
+                                                const record::Record& explained) {
+  MeasuredCandidates candidates;
+  store::RecordQuery query{.workload_digest = explained.workload_digest,
+                           .target = explained.target,
+                           .page_size = 1000,
+                           .quarantine = store::QuarantineFilter::kNone};
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
+    for (const record::Record& record : page) {
+      query.after_id = record.id;
+      if (record.tolerance != explained.tolerance) continue;
+      Measurements& seen = candidates[{record.candidate.space_digest, record.candidate.decisions}];
+      if (record.result.outcome != record::Outcome::kOk) {
+        seen.failed = true;
+        continue;
+      }
+      const double latency = record::SteadyLatencyNs(record.result);
+      if (record.result.inputs != explained.result.inputs || !(latency > 0)) continue;
+      seen.by_policy[record.policy.name] = {record.id, latency};
+    }
+    if (static_cast<int>(page.size()) < query.page_size) return candidates;
+  }
+}
+
+absl::StatusOr<TriedSchedules> TriedNear(store::Store& store, const record::Record& explained,
+                                         absl::Span<const schedule::NamedCall> calls) {
+  HONE_ASSIGN_OR_RETURN(const MeasuredCandidates candidates, ReadMeasured(store, explained));
+  const std::pair own(explained.candidate.space_digest, explained.candidate.decisions);
+  const double own_ns = record::SteadyLatencyNs(explained.result);
+  TriedSchedules tried;
+  const auto found = candidates.find(own);
+  if (found == candidates.end() || !(own_ns > 0)) return tried;
+  for (const auto& [candidate, seen] : candidates) {
+    if (candidate == own) continue;
+    const bool ran = !seen.by_policy.empty();
+    TriedSchedule schedule = Compare(seen, found->second, own_ns);
+    if (candidate.first != own.first) {
+      if (!ran) continue;
+      ++tried.other_spaces;
+      if (!tried.best_of_others.has_value() || schedule.ratio < tried.best_of_others->ratio)
+        tried.best_of_others = std::move(schedule);
+      continue;
+    }
+    if (ran) ++tried.same_space;
+    if (candidate.second.size() != own.second.size()) continue;  // damaged
+    schedule.changes =
+        schedule::ChangedDecisions(calls, candidate.second, TriedSchedules::kMostChanges);
+    if (schedule.changes.size() > TriedSchedules::kMostChanges) continue;
+    if (ran) {
+      tried.near.push_back(std::move(schedule));
+    } else if (seen.failed) {
+      ++tried.near_failed;
+    }
+  }
+  tried.near_count = static_cast<int64_t>(tried.near.size());
+  std::ranges::stable_sort(tried.near, {}, &TriedSchedule::ratio);
+  if (tried.near.size() > TriedSchedules::kMostNear) tried.near.resize(TriedSchedules::kMostNear);
+  return tried;
+}
+
+}  // namespace
+
+absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Target& given,
+                                    const cost_model::CostModel* learned) {
+  target::Target target = given;
+  Estimate estimate{.learned = learned != nullptr};
+  // A learned draft has factors for the constants of the kind of machine.
+  if (estimate.learned) {
+    target.calibration = {};
+  } else {
+    estimate.cycle_ns = CycleNs(target);
+  }
+  HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features, feature::FindFeatureSet("draft"));
+  DraftRows rows;
+  HONE_RETURN_IF_ERROR(features->Extract(program, target, rows.values, rows.count));
+  feature::Nest nest;
+  HONE_RETURN_IF_ERROR(nest.Analyze(program));
+  const DraftWeights weights = WeightsOf(learned);
+  const std::vector<double> imbalances = ImbalancesOf(nest, target);
+  double imbalance = 0;
+  std::vector<double> without(std::size(kTerms), 0);  // of the whole program
+  estimate.terms.resize(std::size(kTerms));
+  for (int i = 0; i < rows.count; ++i) {
+    const absl::Span<const float> row = rows.row(i);
+    StatementEstimate& statement = estimate.statements.emplace_back();
+    statement.name = nest.statements()[i].block->name;
+    statement.cycles = CyclesOf(weights, row);
+    estimate.cycles += statement.cycles;
+    const double unbalanced = imbalances[i] * weights.Cycles(row);
+    imbalance += unbalanced;
+    double most = unbalanced;
+    if (unbalanced > 0) statement.limit = kImbalance;
+    for (size_t t = 0; t < std::size(kTerms); ++t) {
+      const double rest = CyclesOf(Without(weights, kTerms[t]), row);
+      without[t] += rest;
+      estimate.terms[t].cycles += CyclesOf(OnlyWith(weights, kTerms[t]), row);
+      if (statement.cycles - rest <= most) continue;
+      most = statement.cycles - rest;
+      statement.limit = kTerms[t].name;
+    }
+  }
+  const double whole = std::max(estimate.cycles, 1.0);
+  for (size_t t = 0; t < std::size(kTerms); ++t) {
+    estimate.terms[t].name = kTerms[t].name;
+    estimate.terms[t].meaning = kTerms[t].meaning;
+    estimate.terms[t].gain = (estimate.cycles - without[t]) / whole;
+  }
+  estimate.terms.push_back({.name = kImbalance,
+                            .meaning = target.kind == target::Kind::kCpu
+                                           ? "cores that wait for the busiest one"
+                                           : "compute units without work at the end",
+                            .cycles = imbalance,
+                            .gain = imbalance / whole});
+  std::erase_if(estimate.terms, [](const EstimateTerm& term) { return !(term.cycles > 0); });
+  std::ranges::stable_sort(estimate.terms, std::ranges::greater(), &EstimateTerm::gain);
+  return estimate;
+}
+
+absl::StatusOr<Explanation> Explain(store::Store& store, const TaskEnvironment& environment,
+                                    const Explained& what) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(what.target));
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(what.trace));
+  const schedule::ParsedTrace& parsed = file.parsed;
+  HONE_RETURN_IF_ERROR(schedule::CheckDecided(parsed, "an explanation is of a single schedule"));
+  const auto workload = std::make_shared<const ir::Workload>(std::move(file.workload));
+  const absl::StatusOr<ir::Program> program =
+      schedule::Replay(workload, parsed.trace, parsed.decisions);
+  if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
+  Explanation explanation{.workload = workload->ToText(),
+                          .roofline = ir::RooflineOf(*workload, what.speed)};
+  HONE_ASSIGN_OR_RETURN(const int64_t newest, NewestDraft(store, target.Key()));
+  HONE_ASSIGN_OR_RETURN(explanation.estimate,
+                        EstimateOf(*program, target, LoadDraft(store, environment, newest).get()));
+  if (!what.record.has_value()) return explanation;
+  HONE_ASSIGN_OR_RETURN(const std::vector<schedule::NamedCall> calls,
+                        schedule::NamedCallsOf(workload, parsed.trace, parsed.decisions));
+  HONE_ASSIGN_OR_RETURN(explanation.tried, TriedNear(store, *what.record, calls));
+  return explanation;
+}
+
+}  // namespace hone::job

@@ -1,0 +1,242 @@
+#include "server/job/search/explanation.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
+#include "common/schedule/replay.h"
+#include "common/schedule/trace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/job/actor/compiler_environment.h"
+#include "tests/fakes/manual_store.h"
+#include "tests/status.h"
+
+namespace hone::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kWorkload[] =
+    "workload matmul\ninput A: f32[512, 512]\ninput B: f32[512, 512]\n"
+    "output C[i: 512, j: 512] = sum(k: 512) A[i, k] * B[k, j]\n";
+constexpr char kSpace[] =
+    "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n"
+    "x0, x1 = sample_perfect_tile(l0, parts=2)\nl3, l4 = split(l0, x0, x1)\n"
+    "x2, x3 = sample_perfect_tile(l1, parts=2)\nl5, l6 = split(l1, x2, x3)\n"
+    "x4 = sample_categorical(candidates=[0, 4])\nannotate(l2, \"prefetch\", x4)\n"
+    "reorder(l3, l5, l2, l4, l6)\nvectorize(l6)\n";
+
+std::string Trace(const std::string& end, const std::vector<int64_t>& decisions) {
+  const auto text =
+      MakeCompilerEnvironment(1)->TraceText(absl::StrCat(kWorkload, kSpace, end), decisions);
+  EXPECT_THAT(text, IsOk());
+  return text.value_or("");
+}
+
+class ExplanationTest : public ::testing::Test {
+ protected:
+  static target::Target Machine(int cores) {
+    target::Target target = target::TargetByName("x86-avx2").value();
+    target.cores = cores;
+    return target;
+  }
+  absl::StatusOr<Explanation> ExplainTrace(const std::string& trace, int cores = 2) {
+    return Explain(store_, *environment_, {.trace = trace, .target = Machine(cores).ToText()});
+  }
+  Estimate EstimateOfTrace(const std::string& trace, int cores = 2) {
+    const auto explanation = ExplainTrace(trace, cores);
+    EXPECT_THAT(explanation, IsOk());
+    return explanation.ok() ? explanation->estimate : Estimate();
+  }
+  static const EstimateTerm* Find(const Estimate& estimate, absl::string_view name) {
+    for (const EstimateTerm& term : estimate.terms) {
+      if (term.name == name) return &term;
+    }
+    return nullptr;
+  }
+  record::Record Put(const std::vector<int64_t>& decisions, double latency_ns,
+                     const std::string& policy = "screen", const std::string& space = kSpace) {
+    record::Record record{.workload_digest = "w", .op = "matmul", .target = "t", .job_id = "1"};
+    record.policy.name = policy;
+    record.candidate = {DigestOf(space).ToHex(), decisions};
+    record.result.latency_ns = latency_ns;
+    if (latency_ns == 0) record.result.outcome = record::Outcome::kCrash;
+    store_.Append(record, [&](absl::StatusOr<record::Record> kept) {
+      EXPECT_THAT(kept, IsOk());
+      record = *std::move(kept);
+    });
+    return record;
+  }
+  TriedSchedules Tried(const record::Record& record) {
+    const auto explanation = Explain(store_, *environment_,
+                                     {.trace = Trace("", record.candidate.decisions),
+                                      .target = Machine(2).ToText(),
+                                      .record = record});
+    EXPECT_THAT(explanation, IsOk());
+    return explanation.ok() ? explanation->tried : TriedSchedules();
+  }
+
+  store::ManualStore store_;
+  const std::unique_ptr<TaskEnvironment> environment_ = MakeCompilerEnvironment(1);
+};
+
+TEST_F(ExplanationTest, TermsAddUpToTheEstimateOfTheDraft) {
+  const Estimate estimate = EstimateOfTrace(Trace("parallel(l3)\n", {32, 16, 32, 16, 0}));
+  ASSERT_THAT(estimate.statements, SizeIs(1));
+  EXPECT_EQ(estimate.statements[0].name, "C");
+  EXPECT_DOUBLE_EQ(estimate.statements[0].cycles, estimate.cycles);
+  EXPECT_FALSE(estimate.learned);
+  const auto features = environment_->DescribeFeatures(Trace("parallel(l3)\n", {32, 16, 32, 16, 0}),
+                                                       Machine(2).ToText(), "analytic");
+  ASSERT_THAT(features, IsOk());
+  for (size_t c = 0; c < features->columns.size(); ++c) {
+    if (features->columns[c] != "draft_cycles") continue;
+    EXPECT_NEAR(std::exp2(features->values[c]) - 1, estimate.cycles, 1e-4 * estimate.cycles);
+  }
+  double previous = 1;
+  for (const EstimateTerm& term : estimate.terms) {
+    EXPECT_LE(term.gain, previous) << term.name;
+    EXPECT_GE(term.gain, 0) << term.name;
+    EXPECT_LE(term.cycles, estimate.cycles * (1 + 1e-6)) << term.name;
+    previous = term.gain;
+  }
+  EXPECT_EQ(estimate.statements[0].limit, estimate.terms[0].name);
+}
+
+TEST_F(ExplanationTest, AnIdleCoreIsImbalance) {
+  const std::vector<int64_t> decisions = {32, 16, 32, 16, 0};
+  const EstimateTerm* imbalance = nullptr;
+  const Estimate serial = EstimateOfTrace(Trace("", decisions), /*cores=*/4);
+  ASSERT_NE(imbalance = Find(serial, "imbalance"), nullptr);
+  EXPECT_NEAR(imbalance->gain, 0.75, 0.01) << "three of four cores do nothing";
+  EXPECT_EQ(serial.terms[0].name, "imbalance");
+  EXPECT_EQ(Find(serial, "forks"), nullptr) << "it has no parallel loop";
+
+  const Estimate parallel = EstimateOfTrace(Trace("parallel(l3)\n", decisions), /*cores=*/4);
+  imbalance = Find(parallel, "imbalance");
+  EXPECT_TRUE(imbalance == nullptr || imbalance->gain < 0.05);
+  EXPECT_NE(Find(parallel, "forks"), nullptr);
+}
+
+TEST_F(ExplanationTest, ASumOverRowsThatDoNotFitACacheIsLimitedByIt) {
+  constexpr char kCopy[] =
+      "workload copy\ninput A: f32[4096, 4096]\noutput C[i: 4096, j: 4096] = A[i, j] + 1.0\n"
+      "trace 1\nb0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 512, 8)\n"
+      "vectorize(l3)\nparallel(l0)\n";
+  EXPECT_EQ(EstimateOfTrace(kCopy).terms[0].name, "memory");
+}
+
+TEST_F(ExplanationTest, ALearnedDraftChangesTheWeightOfATerm) {
+  const std::string trace = Trace("parallel(l3)\n", {32, 16, 32, 16, 0});
+  // Stands for a trained model: only its summary is read.
+  class Learned final : public cost_model::CostModel {
+   public:
+    absl::string_view name() const override { return "residual"; }
+    absl::string_view feature_set() const override { return "residual"; }
+    absl::Status Update(const cost_model::FeatureMatrix&, const cost_model::Labels&) override {
+      return absl::OkStatus();
+    }
+    absl::StatusOr<cost_model::Prediction> Predict(
+        const cost_model::FeatureMatrix&) const override {
+      return cost_model::Prediction();
+    }
+    std::string Summary() const override { return R"({"factors":{"loads":16}})"; }
+    absl::StatusOr<std::string> Save() const override { return ""; }
+    absl::Status Load(absl::string_view) override { return absl::OkStatus(); }
+  } learned;
+  HONE_ASSERT_OK_AND_ASSIGN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const ir::Program program,
+      schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)),
+                       file.parsed.trace, file.parsed.decisions));
+  HONE_ASSERT_OK_AND_ASSIGN(const Estimate estimate, EstimateOf(program, Machine(2), &learned));
+  EXPECT_TRUE(estimate.learned);
+  EXPECT_EQ(estimate.cycle_ns, 0) << "learned factors compare schedules only";
+  EXPECT_EQ(estimate.terms[0].name, "load ports");
+  HONE_ASSERT_OK_AND_ASSIGN(const Estimate preset, EstimateOf(program, Machine(2), nullptr));
+  EXPECT_NEAR(Find(estimate, "load ports")->cycles, 16 * Find(preset, "load ports")->cycles,
+              1e-3 * estimate.cycles);
+}
+
+TEST_F(ExplanationTest, GpusHaveTermsOfTheirOwn) {
+  constexpr char kBound[] =
+      "workload add\ninput A: f32[65536]\noutput C[i: 65536] = A[i] + 1.0\n"
+      "trace 1\nb0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, 256, 256)\n"
+      "bind(l1, \"blockIdx.x\")\nbind(l2, \"threadIdx.x\")\n";
+  const auto explanation =
+      Explain(store_, *environment_,
+              {.trace = kBound, .target = target::TargetByName("nvidia/a100")->ToText()});
+  ASSERT_THAT(explanation, IsOk());
+  EXPECT_NE(Find(explanation->estimate, "launches"), nullptr);
+  EXPECT_EQ(Find(explanation->estimate, "pipes"), nullptr);
+  EXPECT_GT(explanation->estimate.cycles, 0);
+}
+
+TEST_F(ExplanationTest, NearSchedulesAreThoseWithOneOrTwoOtherDecisions) {
+  const record::Record best = Put({32, 16, 32, 16, 0}, 100, "confirm");
+  const int64_t screened = Put({32, 16, 32, 16, 0}, 120).id;
+  const record::Record two = Put({32, 16, 64, 8, 4}, 180);
+  const record::Record one = Put({64, 8, 32, 16, 0}, 150);
+  Put({64, 8, 64, 8, 4}, 130);  // three other decisions
+  Put({16, 32, 32, 16, 0}, 0);  // crashed
+  Put({8}, 90, "screen", "another");
+  const record::Record other = Put({4}, 84, "confirm", "another");
+  EXPECT_NE(screened, best.id);
+
+  const TriedSchedules tried = Tried(best);
+  EXPECT_EQ(tried.same_space, 3);
+  EXPECT_EQ(tried.near_count, 2);
+  EXPECT_EQ(tried.near_failed, 1);
+  EXPECT_EQ(tried.other_spaces, 2);
+  ASSERT_THAT(tried.near, SizeIs(2));
+  EXPECT_EQ(tried.near[0].record, one.id);
+  EXPECT_DOUBLE_EQ(tried.near[0].ratio, 1.25) << "both were measured by a search";
+  ASSERT_THAT(tried.near[0].changes, SizeIs(1));
+  EXPECT_EQ(tried.near[0].changes[0].text, "split(i, *, *)");
+  EXPECT_THAT(tried.near[0].changes[0].before, ElementsAre(32, 16));
+  EXPECT_THAT(tried.near[0].changes[0].after, ElementsAre(64, 8));
+  EXPECT_EQ(tried.near[1].record, two.id);
+  EXPECT_DOUBLE_EQ(tried.near[1].ratio, 1.5);
+  EXPECT_THAT(tried.near[1].changes, SizeIs(2));
+  ASSERT_TRUE(tried.best_of_others.has_value());
+  EXPECT_DOUBLE_EQ(tried.best_of_others->ratio, 0.75) << "of the two searches";
+  EXPECT_NE(tried.best_of_others->record, other.id);
+}
+
+// Results of other inputs, of another tolerance, and those that were withdrawn.
+TEST_F(ExplanationTest, WhatCannotBeComparedIsNotTried) {
+  const record::Record best = Put({32, 16, 32, 16, 0}, 100);
+  record::Record other = best;
+  other.candidate.decisions = {64, 8, 32, 16, 0};
+  const auto append = [&](const record::Record& record) {
+    store_.Append(record, [](absl::StatusOr<record::Record> kept) { EXPECT_THAT(kept, IsOk()); });
+  };
+  other.result.inputs = "given";
+  append(other);
+  other.result.inputs = best.result.inputs;
+  other.tolerance = 0.01;
+  append(other);
+  const TriedSchedules tried = Tried(best);
+  EXPECT_EQ(tried.same_space, 0);
+  EXPECT_THAT(tried.near, IsEmpty());
+}
+
+TEST_F(ExplanationTest, BadTracesAreRefusedWithTheReason) {
+  EXPECT_THAT(ExplainTrace("workload").status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  const auto open = ExplainTrace(absl::StrCat(kWorkload, kSpace));
+  EXPECT_THAT(open.status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(open.status().message(), HasSubstr("an explanation is of a single schedule"));
+  EXPECT_THAT(ExplainTrace(absl::StrCat(kWorkload, "trace 1\nb0 = block(\"D\")\n")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Explain(store_, *environment_,
+                      {.trace = Trace("", {32, 16, 32, 16, 0}), .target = "no target"})
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace hone::job
