@@ -219,9 +219,6 @@ std::string TuningScript(bool on_disk) {
   draft.set_workload("fake op 12");
   draft.set_target("t");
   script.Add("DraftSchedule", {draft.SerializeAsString()});
-  v1::ExplainScheduleRequest explain;
-  explain.set_record(1);
-  script.Add("ExplainSchedule", {explain.SerializeAsString()});
   v1::TrainModelRequest train;
   train.set_target("t");
   script.Add("TrainModel", {train.SerializeAsString()});
