@@ -210,6 +210,8 @@ constexpr Api::Route kRoutes[] = {
     {"/api/records", false, kNever,
      HONE_FORWARD(Tuning, ListRecords, ListRecordsRequest, ListRecordsResponse)},
     {"/api/kernel", false, kNever, Kernel},
+    {"/api/explain", false, kNever,
+     HONE_FORWARD(Tuning, ExplainSchedule, ExplainScheduleRequest, Explanation)},
     {"/api/models", false, absl::Seconds(5),
      HONE_FORWARD(Tuning, ListModels, ListModelsRequest, ListModelsResponse)},
     {"/api/cancel-job", true, kNever, HONE_FORWARD(Tuning, CancelJob, CancelJobRequest, Job)},

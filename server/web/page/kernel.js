@@ -1,5 +1,5 @@
 // One kernel: its schedule, its code and where it stands on the roofline.
-import {action, el, facts, get, latency, link, mayAdminister, number, percent, problem, say, text, time} from './page.js';
+import {action, count, el, facts, get, latency, link, mayAdminister, number, percent, problem, say, table, text, time} from './page.js';
 import {roofline} from './charts.js';
 
 // What limits the kernel, as far as the roofline tells.
@@ -12,6 +12,24 @@ function limitOf({best, flops, bytes}) {
   return `memory: ${percent(gflops / memory)} of what ${rate.toFixed(1)} GB/s allow`;
 }
 
+// What the estimate says about the schedule, and what was tried nearby: ExplainSchedule of the protocol.
+function explained(found) {
+  const cost = (cycles) => (found.cycle_ns > 0 ? latency(cycles * found.cycle_ns) : `${count(Math.round(cycles))} cycles`);
+  const changed = ({name, before, after}) => `${name}: ${(before || []).join(' ')} → ${(after || []).join(' ')}`;
+  return [
+    table(`Terms of the estimate, which is ${cost(found.estimate_cycles)}${found.learned ? ', with learned factors' : ''}`, [
+      {name: 'Term', show: (term) => term.name, value: (term) => term.name}, {name: 'Meaning', show: (term) => term.meaning, wrap: true},
+      {name: 'Alone', show: (term) => cost(term.cycles), value: (term) => term.cycles, right: true},
+      {name: 'Gain without it', show: (term) => percent(term.gain), value: (term) => term.gain, right: true},
+    ], (found.terms || []).filter((term) => term.cycles > 0)),
+    table(`Tried nearby: ${count(found.near_count || 0)} schedules of ${count(found.same_space || 0)} in its design space differ in one or two decisions, ${count(found.near_failed || 0)} more failed`, [
+      {name: 'Latency', show: (tried) => latency(tried.latency_ns), value: (tried) => tried.latency_ns, right: true},
+      {name: 'Ratio', show: (tried) => number(tried.ratio, 2), value: (tried) => tried.ratio, right: true},
+      {name: 'Other decisions', show: (tried) => (tried.changes || []).map(changed).join('; '), wrap: true},
+    ], found.near || []),
+  ];
+}
+
 function show(body, title, kernel) {
   const {best} = kernel;
   const {record} = best;
@@ -19,6 +37,9 @@ function show(body, title, kernel) {
   const build = result.facts || {};
   title.textContent = `${record.operator} on ${record.target}`;
   const task = {workload_digest: record.workload_digest, target: record.target, tolerance: record.tolerance};
+  const explanation = el('div', {id: 'explanation'});
+  get('explain', {record: record.id}).then((found) => explanation.replaceChildren(...explained(found)),
+      (error) => explanation.replaceChildren(el('p', {class: 'soft'}, `No explanation: ${error.message}`)));
   const code = [['CUDA or OpenCL source', kernel.source], ['PTX', kernel.assembly]].filter((entry) => entry[1]);
   body.replaceChildren(
       facts([
@@ -35,7 +56,7 @@ function show(body, title, kernel) {
       mayAdminister() ? el('p', {class: 'row'}, best.pinned_unix_ms > 0
         ? action('Unpin', 'Let jobs replace this kernel again?', 'unpin-best', task, () => setTimeout(() => location.reload(), 500))
         : action('Pin', 'Keep this kernel as the best, whatever jobs find?', 'pin-best', task, () => setTimeout(() => location.reload(), 500))) : '',
-      el('h2', {}, 'What limits it'), el('p', {id: 'limits'}, limitOf(kernel)), roofline(kernel),
+      el('h2', {}, 'What limits it'), el('p', {id: 'limits'}, limitOf(kernel)), roofline(kernel), explanation,
       el('h2', {}, 'Workload'), text('Workload', best.workload),
       el('h2', {}, 'Program'), kernel.program ? text('Program', kernel.program) : el('p', {class: 'soft'}, 'Only published kernels have their program in the store.'),
       el('h2', {}, 'Trace, with its decisions'), best.trace ? text('Trace', best.trace) : el('p', {class: 'soft'}, 'unknown'),
