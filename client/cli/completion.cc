@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
-#include "client/cli/output/terminal.h"
+#include "client/cli/output/format.h"
 #include "common/operator/operator.h"
 
 namespace hone::cli {
@@ -132,7 +132,7 @@ absl::Status RunCompletion(const Command& app, const std::vector<std::string>& w
     return absl::InvalidArgumentError(absl::StrCat("there is no completion for '", words[0],
                                                    "'; there is one for bash, zsh and fish"));
   }
-  PrintText(std::string(shell->script));
+  PrintText(shell->script);
   return absl::OkStatus();
 }
 
