@@ -125,23 +125,22 @@ Parameters ParametersOf(const httplib::Params& params) {
 
 HttpServer::HttpServer(const Options& options, SessionBook* sessions)
     : options_(options), sessions_(sessions) {
-  server_.new_task_queue = [threads = options.threads] {
-    return new httplib::ThreadPool(threads);
-  };
+  server_.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(threads); };
   server_.set_payload_max_length(kMaxBody);
   server_.set_tcp_nodelay(true);
+  server_.set_keep_alive_timeout(1);  // a shutdown waits for connections that are kept
   // The library's default would let a second server listen on the same port.
   server_.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
   server_.set_default_headers({{"Content-Security-Policy", kContentPolicy},
-                              {"X-Content-Type-Options", "nosniff"},
-                              {"X-Frame-Options", "DENY"},
-                              {"Referrer-Policy", "no-referrer"},
-                              {"Cross-Origin-Opener-Policy", "same-origin"},
-                              {"Cross-Origin-Resource-Policy", "same-origin"},
-                              {"Cache-Control", "no-store"}});
+                               {"X-Content-Type-Options", "nosniff"},
+                               {"X-Frame-Options", "DENY"},
+                               {"Referrer-Policy", "no-referrer"},
+                               {"Cross-Origin-Opener-Policy", "same-origin"},
+                               {"Cross-Origin-Resource-Policy", "same-origin"},
+                               {"Cache-Control", "no-store"}});
   server_.set_exception_handler(
       [](const httplib::Request&, httplib::Response& response, std::exception_ptr error) {
         Refuse(absl::InternalError("the server could not answer"), response);
@@ -159,10 +158,10 @@ HttpServer::HttpServer(const Options& options, SessionBook* sessions)
         return httplib::Server::HandlerResponse::Handled;
       });
   const auto add = [this](auto method, const char* pattern, auto handle) {
-    (server_.*method)(
-        pattern, [this, handle](const httplib::Request& request, httplib::Response& response) {
-          (this->*handle)(request, response);
-        });
+    (server_.*method)(pattern,
+                      [this, handle](const httplib::Request& request, httplib::Response& response) {
+                        (this->*handle)(request, response);
+                      });
   };
   using Pattern =
       httplib::Server& (httplib::Server::*)(const std::string&, httplib::Server::Handler);
@@ -175,7 +174,7 @@ HttpServer::HttpServer(const Options& options, SessionBook* sessions)
   add(get, "/api/[a-z-]+", &HttpServer::Read);
   add(post, "/api/[a-z-]+", &HttpServer::Act);
   add(get, "/([a-z.]*)", &HttpServer::File);
-  }
+}
 
 absl::Status HttpServer::Listen(const rpc::Address& address) {
   // The library does not look up host names.
@@ -259,10 +258,9 @@ void HttpServer::Begin(const httplib::Request& request, httplib::Response& respo
   const absl::StatusOr<std::string> token =
       sessions_->Begin(code == body->end() ? "" : code->second);
   if (!token.ok()) return Refuse(token.status(), response);
-  response.set_header(
-      "Set-Cookie",
-      absl::StrCat(CookieName(), "=", *token, "; Path=/; HttpOnly; ",
-                   "SameSite=Strict; Max-Age=", absl::ToInt64Seconds(SessionBook::kLifetime)));
+  response.set_header("Set-Cookie", absl::StrCat(CookieName(), "=", *token, "; Path=/; HttpOnly; ",
+                                                 "SameSite=Strict; Max-Age=",
+                                                 absl::ToInt64Seconds(SessionBook::kLifetime)));
   Answer(std::string("{}"), response);
 }
 
@@ -328,13 +326,14 @@ void HttpServer::Follow(const httplib::Request& request, httplib::Response& resp
       [this, route = *route, token = TokenOf(request), parameters](size_t,
                                                                    httplib::DataSink& sink) {
         SendEvents(*route, token, parameters, sink);
-        return false;
+        sink.done();
+        return true;
       },
       [this](bool) { --streams_; });
 }
 
-void HttpServer::SendEvents(const Api::Route& route, const std::string& token, const Parameters& parameters,
-                httplib::DataSink& sink) {
+void HttpServer::SendEvents(const Api::Route& route, const std::string& token,
+                            const Parameters& parameters, httplib::DataSink& sink) {
   const SteadyClock clock;
   std::string last;
   absl::Time next = absl::InfinitePast();

@@ -52,8 +52,9 @@ std::unique_ptr<Browser> Browser::Start(std::string* why) {
   browser->Eventually([&] {
     httplib::Client client("127.0.0.1", browser->port_);
     client.set_read_timeout(60);
-    const auto result = client.Post("/session", Json({{"capabilities", {{"alwaysMatch", capabilities}}}}).dump(),
-                                    "application/json");
+    const auto result =
+        client.Post("/session", Json({{"capabilities", {{"alwaysMatch", capabilities}}}}).dump(),
+                    "application/json");
     if (result) begun = Json::parse(result->body, nullptr, false);
     return static_cast<bool>(result);
   });
@@ -83,8 +84,8 @@ Json Browser::Send(const std::string& path, const Json& body) {
   httplib::Client client("127.0.0.1", port_);
   client.set_read_timeout(60);
   const std::string whole = absl::StrCat(session_, path);
-  const auto result = body.is_null() ? client.Get(whole)
-                                     : client.Post(whole, body.dump(), "application/json");
+  const auto result =
+      body.is_null() ? client.Get(whole) : client.Post(whole, body.dump(), "application/json");
   const Json answer =
       result ? Json::parse(result->body, nullptr, /*allow_exceptions=*/false) : Json();
   if (!result || result->status != 200) {
@@ -97,8 +98,7 @@ Json Browser::Send(const std::string& path, const Json& body) {
 
 std::vector<std::string> Browser::Find(const std::string& selector) {
   std::vector<std::string> found;
-  for (const Json& element :
-       Send("/elements", {{"using", "css selector"}, {"value", selector}})) {
+  for (const Json& element : Send("/elements", {{"using", "css selector"}, {"value", selector}})) {
     found.push_back(element[kElementKey]);
   }
   return found;
@@ -139,8 +139,8 @@ void Browser::Click(const std::string& selector) {
     if (found.empty()) return false;
     // A view that has just been drawn again has another element.
     httplib::Client client("127.0.0.1", port_);
-    const auto result =
-        client.Post(absl::StrCat(session_, "/element/", found[0], "/click"), "{}", "application/json");
+    const auto result = client.Post(absl::StrCat(session_, "/element/", found[0], "/click"), "{}",
+                                    "application/json");
     return result && result->status == 200;
   });
   EXPECT_TRUE(clicked) << "cannot click " << selector;
@@ -168,11 +168,12 @@ void Browser::Type(const std::string& selector, const std::string& text) {
 }
 
 void Browser::Press(const std::string& key) {
-  Send("/actions", {{"actions",
-                     {{{"type", "key"},
-                       {"id", "keyboard"},
-                       {"actions",
-                        {{{"type", "keyDown"}, {"value", key}}, {{"type", "keyUp"}, {"value", key}}}}}}}});
+  Send("/actions",
+       {{"actions",
+         {{{"type", "key"},
+           {"id", "keyboard"},
+           {"actions",
+            {{{"type", "keyDown"}, {"value", key}}, {{"type", "keyUp"}, {"value", key}}}}}}}});
 }
 
 void Browser::AnswerDialog(bool accept) {
@@ -180,12 +181,10 @@ void Browser::AnswerDialog(bool accept) {
 }
 
 void Browser::Resize(int width, int height) {
-  Send("/goog/cdp/execute", {{"cmd", "Emulation.setDeviceMetricsOverride"},
-                             {"params",
-                              {{"width", width},
-                               {"height", height},
-                               {"deviceScaleFactor", 1},
-                               {"mobile", false}}}});
+  Send("/goog/cdp/execute",
+       {{"cmd", "Emulation.setDeviceMetricsOverride"},
+        {"params",
+         {{"width", width}, {"height", height}, {"deviceScaleFactor", 1}, {"mobile", false}}}});
 }
 
 void Browser::SetScheme(const std::string& scheme) {
@@ -196,12 +195,12 @@ void Browser::SetScheme(const std::string& scheme) {
 
 // Evaluates in the browser's debugger, to which the policy of the page does not apply.
 Json Browser::Run(const std::string& body) {
-  const Json result = Send(
-      "/goog/cdp/execute", {{"cmd", "Runtime.evaluate"},
-                            {"params",
-                             {{"expression", absl::StrCat("(async () => {", body, "})()")},
-                              {"awaitPromise", true},
-                              {"returnByValue", true}}}});
+  const Json result =
+      Send("/goog/cdp/execute", {{"cmd", "Runtime.evaluate"},
+                                 {"params",
+                                  {{"expression", absl::StrCat("(async () => {", body, "})()")},
+                                   {"awaitPromise", true},
+                                   {"returnByValue", true}}}});
   if (!result.is_object() || result.contains("exceptionDetails")) {
     ADD_FAILURE() << result.dump();
     return {};
@@ -212,7 +211,8 @@ Json Browser::Run(const std::string& body) {
 std::vector<std::string> Browser::TakeErrors() {
   std::vector<std::string> errors;
   for (const Json& entry : Send("/se/log", {{"type", "browser"}})) {
-    if (entry["level"] == "SEVERE" || entry["level"] == "WARNING") errors.push_back(entry["message"]);
+    if (entry["level"] == "SEVERE" || entry["level"] == "WARNING")
+      errors.push_back(entry["message"]);
   }
   return errors;
 }

@@ -31,9 +31,9 @@ TEST(DashboardTest, OpensThePageOfThePrivateServerUntilCtrlC) {
   const auto page = client.Get("/");
   ASSERT_TRUE(page);
   EXPECT_THAT(page->body, HasSubstr("app.js"));
-  const auto begun = client.Post(
-      "/api/session", {{"x-hone-csrf", "-"}},
-      absl::StrCat("{\"code\":\"", url.substr(fragment + 2), "\"}"), "application/json");
+  const auto begun = client.Post("/api/session", {{"x-hone-csrf", "-"}},
+                                 absl::StrCat("{\"code\":\"", url.substr(fragment + 2), "\"}"),
+                                 "application/json");
   ASSERT_TRUE(begun);
   EXPECT_EQ(begun->status, 200) << begun->body;
   const std::string cookie = begun->get_header_value("Set-Cookie");

@@ -185,9 +185,9 @@ v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation) {
 
 absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
                                       v1::ListModelsResponse* response) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<store::ModelRow> rows,
-                        deps_.store->ListModels(request.name(), request.target(),
-                                                request.with_earlier()));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<store::ModelRow> rows,
+      deps_.store->ListModels(request.name(), request.target(), request.with_earlier()));
   for (const cost_model::CostModelInfo& info : deps_.environment->CostModels()) {
     if (request.name().empty() || request.name() == info.name) {
       *response->add_kinds() = ToProto(info);

@@ -52,12 +52,11 @@ void WebHarness::LogIn(bool may_act, std::shared_ptr<grpc::Channel> over) {
 
 void WebHarness::AddWorkers(int count) {
   for (int i = 0; i < count; ++i) {
-    v1::SynchronizeRequest hello =
-        service::RemoteWorker::Hello(absl::StrFormat("worker-%04d", i));
+    v1::SynchronizeRequest hello = service::RemoteWorker::Hello(absl::StrFormat("worker-%04d", i));
     hello.set_max_wait_ms(0);
     v1::SynchronizeResponse response;
-    ASSERT_THAT(
-        service::Call(*working, &v1::WorkerService::Stub::Synchronize, hello, &response), IsOk());
+    ASSERT_THAT(service::Call(*working, &v1::WorkerService::Stub::Synchronize, hello, &response),
+                IsOk());
   }
 }
 
