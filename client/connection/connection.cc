@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
-#include <type_traits>
+#include <tuple>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -34,8 +34,7 @@ constexpr absl::Duration kLongTimeout = absl::Hours(2);
 // Generating design spaces and first candidates takes long on a busy machine.
 constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
-constexpr absl::Duration kWatchTimeout =
-    absl::Minutes(10);  // after this time the stream is opened again
+constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
 // How long WatchJob tries to find a server again.
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
@@ -64,9 +63,8 @@ class GrpcConnection final : public Connection {
       : address_(std::move(address)),
         options_(options),
         channel_(channel),
-        stub_(v1::TuningService::NewStub(channel)),
-        admin_stub_(v1::AdminService::NewStub(channel)),
-        dashboard_stub_(v1::DashboardService::NewStub(channel)) {}
+        stubs_(v1::TuningService::NewStub(channel), v1::AdminService::NewStub(channel),
+               v1::DashboardService::NewStub(channel)) {}
 
   const std::string& address() const override { return address_; }
 
@@ -239,7 +237,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kLongTimeout);
     v1::ImportRecordsResponse response;
-    auto writer = admin_stub_->ImportRecords(&context, &response);
+    auto writer = std::get<1>(stubs_)->ImportRecords(&context, &response);
     v1::TextChunk chunk;
     while (true) {
       absl::StatusOr<std::string> piece = read();
@@ -286,9 +284,8 @@ class GrpcConnection final : public Connection {
     return List<v1::WorkerInfo>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
   }
 
-  absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(bool may_act) override {
-    v1::OpenDashboardRequest request;
-    request.set_may_act(may_act);
+  absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(
+      const v1::OpenDashboardRequest& request) override {
     return Call(&DashboardStub::OpenDashboard, request);
   }
 
@@ -382,8 +379,8 @@ class GrpcConnection final : public Connection {
     HONE_RETURN_IF_ERROR(Retry([&] {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
-      return SendArtifact(*admin_stub_->ImportModel(&context, &response), DigestOf(file).ToHex(),
-                          file);
+      return SendArtifact(*std::get<1>(stubs_)->ImportModel(&context, &response),
+                          DigestOf(file).ToHex(), file);
     }));
     return response;
   }
@@ -450,14 +447,8 @@ class GrpcConnection final : public Connection {
     response.Clear();
     grpc::ClientContext context;
     rpc::SetDeadline(context, timeout);
-    absl::Status status;
-    if constexpr (std::is_same_v<S, AdminStub>) {
-      status = rpc::FromGrpc(((*admin_stub_).*method)(&context, request, &response));
-    } else if constexpr (std::is_same_v<S, DashboardStub>) {
-      status = rpc::FromGrpc(((*dashboard_stub_).*method)(&context, request, &response));
-    } else {
-      status = rpc::FromGrpc(((*stub_).*method)(&context, request, &response));
-    }
+    const absl::Status status = rpc::FromGrpc(
+        ((*std::get<std::unique_ptr<S>>(stubs_)).*method)(&context, request, &response));
     if (status.ok()) NoteStore(context);
     return status;
   }
@@ -588,9 +579,10 @@ class GrpcConnection final : public Connection {
   const std::string address_;
   const ConnectionOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<Stub> stub_;
-  const std::unique_ptr<AdminStub> admin_stub_;
-  const std::unique_ptr<DashboardStub> dashboard_stub_;
+  const std::tuple<std::unique_ptr<Stub>, std::unique_ptr<AdminStub>,
+                   std::unique_ptr<DashboardStub>>
+      stubs_;
+  Stub* const stub_ = std::get<0>(stubs_).get();
   absl::Mutex mutex_;
   StoreReport store_ ABSL_GUARDED_BY(mutex_);
 };

@@ -117,9 +117,10 @@ class Connection {
   virtual absl::StatusOr<v1::CompactStoreResponse> CompactStore(
       const v1::CompactStoreRequest& retention) = 0;
   virtual absl::StatusOr<std::vector<v1::WorkerInfo>> ListWorkers() = 0;
-  // Opens a session of the server's web page, which may do what the caller may do if `may_act`.
+  // Opens a session of the server's web page.
   // FailedPrecondition: the server serves no page. PermissionDenied: the caller may only read.
-  virtual absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(bool may_act) = 0;
+  virtual absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(
+      const v1::OpenDashboardRequest& request) = 0;
   // How far the server's clock is ahead of this machine's clock, accurate to half of the duration
   // of a call. FailedPrecondition: the server does not send its time.
   virtual absl::StatusOr<absl::Duration> ClockSkew() = 0;

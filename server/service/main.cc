@@ -169,7 +169,7 @@ int Run(const service::Flags& flags) {
   // A private server serves the page only once its user asks for it.
   std::unique_ptr<web::WebServer> page;
   if (!flags.web_listen.empty() || flags.private_mode) {
-    web::WebServer::Options web{.http = {.insecure = flags.security.insecure},
+    web::WebServer::Options web{.insecure = flags.security.insecure,
                                 .on_demand = flags.web_listen.empty()};
     if (!flags.web_listen.empty()) web.listen = *rpc::Address::Parse(flags.web_listen);
     absl::StatusOr<std::unique_ptr<web::WebServer>> started = web::WebServer::Start(web);

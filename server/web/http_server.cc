@@ -128,6 +128,7 @@ HttpServer::HttpServer(const Options& options, SessionBook* sessions)
   server_.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(threads); };
   server_.set_payload_max_length(kMaxBody);
   server_.set_tcp_nodelay(true);
+  server_.set_keep_alive_timeout(1);  // a shutdown waits for connections that are kept
   // The library's default would let a second server listen on the same port.
   server_.set_socket_options([](socket_t socket) {
     const int yes = 1;
@@ -325,7 +326,8 @@ void HttpServer::Follow(const httplib::Request& request, httplib::Response& resp
       [this, route = *route, token = TokenOf(request), parameters](size_t,
                                                                    httplib::DataSink& sink) {
         SendEvents(*route, token, parameters, sink);
-        return false;
+        sink.done();
+        return true;
       },
       [this](bool) { --streams_; });
 }

@@ -23,8 +23,8 @@ class HttpServer {
  public:
   struct Options {
     bool insecure = false;  // other machines may reach the address
-    int threads = 24;       // connections at the same time
-    int streams = 16;       // of them, event streams
+    int threads = 1;        // connections at the same time
+    int streams = 0;        // of them, event streams
   };
   // `sessions` outlives this object.
   HttpServer(const Options& options, SessionBook* sessions);

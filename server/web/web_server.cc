@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "server/web/api.h"
+#include "server/web/http_server.h"
 
 namespace hone::web {
 
@@ -27,7 +28,10 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const Options& optio
 }
 
 absl::Status WebServer::Listen() {
-  auto http = std::make_unique<HttpServer>(options_.http, &sessions_);
+  auto http = std::make_unique<HttpServer>(
+      HttpServer::Options{
+          .insecure = options_.insecure, .threads = options_.threads, .streams = options_.streams},
+      &sessions_);
   HONE_RETURN_IF_ERROR(http->Listen(options_.listen));
   http_ = std::move(http);
   return absl::OkStatus();

@@ -12,10 +12,11 @@
 #include "common/rpc/address.h"
 #include "server/service/dashboard_service.h"
 #include "server/service/server.h"
-#include "server/web/http_server.h"
 #include "server/web/session_book.h"
 
 namespace hone::web {
+
+class HttpServer;
 
 // The web page of a server over HTTP without encryption: its sessions, and when it listens.
 // Thread-safe, except Serve and Stop.
@@ -23,7 +24,9 @@ class WebServer final : public service::Dashboard {
  public:
   struct Options {
     rpc::Address listen = {.host = "127.0.0.1"};
-    HttpServer::Options http;
+    bool insecure = false;         // other machines may reach the address
+    int threads = 24;              // connections at the same time
+    int streams = 16;              // of them, event streams
     bool on_demand = false;        // listen only once somebody opens the page
     const Clock* clock = nullptr;  // of sessions; null: the system's
   };

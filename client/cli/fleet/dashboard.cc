@@ -78,8 +78,10 @@ absl::Status WaitForInterrupt(Session& session) {
 
 absl::Status OpenDashboard(const Globals& globals, const DashboardOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  v1::OpenDashboardRequest request;
+  request.set_may_act(options.may_act);
   HONE_ASSIGN_OR_RETURN(const v1::OpenDashboardResponse opened,
-                        session->connection().OpenDashboard(options.may_act));
+                        session->connection().OpenDashboard(request));
   const bool is_private = session->private_server() != nullptr;
   if (globals.json) {
     HONE_RETURN_IF_ERROR(

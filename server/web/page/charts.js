@@ -1,7 +1,7 @@
 // Charts as SVG, with a text that says the same.
 import {el} from './page.js';
 
-const kWidth = 800, kHeight = 300, kLeft = 70, kRight = 20, kTop = 15, kBottom = 40;
+const kWidth = 800, kHeight = 300, kLeft = 70, kRight = 20, kTop = 30, kBottom = 40;
 
 const tick = (value) => (value === 0 ? '0' : Math.abs(value) >= 1e6 || Math.abs(value) < 1e-2 ? value.toExponential(0) : String(+value.toPrecision(3)));
 
@@ -14,10 +14,16 @@ function scaleOf(low, high, from, to, log) {
 function ticksOf(low, high, log) {
   if (log) {
     const ticks = [];
-    for (let power = Math.ceil(Math.log10(low)); power <= Math.log10(high); ++power) ticks.push(10 ** power);
-    return ticks.length > 1 ? ticks : [low, high];
+    const factors = high / low > 1000 ? [1] : [1, 2, 5];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power) ticks.push(...factors.map((factor) => factor * 10 ** power));
+    return ticks.filter((tick) => tick >= low && tick <= high);
   }
-  return [0, 1, 2, 3, 4].map((i) => low + i * (high - low) / 4);
+  // Steps of 1, 2 or 5 times a power of ten.
+  const rough = (high - low || 1) / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+  const ticks = [];
+  for (let tick = Math.ceil(low / step) * step; tick <= high + step / 1e6; tick += step) ticks.push(tick);
+  return ticks;
 }
 
 // `options`: label, xLabel, yLabel, log (both axes), steps, range ([x0, x1, y0, y1]), points ([{x, y, name}]).
@@ -40,7 +46,7 @@ export function chart(series, options) {
         el('text', {x: kLeft - 6, y: y(value) + 4, 'text-anchor': 'end'}, tick(value)));
   }
   svg.append(el('text', {x: kWidth / 2, y: kHeight - 6, 'text-anchor': 'middle'}, options.xLabel),
-      el('text', {x: 6, y: 11}, options.yLabel));
+      el('text', {x: 6, y: 16}, options.yLabel));
   series.forEach((one, i) => {
     let path = '';
     one.points.forEach(([a, b], k) => {
@@ -50,7 +56,7 @@ export function chart(series, options) {
   });
   for (const point of options.points || []) {
     svg.append(el('circle', {class: 'point', cx: x(point.x), cy: y(point.y), r: 5}),
-        el('text', {x: x(point.x) + 8, y: y(point.y) - 8, 'text-anchor': x(point.x) > kWidth / 2 ? 'end' : 'start'}, point.name));
+        el('text', {x: x(point.x) + 8, y: y(point.y) + 20, 'text-anchor': x(point.x) > kWidth / 2 ? 'end' : 'start'}, point.name));
   }
   return el('figure', {}, svg, el('figcaption', {}, series.map((one, i) => el('span', {class: `key${i + 1}`}, one.name)), options.note || ''));
 }

@@ -21,13 +21,12 @@ function qualityOverTime(models) {
     keys.set(key, [model, ...(keys.get(key) || [])]);  // the oldest first
   }
   return [...keys].filter(([, kept]) => kept.length > 1).map(([key, kept]) => {
-    const known = ['loss_of_draft', 'loss_with_trees'].filter((name) => name in metricsOf(kept[0]));
-    const names = known.length ? known : numbersOf(kept[0]).slice(0, 2).map(([name]) => name);
+    const names = ['loss_of_draft', 'loss_with_trees', 'pairwise', 'top1'].filter((name) => typeof metricsOf(kept[0])[name] === 'number').slice(0, 2);
     const series = names.map((name) => ({name, points: kept.filter((model) => name in metricsOf(model))
         .map((model) => [(model.created_unix_ms - kept[0].created_unix_ms) / 3600000, metricsOf(model)[name]])}));
     const told = series.map(({name, points}) => `${name} from ${shown(points[0][1])} to ${shown(points[points.length - 1][1])}`);
     return [el('h3', {}, key), chart(series, {label: `Quality of ${key} over time: ${told.join(', ')}`,
-      xLabel: 'hours since the first of the models that are kept', yLabel: 'loss, or another metric', note: told.join(', ')})];
+      xLabel: 'hours since the first of the models that are kept', yLabel: names.join(', '), note: told.join(', ')})];
   });
 }
 

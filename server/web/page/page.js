@@ -9,7 +9,7 @@ export function el(name, attributes, ...children) {
     else if (value === true) element.setAttribute(key, '');
     else if (value !== false && value != null) element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child != null && child !== false)
+  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false)
       .map((child) => (child instanceof Node ? child : String(child))));
   return element;
 }

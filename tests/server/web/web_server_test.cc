@@ -249,7 +249,7 @@ TEST_F(WebServerTest, ListsAThousandWorkersAtOnce) {
 
 TEST_F(WebServerTest, AnEventStreamFollowsAPath) {
   WebServer::Options options;
-  options.http.streams = 1;
+  options.streams = 1;
   ASSERT_THAT(StartWithPage({}, options), IsOk());
   LogIn(false);
   const v1::Job job = Tune(4);
