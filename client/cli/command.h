@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "common/base/command_line.h"
 #include "common/rpc/security.h"
 
@@ -77,6 +78,9 @@ void AddFeatures(Command& app, Globals& globals);
 void AddDoctor(Command& app, Globals& globals);
 void AddHelp(Command& app, Globals& globals);
 void AddCompletion(Command& app, Globals& globals);
+// Answers the script of a shell, which asks what the last of the words after "completion words" may
+// become; any words are allowed, so the parser does not see them. Returns whether they are that.
+bool PrintCompletions(const Command& app, absl::Span<const std::string> arguments);
 
 // Subcommands of `hone records`: export and import; backup and compact.
 void AddRecordFiles(Command& records, Globals& globals);

@@ -1,4 +1,4 @@
-// hone completion SHELL, and what its script asks: hone completion words -- WORD...
+// hone completion SHELL, and what its script asks: hone completion words WORD...
 
 #include <algorithm>
 #include <cstdio>
@@ -24,7 +24,7 @@ _hone() {
   local line="${COMP_LINE:0:COMP_POINT}"
   read -r -a words <<< "$line"
   [[ "$line" == *' ' ]] && words+=("")
-  mapfile -t COMPREPLY < <("${words[0]}" completion words -- "${words[@]:1}" 2> /dev/null)
+  mapfile -t COMPREPLY < <("${words[0]}" completion words "${words[@]:1}" 2> /dev/null)
   [[ ${#COMPREPLY[@]} == 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
   return 0
 }
@@ -35,7 +35,7 @@ constexpr absl::string_view kZsh = R"(#compdef hone
 # Completion of hone in zsh: source <(hone completion zsh), or a file _hone in $fpath
 _hone() {
   local -a found
-  found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  found=("${(@f)$("${words[1]}" completion words "${(@)words[2,CURRENT]}" 2> /dev/null)}")
   found=("${(@)found:#}")
   if (( ${#found} )); then compadd -S '' -- "${(@M)found:#*=}"; compadd -- "${(@)found:#*=}"; else _files; fi
 }
@@ -45,7 +45,7 @@ if [[ "${funcstack[1]}" == _hone ]]; then _hone "$@"; else compdef _hone hone; f
 constexpr absl::string_view kFish = R"(# Completion of hone in fish: hone completion fish | source
 function __hone_words
   set -l words (commandline -opc) (commandline -ct)
-  $words[1] completion words -- $words[2..-1] 2> /dev/null
+  $words[1] completion words $words[2..-1] 2> /dev/null
 end
 complete -c hone -a '(__hone_words)'
 )";
@@ -55,8 +55,6 @@ struct Shell {
   absl::string_view script;
 };
 constexpr Shell kShells[] = {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
-constexpr char kWords[] = "words";
-
 // What was typed before the word that is completed.
 struct Typed {
   const Command* command;
@@ -102,10 +100,9 @@ std::vector<std::string> OperatorWords(const std::vector<std::string>& given) {
 }
 
 // What the last word may become; none: a file, or a value that only the user knows.
-std::vector<std::string> WordsAfter(const Command& app, const std::vector<std::string>& words) {
+std::vector<std::string> WordsAfter(const Command& app, absl::Span<const std::string> words) {
   const std::string last = words.empty() ? "" : words.back();
-  const Typed typed =
-      Read(app, absl::MakeConstSpan(words).first(words.empty() ? 0 : words.size() - 1));
+  const Typed typed = Read(app, words.first(words.empty() ? 0 : words.size() - 1));
   if (typed.expects_value) return {};
   std::vector<std::string> all;
   if (absl::StartsWith(last, "-")) {
@@ -120,16 +117,11 @@ std::vector<std::string> WordsAfter(const Command& app, const std::vector<std::s
   return all;
 }
 
-absl::Status RunCompletion(const Command& app, const std::vector<std::string>& words) {
-  if (words[0] == kWords) {
-    for (const std::string& word : WordsAfter(app, {words.begin() + 1, words.end()}))
-      std::printf("%s\n", word.c_str());
-    return absl::OkStatus();
-  }
+absl::Status PrintScript(const std::string& name) {
   const auto* const shell =
-      absl::c_find_if(kShells, [&](const Shell& each) { return each.name == words[0]; });
-  if (shell == std::end(kShells) || words.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no completion for '", words[0],
+      absl::c_find_if(kShells, [&](const Shell& each) { return each.name == name; });
+  if (shell == std::end(kShells)) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no completion for '", name,
                                                    "'; there is one for bash, zsh and fish"));
   }
   PrintText(shell->script);
@@ -138,17 +130,24 @@ absl::Status RunCompletion(const Command& app, const std::vector<std::string>& w
 
 }  // namespace
 
+bool PrintCompletions(const Command& app, absl::Span<const std::string> arguments) {
+  if (arguments.size() < 2 || arguments[0] != "completion" || arguments[1] != "words") return false;
+  for (const std::string& word : WordsAfter(app, arguments.subspan(2)))
+    std::printf("%s\n", word.c_str());
+  return true;
+}
+
 void AddCompletion(Command& app, Globals& globals) {
   Command& command =
       app.AddCommand("completion", "Print a script that completes commands in bash, zsh or fish");
-  auto words = std::make_shared<std::vector<std::string>>();
-  command.Add("shell", *words, "bash, zsh or fish", {Required()});
+  auto shell = std::make_shared<std::string>();
+  command.Add("shell", *shell, "bash, zsh or fish", {Required()});
   CompleteWithoutTarget(command, globals,
                         "Examples:\n"
                         "  source <(hone completion bash)    (in ~/.bashrc)\n"
                         "  source <(hone completion zsh)     (in ~/.zshrc)\n"
                         "  hone completion fish | source     (in ~/.config/fish/config.fish)",
-                        [&app, words] { return RunCompletion(app, *words); });
+                        [shell] { return PrintScript(*shell); });
 }
 
 }  // namespace hone::cli

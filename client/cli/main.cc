@@ -116,6 +116,7 @@ int Main(int argc, char** argv) {
         AddDashboard,    AddDoctor, AddHelp,    AddCompletion}) {
     add(app, globals);
   }
+  if (PrintCompletions(app, arguments)) return Finish(kExitOk);
   const absl::Status status = ParseAndRun(app, globals, argc, argv, arguments);
   if (!status.ok()) {
     PrintWrapped(stderr, absl::StrCat("hone: ", status.message()));

@@ -29,18 +29,14 @@ namespace hone::client {
 namespace {
 
 constexpr int kPageSize = 200;
-// For calls that read or write the whole store.
-constexpr absl::Duration kLongTimeout = absl::Hours(2);
-// Generating design spaces and first candidates takes long on a busy machine.
-constexpr absl::Duration kDraftTimeout = absl::Minutes(5);
+constexpr absl::Duration kLongTimeout = absl::Hours(2);     // to read or write the whole store
+constexpr absl::Duration kDraftTimeout = absl::Minutes(5);  // of the spaces, on a busy machine
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
-// How long WatchJob tries to find a server again.
-constexpr absl::Duration kWatchPatience = absl::Minutes(1);
+constexpr absl::Duration kWatchPatience = absl::Minutes(1);  // to find a server again
 constexpr absl::Duration kProbeLimit = absl::Seconds(5);
 // In every answer: the time, and the state of the store unless it is in order.
-constexpr char kServerTimeHeader[] = "hone-unix-ms";
-constexpr char kStoreHeader[] = "hone-store-bin";
+constexpr char kServerTimeHeader[] = "hone-unix-ms", kStoreHeader[] = "hone-store-bin";
 constexpr absl::string_view kStoreIsChecked = "checking";
 
 uint64_t RandomSeed() {

@@ -195,6 +195,21 @@ absl::StatusOr<std::string> Kernel(const Api::Call& call) {
   return json + "}";
 }
 
+// What ExplainSchedule says; {"problem": …} for a kernel that it cannot explain, such as one whose
+// design space is of an earlier version: the page shows the rest of the kernel.
+absl::StatusOr<std::string> Explain(const Api::Call& call) {
+  absl::StatusOr<std::string> json =
+      Forward<Tuning, v1::ExplainScheduleRequest, v1::Explanation, &Tuning::ExplainSchedule>(call);
+  const absl::Status status = json.status();
+  if (!absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
+      !absl::IsNotFound(status)) {
+    return json;
+  }
+  std::string problem = "{\"problem\":";
+  AppendJson(status.message(), &problem);
+  return problem + "}";
+}
+
 #define HONE_FORWARD(Service, Method, Request, Response) \
   Forward<Service, v1::Request, v1::Response, &Service::Method>
 
@@ -210,8 +225,7 @@ constexpr Api::Route kRoutes[] = {
     {"/api/records", false, kNever,
      HONE_FORWARD(Tuning, ListRecords, ListRecordsRequest, ListRecordsResponse)},
     {"/api/kernel", false, kNever, Kernel},
-    {"/api/explain", false, kNever,
-     HONE_FORWARD(Tuning, ExplainSchedule, ExplainScheduleRequest, Explanation)},
+    {"/api/explain", false, kNever, Explain},
     {"/api/models", false, absl::Seconds(5),
      HONE_FORWARD(Tuning, ListModels, ListModelsRequest, ListModelsResponse)},
     {"/api/cancel-job", true, kNever, HONE_FORWARD(Tuning, CancelJob, CancelJobRequest, Job)},

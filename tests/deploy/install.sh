@@ -21,7 +21,7 @@ for page in hone hone-tune hone-records-export hone-completion; do
   [ -s "$folder/usr/share/man/man1/$page.1" ] || fail "the manual page $page is missing"
 done
 if command -v groff >/dev/null; then
-  warnings=$(groff -man -Tutf8 -ww -z "$folder"/usr/share/man/man1/*.1 2>&1)
+  warnings=$(groff -k -man -Tutf8 -ww -z "$folder"/usr/share/man/man1/*.1 2>&1)
   [ -z "$warnings" ] || fail "groff warns of the manual pages: $warnings"
 fi
 bash -n "$folder/usr/share/bash-completion/completions/hone"

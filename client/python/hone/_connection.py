@@ -190,12 +190,12 @@ class Connection:
         )
         return grpc.secure_channel(self._address, credentials, options)
 
-    def call(self, name: str, timeout: float = 20.0, **arguments: Any) -> Any:
+    def call(self, name: str, /, timeout: float = 20.0, **arguments: Any) -> Any:
         """Makes a call and returns its answer. Only an unavailable server is asked again."""
         method = _protocol.method(name)
         return self._retried(lambda: self._start(method, method.request(**arguments), timeout))
 
-    def stream(self, name: str, timeout: float = 120.0, **arguments: Any) -> Iterator[Any]:
+    def stream(self, name: str, /, timeout: float = 120.0, **arguments: Any) -> Iterator[Any]:
         """The messages of a call that answers with a stream."""
         method = _protocol.method(name)
         call = self._start(method, method.request(**arguments), timeout)

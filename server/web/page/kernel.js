@@ -38,7 +38,8 @@ function show(body, title, kernel) {
   title.textContent = `${record.operator} on ${record.target}`;
   const task = {workload_digest: record.workload_digest, target: record.target, tolerance: record.tolerance};
   const explanation = el('div', {id: 'explanation'});
-  get('explain', {record: record.id}).then((found) => explanation.replaceChildren(...explained(found)),
+  get('explain', {record: record.id}).then((found) => explanation.replaceChildren(
+      ...(found.problem ? [el('p', {class: 'soft'}, `No explanation: ${found.problem}`)] : explained(found))),
       (error) => explanation.replaceChildren(el('p', {class: 'soft'}, `No explanation: ${error.message}`)));
   const code = [['CUDA or OpenCL source', kernel.source], ['PTX', kernel.assembly]].filter((entry) => entry[1]);
   body.replaceChildren(
