@@ -131,7 +131,9 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.TuningService/UploadInputs", "client", true},
                               {"/hone.v1.TuningService/ExportModel", "client", false, true},
                               {"/hone.v1.AdminService/ImportModel", "admin", true},
-                              {"/hone.v1.TuningService/ExplainSchedule", "client"}};
+                              {"/hone.v1.TuningService/ExplainSchedule", "client"},
+                              {"/hone.v1.TuningService/GetCached", "client"},
+                              {"/hone.v1.TuningService/PutCached", "client"}};
   return *methods;
 }
 
