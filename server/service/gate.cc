@@ -32,7 +32,7 @@ constexpr Access kTable[] = {
     {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
     {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target", true},
     {"/hone.v1.TuningService/GetCached", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/PutCached", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/PutCached", Role::kClient, true, "name"},
     {"/hone.v1.TuningService/ListPins", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ListRecords", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, "", true},
