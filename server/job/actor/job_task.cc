@@ -16,9 +16,9 @@ absl::Status JobTask::Open(StopCheck check) {
   const TaskEnvironment& environment = *job_.services().environment;
   HONE_ASSIGN_OR_RETURN(workload_, environment.Describe(spec.workload));
   HONE_ASSIGN_OR_RETURN(
-      spaces_,
-      environment.Open(spec.workload, spec.target, spec.space, spec.tolerance, std::move(check),
-                       LoadDraft(*job_.services().store, environment, spec.draft_model)));
+      spaces_, environment.Open(
+                   spec.workload, spec.target, spec.space, spec.tolerance, std::move(check),
+                   LoadDraft(job_.services().store, environment, spec.draft_model, spec.target)));
   only_ = spaces_->only_candidate();
   JobSnapshot& state = job_.state();
   for (const std::optional<Best>* known : {&state.best, &state.default_schedule, &state.given}) {

@@ -137,11 +137,12 @@ void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
 
 absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec, StopCheck check) const {
   const TaskEnvironment& environment = *services_.environment;
-  std::shared_ptr<const cost_model::CostModel> draft;
-  if (services_.store != nullptr) {  // otherwise nothing was learned
-    HONE_ASSIGN_OR_RETURN(const int64_t newest, NewestDraft(*services_.store, spec.target_key));
-    draft = LoadDraft(*services_.store, environment, newest);
+  int64_t newest = 0;
+  if (services_.store != nullptr) {
+    HONE_ASSIGN_OR_RETURN(newest, NewestDraft(*services_.store, spec.target_key));
   }
+  std::shared_ptr<const cost_model::CostModel> draft =
+      LoadDraft(services_.store, environment, newest, spec.target);
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TaskSpaces> spaces,
                         environment.Open(spec.workload, spec.target, spec.space, spec.tolerance,
                                          std::move(check), std::move(draft)));

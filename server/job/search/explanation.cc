@@ -313,8 +313,9 @@ absl::StatusOr<Explanation> Explain(store::Store& store, const TaskEnvironment& 
   Explanation explanation{.workload = workload->ToText(),
                           .roofline = ir::RooflineOf(*workload, what.speed)};
   HONE_ASSIGN_OR_RETURN(const int64_t newest, NewestDraft(store, target.Key()));
-  HONE_ASSIGN_OR_RETURN(explanation.estimate,
-                        EstimateOf(*program, target, LoadDraft(store, environment, newest).get()));
+  HONE_ASSIGN_OR_RETURN(
+      explanation.estimate,
+      EstimateOf(*program, target, LoadDraft(&store, environment, newest, what.target).get()));
   if (!what.record.has_value()) return explanation;
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::NamedCall> calls,
                         schedule::NamedCallsOf(workload, parsed.trace, parsed.decisions));

@@ -5,15 +5,38 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "common/base/status_macros.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
 #include "server/tuner/cost_model/model_file.h"
 #include "spdlog/spdlog.h"
 
+// The shipped draft, which CMakeLists.txt names.
+asm(R"(
+.section .rodata
+.balign 8
+hone_shipped_draft_begin:
+.incbin ")" HONE_SHIPPED_DRAFT R"("
+hone_shipped_draft_end:
+.byte 0
+.previous
+)");
+extern "C" const char hone_shipped_draft_begin[], hone_shipped_draft_end[];
+
 namespace hone::job {
 namespace {
 
 constexpr size_t kMostForeign = 4;
+
+// The architecture that the shipped draft was learned on.
+bool IsShippedArchitecture(const target::Target& target) {
+  return target.kind == target::Kind::kCpu && target.arch == "x86_64";
+}
+
+absl::string_view ShippedBytes() {
+  return {hone_shipped_draft_begin,
+          static_cast<size_t>(hone_shipped_draft_end - hone_shipped_draft_begin)};
+}
 
 // The mean difference between the logarithms of what is known of both targets.
 double Unlikeness(const target::Target& a, const target::Target& b) {
@@ -54,20 +77,30 @@ absl::StatusOr<int64_t> NewestDraft(store::Store& store, const std::string& targ
   return row.status();
 }
 
-std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store& store,
+absl::string_view ShippedDraft(const target::Target& target) {
+  const bool was_measured = IsShippedArchitecture(target) && target.vector_bits == 256;
+  return was_measured ? ShippedBytes() : "";
+}
+
+std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store* store,
                                                        const TaskEnvironment& environment,
-                                                       int64_t id) {
-  if (id == 0) return nullptr;
-  const absl::StatusOr<store::ModelRow> row = store.GetModelById(id);
-  absl::Status status = row.status();
-  if (row.ok()) {
-    absl::StatusOr<std::unique_ptr<cost_model::CostModel>> model =
-        environment.CreateModel(kLearnedDraft, {});
-    status = model.status();
-    if (status.ok()) status = (*model)->Load(row->bytes);
-    if (status.ok()) return HasLearned(row->bytes) ? *std::move(model) : nullptr;
+                                                       int64_t id, const std::string& target_text) {
+  const auto load =
+      [&](absl::string_view bytes) -> absl::StatusOr<std::unique_ptr<cost_model::CostModel>> {
+    if (!HasLearned(std::string(bytes))) return nullptr;
+    HONE_ASSIGN_OR_RETURN(auto model, environment.CreateModel(kLearnedDraft, {}));
+    HONE_RETURN_IF_ERROR(model->Load(std::string(bytes)));
+    return model;
+  };
+  absl::StatusOr<std::unique_ptr<cost_model::CostModel>> model = nullptr;
+  if (id != 0) {
+    const absl::StatusOr<store::ModelRow> row = store->GetModelById(id);
+    model = row.ok() ? load(row->bytes) : row.status();
+  } else if (const auto target = target::Target::FromText(target_text); target.ok()) {
+    if (const absl::string_view bytes = ShippedDraft(*target); !bytes.empty()) model = load(bytes);
   }
-  spdlog::warn("the learned draft {} is not used: {}", id, std::string(status.message()));
+  if (model.ok()) return *std::move(model);
+  spdlog::warn("the learned draft {} is not used: {}", id, std::string(model.status().message()));
   return nullptr;
 }
 
@@ -93,6 +126,7 @@ std::vector<std::string> ForeignDrafts(store::Store& store, const std::string& t
     if (row.ok() && HasLearned(row->bytes)) drafts.push_back(std::move(row->bytes));
     if (drafts.size() == kMostForeign) break;
   }
+  if (IsShippedArchitecture(*target)) drafts.emplace_back(ShippedBytes());
   return drafts;
 }
 

@@ -14,6 +14,10 @@
 namespace hone::job {
 namespace {
 
+using ::testing::ElementsAre;
+
+const std::string kAvx2 = target::TargetByName("x86-avx2")->ToText();
+
 class LearnedDraftTest : public ::testing::Test, protected JobHarness {
  protected:
   int64_t Store(std::string bytes, const std::string& target = "t",
@@ -79,15 +83,32 @@ TEST_F(LearnedDraftTest, DraftsOfOtherMachinesAreFoundBySimilarity) {
   put("taker", mine, {.metrics = R"({"is_foreign": true})"});
   put("matmul", mine, {.key = {.scope = "matmul"}});
   EXPECT_THAT(ForeignDrafts(store, "mine", mine.ToText()),
-              ::testing::ElementsAre(bytes("alike"), bytes("slow")));
+              ElementsAre(bytes("alike"), bytes("slow"), ShippedDraft(mine)));
+  const std::string arm = target::TargetByName("arm-neon")->ToText();
+  EXPECT_THAT(ForeignDrafts(store, "other", arm), ElementsAre(bytes("arm")));
   EXPECT_TRUE(ForeignDrafts(store, "mine", "no target").empty());
+}
+
+// CPUs like those on which it was shown to help begin with what comes with the program. Those with
+// wider vectors only try it on their first results.
+TEST_F(LearnedDraftTest, WhatIsShippedServesCpusWithAvx2) {
+  const auto compiler = MakeCompilerEnvironment(1);
+  EXPECT_NE(LoadDraft(nullptr, *compiler, 0, kAvx2), nullptr);
+  for (const char* name : {"x86-avx512", "arm-neon", "nvidia/t4"}) {
+    const target::Target other = *target::TargetByName(name);
+    EXPECT_EQ(ShippedDraft(other), "") << name;
+    EXPECT_EQ(LoadDraft(nullptr, *compiler, 0, other.ToText()), nullptr) << name;
+  }
+  const std::string wide = target::TargetByName("x86-avx512")->ToText();
+  EXPECT_THAT(ForeignDrafts(store, "wide", wide), ::testing::SizeIs(1));
 }
 
 // The constants that a worker has measured are better than the presets that a learned draft
 // multiplies.
 TEST_F(LearnedDraftTest, ADraftThatLearnedNothingIsNotUsed) {
   const auto untrained = *cost_model::CreateCostModel(kLearnedDraft, {});
-  EXPECT_EQ(LoadDraft(store, *MakeCompilerEnvironment(1), Store(*untrained->Save())), nullptr);
+  EXPECT_EQ(LoadDraft(&store, *MakeCompilerEnvironment(1), Store(*untrained->Save()), kAvx2),
+            nullptr);
 }
 
 TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {
@@ -102,9 +123,10 @@ TEST_F(LearnedDraftTest, AJobKeepsTheDraftThatItBeganWith) {
 // Damaged bytes, a version that this program does not know, a row that is gone: the search begins
 // with the constants of the target.
 TEST_F(LearnedDraftTest, WhatCannotBeReadIsNotUsed) {
-  EXPECT_EQ(LoadDraft(store, environment, 0), nullptr);
-  EXPECT_EQ(LoadDraft(store, environment, 4711), nullptr);
-  EXPECT_EQ(LoadDraft(store, environment, Store("no model at all")), nullptr);
+  const auto compiler = MakeCompilerEnvironment(1);
+  EXPECT_EQ(LoadDraft(&store, *compiler, 4711, kAvx2), nullptr);
+  EXPECT_EQ(LoadDraft(&store, *compiler, Store("no model at all"), kAvx2), nullptr);
+  EXPECT_EQ(LoadDraft(&store, *compiler, 0, "no target"), nullptr);
   const std::string job = Create(Spec(20));
   EXPECT_EQ(RunToEnd(job)->state, JobState::kDone);
 }

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "common/base/rng.h"
+#include "common/target/target.h"
+#include "server/job/search/learned_draft.h"
+#include "server/tuner/cost_model/registry.h"
 #include "tests/status.h"
 
 namespace hone::lab {
@@ -96,6 +99,34 @@ TEST(JudgeTest, TellsModelsThatLearnFromThoseThatGuess) {
   EXPECT_THAT(text, HasSubstr("1200 candidates of 20 tasks on a machine"));
   EXPECT_THAT(text, HasSubstr("10 held-out tasks"));
   EXPECT_THAT(Judge(sample, {"crystal ball"}), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// What comes with the program was learned on two cores of another kind of CPU. A part of the sample
+// of one core is enough to see that it orders tasks that it does not know better than the
+// constants.
+TEST(ShippedDraftTest, OrdersTasksOfAnotherMachine) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const Sample sample,
+      ReadSample("tests/bench/sample/x86_64-znver3-avx2-1c.h5", {job::kLearnedDraft},
+                 /*threads=*/1, "conv2d"));
+  HONE_ASSERT_OK_AND_ASSIGN(const target::Target target, target::Target::FromText(sample.target));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<cost_model::CostModel> shipped,
+                            cost_model::CreateCostModel(job::kLearnedDraft, {}));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<cost_model::CostModel> presets,
+                            cost_model::CreateCostModel(job::kLearnedDraft, {}));
+  ASSERT_THAT(shipped->Load(std::string(job::ShippedDraft(target))), IsOk());
+  double with = 0, without = 0, tasks = 0;
+  for (const JudgedTask& task : sample.tasks) {
+    if (!task.held_out) continue;
+    const cost_model::FeatureMatrix& rows = task.features.at(0);
+    HONE_ASSERT_OK_AND_ASSIGN(const cost_model::Prediction a, shipped->Predict(rows));
+    HONE_ASSERT_OK_AND_ASSIGN(const cost_model::Prediction b, presets->Predict(rows));
+    with += ScoreTask(task, a.mean).pairs;
+    without += ScoreTask(task, b.mean).pairs;
+    ++tasks;
+  }
+  ASSERT_GE(tasks, 3);
+  EXPECT_GT(with / tasks, without / tasks + 0.05);
 }
 
 }  // namespace
