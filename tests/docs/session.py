@@ -15,7 +15,9 @@ NETWORKS = REPOSITORY / "tests/client/network/onnx/testdata"
 
 # What is replaced in the commands of all pages, with the reason. A reader sees the original.
 REPLACED = [
-    (r"--trials \d+", "--trials 4", "a search of hundreds of trials takes minutes"),
+    (r"--trials 700", "--trials 8", "a search of hundreds of trials takes minutes; each task of the network needs one"),
+    (r"\b1, 3, 224, 224\b", "1, 1, 28, 28", "the input of the network below"),
+    (r"--trials (?!8\b)\d+", "--trials 4", "as above"),
     (r"\b([mnk]|ci|co)=(1024|768|512)\b", r"\1=64", "the latency is simulated, and that of a large operator would be impossible"),
     (r"hone\.internal", "localhost", "the server is on this machine"),
     (r"old\.internal:7070", "localhost:{port}", "as above"),
@@ -38,13 +40,15 @@ PREPARED = {
     "docs/explain.md": ("hone tune matmul m=64 n=64 k=64 --trials 4; hone show matmul m=64 n=64 k=64 --trace >mine.trace; "
                         "slow=$(hone records query --limit 1 --json | jq '.records[0].record'); "
                         "fast=$(hone records query --limit 2 --json | jq '.records[1].record')", "measured schedules"),
+    "docs/models.md": ("hone tune relu m=16 n=16 softmax m=4 n=4 matmul m=8 n=8 k=8 --trials 4; hone models train --model residual",
+                       "a server that has learned, which takes 64 results"),
     "docs/python.md": ("hone tune matmul m=64 n=64 k=64 --trials 4; ln -s \"$PYTHONPATH/..\" client", "a kernel, in the repository"),
 }
 
 # Files that a page expects its reader to have.
 FILES = {
     "model.onnx": NETWORKS / "mnist-8.onnx",
-    "squeezenet.onnx": NETWORKS / "mobilenet_tiny.onnx",  # a network of 50 layers takes minutes
+    "squeezenet.onnx": NETWORKS / "mnist-8.onnx",  # a network of 50 layers takes minutes
 }
 
 DRIVER = """\
@@ -97,7 +101,7 @@ def script(blocks, ports):
         if block.language == "python":
             text = f"python3 - <<'END_OF_THE_PROGRAM'\n{text}END_OF_THE_PROGRAM\n"
         if block.ready:
-            *first, last = re.sub(r"\\\n", " ", text).strip().splitlines()
+            *first, last = re.sub(r"\s# .*|\\\n", " ", text).strip().splitlines()
             log = f"$XDG_RUNTIME_DIR/{number}.log"
             parts += [*first, f"{last} >\"{log}\" 2>&1 &", "background+=($!)", f"ready \"{log}\" '{block.ready}' $!"]
         elif block.exit_code:

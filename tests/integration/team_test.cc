@@ -45,7 +45,7 @@ class TeamTest : public ::testing::Test {
     EXPECT_NE(from, std::string::npos) << name;
     if (from == std::string::npos) return "false";
     return page_.substr(from + begin.size(),
-                          page_.find("```", from + begin.size()) - from - begin.size());
+                        page_.find("```", from + begin.size()) - from - begin.size());
   }
   // Runs commands on a machine that has only the programs of its folder.
   std::vector<std::string> Shell(const std::string& machine, const std::string& words,
