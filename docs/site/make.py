@@ -48,6 +48,8 @@ def page_of(path, text):
             inside = not inside
         elif not inside:
             line = LINK.sub(link, line)
+            if line.startswith("|"):  # a bar in code does not end a cell here, and needs no backslash
+                line = re.sub(r"`[^`]*`", lambda span: span.group().replace("\\|", "|"), line)
         lines.append(line)
     # A list may follow a line of text directly; this Markdown needs an empty line.
     spaced = []
@@ -106,7 +108,10 @@ def main():
     linked = [place for name in written for place in links_of(f"reference/{name}", (folder / "reference" / name).read_text())]
     found = collect(folder, [*named, *own, *linked])
     for section in nav:
-        section.get("Reference", []).extend(f"reference/{name}" for name in written if f"reference/{name}" not in named)
+        if "Reference" in section:
+            section["Reference"] += [f"reference/{name}" for name in written if f"reference/{name}" not in named]
+            own_pages = sorted(path.name for path in (folder / "reference").glob("command-*.md"))
+            section["Reference"].append({"Commands": [f"reference/{name}" for name in own_pages]})
     more = sorted(path for path in found - named if path.startswith("docs/"))
     if more:
         nav.append({"More": more})
