@@ -3,9 +3,9 @@
 #   deploy/build-docs.sh -o site/ [--programs build/release/bin]
 # A dead link is an error. The pages load nothing from other hosts. Needs mkdocs and its theme (deploy/install-deps.sh).
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
-out= programs=build/release/bin
+root=$(realpath "$(dirname "$0")/..")
+out='' programs=$root/build/release/bin
 usage() {
   echo "usage: deploy/build-docs.sh -o FOLDER [--programs FOLDER]" >&2
   exit 2
@@ -13,8 +13,8 @@ usage() {
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || usage
   case $1 in
-    -o) out=$2 ;;
-    --programs) programs=$2 ;;
+    -o) out=$(realpath -m "$2") ;;
+    --programs) programs=$(realpath -m "$2") ;;
     *) usage ;;
   esac
   shift 2
@@ -29,6 +29,6 @@ if ! "$python" -c "import mkdocs.utils, yaml; mkdocs.utils.get_theme_dir(\"mater
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PYTHONDONTWRITEBYTECODE=1 "$python" docs/site/make.py "$programs" "$work/pages" "$out"
+PYTHONDONTWRITEBYTECODE=1 "$python" "$root/docs/site/make.py" "$programs" "$work/pages" "$out"
 "$python" -m mkdocs build --strict --config-file "$work/mkdocs.yml" >"$work/log" 2>&1 || { grep -E "WARNING|ERROR|Aborted" "$work/log" >&2; exit 1; }
 echo "wrote $out: open $out/index.html"
