@@ -120,7 +120,8 @@ class Session:
         self.folder = Path(tempfile.mkdtemp(prefix="hone-docs-"))
         self.work = self.folder / "work"
         self.work.mkdir()
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("HONE_", "XDG_"))}
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("HONE_", "XDG_")) or name == "HONE_SIMULATED_DRAW"}
         for name in ("DATA_HOME", "CONFIG_HOME", "CACHE_HOME", "RUNTIME_DIR"):
             folder = self.folder / name.lower()
             folder.mkdir(mode=0o700)
