@@ -3,7 +3,7 @@
 # it does nothing and needs no root.
 # PoCL is an OpenCL driver for the CPU, on which tests run GPU kernels. Tests run ARM kernels under QEMU's user-mode emulation,
 # in a small cross-compiled program. NVRTC, NVIDIA's compiler, is a Python package. It is installed in ~/.cache/hone/nvrtc,
-# where hone-builder finds it. Chromium is only for the tests of the web page. Without it, tests of CUDA kernels are skipped.
+# where hone-builder finds it. Chromium is only for the tests of the web page, mkdocs for the site of the documentation, and h5py, curl and jq for the commands of its pages. Without it, tests of CUDA kernels are skipped.
 set -euo pipefail
 
 install_nvrtc() {
@@ -34,7 +34,7 @@ packages=(
   opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf
   libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
-  chromium chromium-driver libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
+  chromium chromium-driver mkdocs mkdocs-material python3-yaml python3-h5py curl jq libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
 )
 
 missing=()

@@ -1,5 +1,5 @@
-// Runs the commands of the README's section on OpenCL as they stand there, with real measurements
-// on the first device. Skipped on a machine without an OpenCL device.
+// Runs the commands of docs/tutorial/device.md for OpenCL as they stand there, with real
+// measurements on the first device. Skipped on a machine without an OpenCL device.
 
 #include <filesystem>
 #include <string>
@@ -21,13 +21,13 @@ class OpenClReadmeTest : public GpuWalk {
 TEST_F(OpenClReadmeTest, CommandsWorkLiterally) {
   NeedDevice();
   if (IsSkipped()) return;
-  const std::string readme = ReadFile("README.md").value_or("");
-  const size_t begin = readme.find("```opencl\n");
+  const std::string page = ReadFile("docs/tutorial/device.md").value_or("");
+  const size_t begin = page.find("```opencl\n");
   ASSERT_NE(begin, std::string::npos);
-  const size_t first = readme.find('\n', begin) + 1;
-  const std::string block = readme.substr(first, readme.find("```", first) - first);
+  const size_t first = page.find('\n', begin) + 1;
+  const std::string block = page.substr(first, page.find("```", first) - first);
   for (const char* name : {"A", "B"}) {
-    File(folder_, absl::StrCat(name, ".npy"), Input(name, {512, 512}, 17).Npy());
+    File(folder_, absl::StrCat(name, ".npy"), Input(name, {256, 256}, 17).Npy());
   }
   const Result result =
       RunProgram({"/bin/sh", "-c",

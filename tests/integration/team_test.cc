@@ -1,5 +1,5 @@
-// Runs the commands in the README's section "A server for a team" literally: a server, a machine
-// that compiles, and a board that only measures, over TCP with mutual TLS.
+// Runs the commands of docs/tutorial/fleet.md literally: a server, a machine that compiles, and a
+// board that only measures, over TCP with mutual TLS. Each machine has only its own programs.
 
 #include <filesystem>
 #include <string>
@@ -23,11 +23,11 @@ using ::testing::Not;
 class TeamTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    readme_ = ReadFile("README.md").value_or("");
+    page_ = ReadFile("docs/tutorial/fleet.md").value_or("");
     // Replaces only the host name and the port.
     ASSERT_EQ(absl::StrReplaceAll({{"export HOST=hone.internal PORT=7070",
                                     absl::StrCat("export HOST=localhost PORT=", FreePort())}},
-                                  &readme_),
+                                  &page_),
               1);
     for (const char* program : {"hone", "hone-server"}) Install("desk", program);
     for (const char* program : {"hone-worker", "hone-builder"}) Install("builder", program);
@@ -38,14 +38,14 @@ class TeamTest : public ::testing::Test {
     ASSERT_THAT(MakeDirectories(folder), IsOk());
     std::filesystem::copy(BinDir() + "/" + program, folder + "/" + program);
   }
-  // The README block that begins with ```NAME.
+  // The block of the page that begins with ```NAME.
   std::string Block(const std::string& name) const {
     const std::string begin = "```" + name + "\n";
-    const size_t from = readme_.find(begin);
+    const size_t from = page_.find(begin);
     EXPECT_NE(from, std::string::npos) << name;
     if (from == std::string::npos) return "false";
-    return readme_.substr(from + begin.size(),
-                          readme_.find("```", from + begin.size()) - from - begin.size());
+    return page_.substr(from + begin.size(),
+                        page_.find("```", from + begin.size()) - from - begin.size());
   }
   // Runs commands on a machine that has only the programs of its folder.
   std::vector<std::string> Shell(const std::string& machine, const std::string& words,
@@ -61,11 +61,11 @@ class TeamTest : public ::testing::Test {
     return block.substr(0, begin) + "exec " + block.substr(begin);
   }
 
-  std::string readme_;
+  std::string page_;
   TemporaryFolder folder_;
 };
 
-TEST_F(TeamTest, ReadmeCommandsWork) {
+TEST_F(TeamTest, CommandsOfThePageWork) {
   Process server(Shell("desk", WithExec(Block("server"))));
   const std::string config = folder_ / "team/hone.toml";
   ASSERT_TRUE(Eventually([&] { return server.Errors().find("serving on") != std::string::npos; }))

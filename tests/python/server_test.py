@@ -1,6 +1,5 @@
 """What a user does with a private server: tune, look up, load, list, interrupt."""
 
-import doctest
 import multiprocessing
 import os
 import signal
@@ -28,12 +27,6 @@ def random(*shape):
 @pytest.fixture(scope="session")
 def matmul(client):
     return client.tune(MATMUL, trials=6, progress=False)
-
-
-@pytest.mark.parametrize("path", ["client/python/README.md", "docs/python.md"])
-def test_the_examples_of_documents(client, path):
-    result = doctest.testfile(str(REPOSITORY / path), module_relative=False)
-    assert result.attempted > 8 and result.failed == 0
 
 
 def test_the_private_server_starts_by_itself_and_stops(home, monkeypatch):

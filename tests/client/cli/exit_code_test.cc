@@ -208,12 +208,12 @@ TEST_F(ExitCodeTest, AnEmptyListIsAnAnswer) {
               HasSubstr("If no record matches, the list is empty and the exit code is 0."));
 }
 
-TEST_F(ExitCodeTest, TheReadmeListsTheSameCodesAsTheHelp) {
+TEST_F(ExitCodeTest, ThePageOnCommandsListsTheSameCodesAsTheHelp) {
   const std::string help = OneLine(Hone({"--help"}).output);
-  const std::string readme = OneLine(ReadFile("README.md").value_or(""));
+  const std::string page = OneLine(ReadFile("docs/commands.md").value_or(""));
   const size_t codes = help.find("Exit codes: ");
   ASSERT_NE(codes, std::string::npos);
-  EXPECT_THAT(readme, HasSubstr(help.substr(codes)));
+  EXPECT_THAT(page, HasSubstr(help.substr(codes)));
 }
 
 TEST_F(ExitCodeTest, TheHelpListsEveryCode) {
