@@ -131,21 +131,35 @@ def models_of(folder):
 
 
 def export(options):
+    """With a server of one store, which makes the drafts."""
     begin = time.monotonic()
-    hone = pathlib.Path(os.environ.get("HONE_BIN_DIR", "build/release/bin")) / "hone"
-    second = options.dir / "second"
-    for model in models_of(options.dir):
-        if (second / model.stem).exists():
-            continue
-        if time.monotonic() - begin > options.seconds:
-            print(f"{len(list(second.iterdir()))} of {len(models_of(options.dir))} are exported; run it again")
-            return
-        scratch = options.dir / "exported" / model.stem
-        shutil.rmtree(scratch, ignore_errors=True)
-        subprocess.run([hone, "export", model, "--draft", "-o", scratch, "--name", model.stem], check=True, stdout=subprocess.DEVNULL)
-        second.mkdir(exist_ok=True)
-        shutil.copytree(scratch, second / model.stem)
-    print("all are exported")
+    programs = pathlib.Path(os.environ.get("HONE_BIN_DIR", "build/release/bin"))
+    second, ready = options.dir / "second", options.dir / "ready"
+    second.mkdir(exist_ok=True)
+    ready.unlink(missing_ok=True)
+    address = f"unix:{options.dir}/server.sock"
+    server = subprocess.Popen([programs / "hone-server", "--listen", address, "--store", options.dir / "store.db", "--ready-file", ready],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not ready.exists():
+            if server.poll() is not None:
+                sys.exit("hone-server ended at once")
+            time.sleep(0.05)
+        for model in models_of(options.dir):
+            if (second / model.stem).exists():
+                continue
+            if time.monotonic() - begin > options.seconds:
+                print(f"{len(list(second.iterdir()))} of {len(models_of(options.dir))} are exported; run it again")
+                return
+            scratch = options.dir / "exported" / model.stem
+            shutil.rmtree(scratch, ignore_errors=True)
+            subprocess.run([programs / "hone", "--server", address, "export", model, "--draft", "-o", scratch, "--name", model.stem],
+                           check=True, stdout=subprocess.DEVNULL)
+            shutil.copytree(scratch, second / model.stem)
+        print("all are exported")
+    finally:
+        server.terminate()
+        server.wait()
 
 
 # What a process of its own does.

@@ -59,7 +59,7 @@ copy_libraries() {
     cp -L "$library" "$root$library"
   done
 }
-copy_libraries "$python" "$stdlib"/lib-dynload/{_ctypes,zlib}.*.so
+copy_libraries "$python" "$stdlib"/lib-dynload/_ctypes.*.so
 for library in libc libm libdl librt libpthread libresolv libgcc_s libstdc++ libz; do
   file=$(ldconfig -p | sed -n "s/^\t$library\.so\.[0-9]* (libc6,x86-64.*=> //p" | head -n 1)
   [ -n "$file" ] || continue
@@ -80,7 +80,9 @@ done
     touch "$1/dev/$device"
     mount --bind "/dev/$device" "$1/dev/$device"
   done
-  env -i HOME=/tmp PATH=/hone/bin PYTHONPATH=/hone PYTHONDONTWRITEBYTECODE=1 chroot "$1" "$2" -c "
+  ln -s /proc/self/fd "$1/dev/fd"
+  ln -s /proc/self/fd/0 "$1/dev/stdin"
+  env -i HOME=/tmp PATH=/hone/bin PYTHONPATH=/hone PYTHONDONTWRITEBYTECODE=1 "$(command -v chroot)" "$1" "$2" -c "
 import os, sys
 os.chdir(\"/tmp\")
 sys.argv = [\"use_wheel.py\", \"/hone/mnist-8.onnx\", \"/hone\"]
