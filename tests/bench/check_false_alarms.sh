@@ -3,8 +3,10 @@
 # themselves (an A/A test). Prints a Markdown table with a row for each operator or network and each limit.
 #   tests/bench/check_false_alarms.sh [OPERATOR key=value… or FILE.onnx as one word]…     default: two products and a convolution
 #   RUNS=200 checks for each limit, LIMITS="3% 5% 10%", TRIALS=64 for tuning, TIME=1s for each measurement
+#   BUSY=1 keeps one core busy with an endless loop during the checks, but not while a baseline is saved
+#   WORK=DIR keeps the store and the results, so that a run continues where one before it stopped; SECONDS_MAX=280 stops it after this time
 # A new baseline is saved after every 20 checks, so that the rate is not that of one lucky baseline. The checks of the limits take turns.
-# Everything is in a store of its own in a temporary folder. Nothing else should run on the machine.
+# Everything is in a store of its own in a folder. Nothing else should run on the machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 hone=$(realpath "${HONE_BUILD_DIR:-build/release}/bin/hone")
@@ -16,17 +18,31 @@ subjects=("$@")
   "matmul m=1024 n=1024 k=1024"
   "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1"
 )
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+loop=
+if [ -n "${WORK:-}" ]; then
+  mkdir -p "$WORK"
+  work=$(realpath "$WORK")
+  trap '[ -z "$loop" ] || kill "$loop"' EXIT
+else
+  work=$(mktemp -d)
+  trap '[ -z "$loop" ] || kill "$loop"; rm -rf "$work"' EXIT
+fi
+touch "$work/results"
 export XDG_DATA_HOME=$work/data
+# Whether this call has used its time.
+is_over() { [ "$SECONDS" -ge "${SECONDS_MAX:-999999}" ]; }
 
 # save WORDS…: a new baseline, again if other work disturbed it.
 save() {
   local try code
+  [ -z "$loop" ] || kill -STOP "$loop"
   for try in 1 2 3 4 5; do
     code=0
     "$hone" check "$@" --baseline "$work/speed.json" --save --time "$time" >"$work/save.log" 2>&1 || code=$?
-    [ $code -eq 0 ] && return
+    if [ $code -eq 0 ]; then
+      [ -z "$loop" ] || kill -CONT "$loop"
+      return
+    fi
     [ $code -eq 5 ] || break
   done
   echo "no baseline of $* after $try tries:" >&2
@@ -36,8 +52,20 @@ save() {
 
 for n in "${!subjects[@]}"; do
   read -ra words <<<"${subjects[n]}"
-  "$hone" tune "${words[@]}" --trials "$trials" >"$work/tune.log" 2>&1 || { tail -3 "$work/tune.log" >&2; exit 1; }
-  for ((run = 0; run < runs; run++)); do
+  "$hone" best "${words[@]}" >/dev/null 2>&1 ||
+    "$hone" tune "${words[@]}" --trials "$trials" >"$work/tune.log" 2>&1 || { tail -3 "$work/tune.log" >&2; exit 1; }
+done
+if [ -n "${BUSY:-}" ]; then
+  while :; do :; done &
+  loop=$!
+fi
+for n in "${!subjects[@]}"; do
+  read -ra words <<<"${subjects[n]}"
+  for ((run = $(grep -c "^${subjects[n]}	" "$work/results" || true) / ${#limits[@]}; run < runs; run++)); do
+    if is_over; then
+      echo "$(wc -l <"$work/results") checks are done; run it again to continue" >&2
+      exit 0
+    fi
     ((run % 20 > 0)) || save "${words[@]}"
     for limit in "${limits[@]}"; do
       code=0

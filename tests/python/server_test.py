@@ -15,6 +15,7 @@ import pytest
 import hone
 from conftest import REPOSITORY, server_runs
 from hone import _programs
+from onnx_model import perceptron
 
 MATMUL = "matmul m=32 n=48 k=16"
 MNIST = str(REPOSITORY / "tests/client/network/onnx/testdata/mnist-8.onnx")
@@ -153,7 +154,7 @@ def test_best_and_load(client, matmul):
 def test_a_kernel_of_another_machine_is_not_loaded(client, matmul):
     import dataclasses
     foreign = dataclasses.replace(matmul.best, target="aarch64-cortexa76-neon-4c-00000000")
-    with pytest.raises(hone.Failed, match="not the CPU of this machine"):
+    with pytest.raises(hone.Failed, match="neither the CPU of this machine"):
         client.artifact(foreign)
     with pytest.raises(hone.Failed, match="another workload"):
         client.kernel_of(hone.Workload("relu m=4 n=4"), matmul.best)(random(4, 4))
@@ -165,7 +166,7 @@ def test_wrong_requests_start_no_job(client):
     before = len(client.jobs())
     with pytest.raises(hone.InvalidArgument, match="strategy"):
         client.tune(MATMUL, trials=1, strategy="luck")
-    with pytest.raises(hone.InvalidArgument, match="shapes and only_missing are for networks"):
+    with pytest.raises(hone.InvalidArgument, match="shapes, batch and only_missing are for networks"):
         client.tune(MATMUL, trials=1, shapes={"x": (1,)})
     assert len(client.jobs()) == before
 
@@ -237,6 +238,68 @@ def test_a_network_is_tuned_as_one_job(client):
     assert job.is_network and job.wait(timeout=200).state == "done" and job.latency_ns > 0
     network = job.result(timeout=1)
     assert network(random(*network.inputs[0].shape)).shape == network.outputs[0].shape
+
+
+def test_a_network_for_several_batches(client, tmp_path):
+    model = str(tmp_path / "net.onnx")
+    expected = perceptron(tmp_path / "net.onnx")
+    networks = client.load(model, batch=[1, 4, 8])
+    for batch in (8, 1, 4):
+        x = random(batch, 16)
+        numpy.testing.assert_allclose(networks(x), expected(x), rtol=1e-4, atol=1e-5)
+        assert networks.for_shapes(x).inputs[0].shape == (batch, 16) and len(networks.profile(x)) > 0
+    with pytest.raises(hone.ArrayError, match=r"^x has the shape \[3, 16\], but the network was loaded for batches of 1, 4 and 8; load it"):
+        networks(random(3, 16))
+    with pytest.raises(hone.ArrayError, match="x has the type float64"):
+        networks(random(4, 16).astype("float64"))
+    with pytest.raises(hone.ArrayError, match="x is a list"):
+        networks([[1.0] * 16])
+    with pytest.raises(hone.InvalidArgument, match="2 arrays are given"):
+        networks(random(4, 16), random(4, 16))
+    assert "batches of 1, 4 and 8" in repr(networks)
+    one = client.load(model, batch=2)
+    assert isinstance(one, hone.Network) and one(random(2, 16)).shape == (2, 8)
+    several = client.load(model, shapes=[{"N": 3}, {"x": (5, 16)}])
+    assert several(random(3, 16)).shape == (3, 8) and several(random(5, 16)).shape == (5, 8)
+
+
+def test_the_batch_of_several_inputs(client, tmp_path):
+    model = str(tmp_path / "net.onnx")
+    expected = perceptron(tmp_path / "net.onnx", inputs=(("x", ("N", 16)), ("z", (None, "width"))))
+    networks = client.load(model, batch=[2, 4], shapes={"width": 16})
+    x, z = random(4, 16), random(4, 16) + 1
+    numpy.testing.assert_allclose(networks(x, z), expected(x + z), rtol=1e-4, atol=1e-5)
+    with pytest.raises(hone.ArrayError, match=r"^z has the shape \[2, 16\].* batches of 2 and 4"):
+        networks(x, z[:2])
+    with pytest.raises(hone.InvalidArgument, match=r"the input z has more open dimensions than the batch: \[\?, width\]; give its shape"):
+        client.load(model, batch=[2])
+
+
+def test_a_wrong_batch_says_what_is_wrong(client, tmp_path):
+    model = str(tmp_path / "net.onnx")
+    perceptron(tmp_path / "net.onnx")
+    for batch, part in [([], "batch is an empty list"), ([1, 0], "batch has 0, which is not a positive number"),
+                        (["1"], "batch has '1'")]:
+        with pytest.raises(hone.InvalidArgument, match=part):
+            client.load(model, batch=batch)
+    with pytest.raises(hone.InvalidArgument, match=r"mnist-8.onnx has no input whose first dimension is open.*Input3: \[1, 1, 28, 28\]"):
+        client.load(MNIST, batch=[1, 2])
+    with pytest.raises(hone.InvalidArgument, match="shapes and batch are for networks"):
+        client.load(MATMUL, batch=2)
+    with pytest.raises(hone.InvalidArgument, match="missing.onnx"):
+        client.load("missing.onnx", batch=[1])
+
+
+def test_each_batch_is_tuned(client, tmp_path):
+    model = str(tmp_path / "net.onnx")
+    expected = perceptron(tmp_path / "net.onnx")
+    networks = client.tune(model, batch=[2, 6], trials=3, progress=False)
+    assert [network.inputs[0].shape for network in networks.networks] == [(2, 16), (6, 16)]
+    x = random(6, 16)
+    numpy.testing.assert_allclose(networks(x), expected(x), rtol=1e-4, atol=1e-5)
+    jobs = client.tune(model, batch=[2, 3], trials=2, wait=False)
+    assert [job.wait(timeout=200).state for job in jobs] == ["done", "done"]
+    assert jobs[1].result()(random(3, 16)).shape == (3, 8)
 
 
 def test_export_writes_files(client, matmul, tmp_path):

@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,7 @@
 #include "client/cli/target_argument.h"
 #include "client/cli/tune/apply_trace.h"
 #include "client/connection/program_call.h"
+#include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/target/target.h"
@@ -30,6 +33,7 @@ struct ShowOptions {
   bool trace = false;
   bool code = false;
   std::vector<std::string> shapes;  // of a model's inputs
+  bool inputs = false;              // only these
 
   // Whether a schedule must be known.
   bool NeedsSchedule() const { return program || trace || code || !workload; }
@@ -133,12 +137,46 @@ absl::StatusOr<Shown> Best(const Globals& globals, const ShowOptions& options,
   return shown;
 }
 
+// The inputs of a model with their open dimensions: "x: f32[N, 3, ?]". In JSON, an open dimension
+// is its name, or null if it has none.
+absl::Status ShowInputs(const Globals& globals, const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<onnx::DeclaredInput> inputs, onnx::DeclaredInputs(path));
+  Json listed = Json::array();
+  std::string text;
+  for (const onnx::DeclaredInput& input : inputs) {
+    Json shape = nullptr;
+    std::vector<std::string> words;
+    if (input.shape.has_value()) {
+      shape = Json::array();
+      for (const auto& dimension : *input.shape) {
+        if (const auto* const extent = std::get_if<int64_t>(&dimension)) {
+          shape.push_back(*extent);
+          words.push_back(absl::StrCat(*extent));
+        } else {
+          const std::string& name = std::get<std::string>(dimension);
+          shape.push_back(name.empty() ? Json(nullptr) : Json(name));
+          words.push_back(name.empty() ? "?" : name);
+        }
+      }
+    }
+    absl::StrAppend(&text, input.name, ": ", input.dtype.empty() ? "unsupported type" : input.dtype,
+                    input.shape.has_value() ? absl::StrCat("[", absl::StrJoin(words, ", "), "]")
+                                            : " of any shape",
+                    "\n");
+    listed.push_back({{"name", input.name}, {"dtype", input.dtype}, {"shape", std::move(shape)}});
+  }
+  if (globals.json) return PrintJson({{"inputs", std::move(listed)}});
+  PrintText(text);
+  return absl::OkStatus();
+}
+
 absl::Status ShowModel(const Globals& globals, const ShowOptions& options) {
   if (options.draft || options.workload || options.program || options.trace || options.code) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.words.words[0],
                      " is a network; omit the options that choose a part of a schedule"));
   }
+  if (options.inputs) return ShowInputs(globals, options.words.words[0]);
   HONE_ASSIGN_OR_RETURN(const graph::Graph graph,
                         ReadGraph({options.words.words[0], options.shapes}));
   if (globals.json) return PrintJson({{"graph", graph.ToText()}});
@@ -150,6 +188,9 @@ absl::Status Show(const Globals& globals, const ShowOptions& options) {
   if (NamesNetwork(options.words.words)) return ShowModel(globals, options);
   if (!options.shapes.empty()) {
     return absl::InvalidArgumentError("--shape is for models: hone show MODEL.onnx --shape ...");
+  }
+  if (options.inputs) {
+    return absl::InvalidArgumentError("--inputs is for models: hone show MODEL.onnx --inputs");
   }
   WorkloadArgument argument;
   const std::vector<std::string>& words = options.words.words;
@@ -189,6 +230,8 @@ void AddShow(Command& app, Globals& globals) {
                   "Show the code of the schedule: assembly, or source for targets that compile it "
                   "themselves");
   AddShapes(command, options->shapes);
+  command.AddFlag("--inputs", options->inputs,
+                  "Show only the inputs of a model, with the dimensions that it leaves open");
   Complete(command, globals,
            "A MODEL.onnx is shown as the graph of its operators.\n\n"
            "The schedule is the best known one, that of FILE.trace, or with --draft the one that "
@@ -201,6 +244,7 @@ void AddShow(Command& app, Globals& globals) {
            "  hone show matmul m=1024 n=1024 k=1024 --program\n"
            "  hone show matmul m=64 n=64 k=64 --target x86-avx512 --draft --code\n"
            "  hone show resnet50.onnx --shape data=1x3x224x224\n"
+           "  hone show resnet50.onnx --inputs\n"
            "  hone show kernel/matmul.trace --target arm-neon --code --json | jq -r .code\n"
            "  hone show conv2d n=1 h=14 w=14 ci=256 co=256 k=3 p=1 --workload > conv.hone",
            [&globals, options] { return Show(globals, *options); });

@@ -25,6 +25,7 @@
 #include "client/network/onnx/supported_operators.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/status_macros.h"
+#include "common/ir/dtype.h"
 #include "onnx/onnx_pb.h"
 
 namespace hone::onnx {
@@ -494,6 +495,35 @@ absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std:
                                              const ImportOptions& options) {
   const auto copy = std::make_shared<const std::string>(bytes);
   return Import(copy, *copy, folder, options);
+}
+
+absl::StatusOr<std::vector<DeclaredInput>> DeclaredInputs(const std::string& path) {
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  const absl::StatusOr<ModelFile> model = ParseModelFile(file->bytes());
+  if (!model.ok()) {
+    return absl::Status(model.status().code(), absl::StrCat(path, ": ", model.status().message()));
+  }
+  const ::onnx::GraphProto& graph = model->model.graph();
+  std::set<std::string> initializers;
+  for (const ::onnx::TensorProto& tensor : graph.initializer()) initializers.insert(tensor.name());
+  std::vector<DeclaredInput> inputs;
+  for (const ::onnx::ValueInfoProto& input : graph.input()) {
+    if (initializers.contains(input.name())) continue;
+    const auto& tensor = input.type().tensor_type();
+    const absl::StatusOr<ir::DType> dtype = ElementType(tensor.elem_type());
+    DeclaredInput& declared = inputs.emplace_back(DeclaredInput{
+        .name = input.name(), .dtype = dtype.ok() ? std::string(ir::DTypeName(*dtype)) : ""});
+    if (!tensor.has_shape()) continue;
+    declared.shape.emplace();
+    for (const auto& dimension : tensor.shape().dim()) {
+      if (dimension.has_dim_value() && dimension.dim_value() >= 0) {
+        declared.shape->emplace_back(int64_t{dimension.dim_value()});
+      } else {
+        declared.shape->emplace_back(dimension.dim_param());
+      }
+    }
+  }
+  return inputs;
 }
 
 absl::StatusOr<Digest> DigestOfModel(const std::string& path) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,6 +43,19 @@ absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOpt
 // read.
 absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                              const ImportOptions& options = {});
+
+// An input as the model declares it.
+struct DeclaredInput {
+  std::string name;
+  std::string dtype;  // "f32"; "" for types that Hone does not have
+  // Each dimension: its extent, or the name of an open one, or "" for an open one without a name.
+  // nullopt: the model declares no shape.
+  std::optional<std::vector<std::variant<int64_t, std::string>>> shape;
+};
+
+// The inputs of a model, without its initializers. Unlike ImportOnnx, this needs no shapes. Errors
+// are those of reading the file.
+absl::StatusOr<std::vector<DeclaredInput>> DeclaredInputs(const std::string& path);
 
 // Identifies a model: the digest of its file and of the files with its weights. It does not depend
 // on how this version reads a model. Errors as for ImportOnnx.

@@ -17,11 +17,12 @@ from . import cache, plot
 from ._arrays import empty
 from ._best import Best
 from ._client import Client, SearchOptions, Source
+from ._cuda import CudaKernel
 from .errors import (ArrayError, Error, Failed, Forked, Interrupted, InvalidArgument, NothingKnown, PermissionDenied,
                      ServerUnavailable)
 from ._job import Job
 from ._kernel import Kernel
-from ._network import Network
+from ._network import Network, Networks
 from ._records import Records
 from ._workload import Axis, Builder, Tensor, Workload, fn, over, within
 
@@ -30,9 +31,9 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "ArrayError", "Axis", "Best", "Builder", "Client", "Error", "Failed", "Forked", "Interrupted", "InvalidArgument", "Job",
-    "Kernel", "Network", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor", "Workload", "best",
-    "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
+    "ArrayError", "Axis", "Best", "Builder", "Client", "CudaKernel", "Error", "Failed", "Forked", "Interrupted", "InvalidArgument",
+    "Job", "Kernel", "Network", "Networks", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor",
+    "Workload", "best", "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
 ]
 
 _lock = _threading.Lock()
@@ -61,16 +62,17 @@ def connect(server: str = "", **settings: _Any) -> Client:
 
 @_overload
 def tune(workload: Source, *, wait: _Literal[True] = True, progress: bool | None = None,
-         **options: _Unpack[SearchOptions]) -> Kernel | Network: ...
+         **options: _Unpack[SearchOptions]) -> Kernel | Network | Networks: ...
 
 
 @_overload
 def tune(workload: Source, *, wait: _Literal[False], progress: bool | None = None,
-         **options: _Unpack[SearchOptions]) -> Job: ...
+         **options: _Unpack[SearchOptions]) -> Job | list[Job]: ...
 
 
-def tune(workload: Source, *, wait: bool = True, progress: bool | None = None, **options: _Any) -> Kernel | Network | Job:
-    made: Kernel | Network | Job = client().tune(workload, wait=wait, progress=progress, **options)  # type: ignore[call-overload]
+def tune(workload: Source, *, wait: bool = True, progress: bool | None = None,
+         **options: _Any) -> Kernel | Network | Networks | Job | list[Job]:
+    made: Kernel | Network | Networks | Job | list[Job] = client().tune(workload, wait=wait, progress=progress, **options)  # type: ignore[call-overload]
     return made
 
 
@@ -78,7 +80,7 @@ def best(workload: Source, **options: _Any) -> Best:
     return client().best(workload, **options)
 
 
-def load(workload: Source, **options: _Any) -> Kernel | Network:
+def load(workload: Source, **options: _Any) -> Kernel | Network | Networks:
     return client().load(workload, **options)
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, Mapping, Sequence, TypedDict, Un
 from . import _programs, errors
 from ._best import Best, best_of
 from ._connection import Connection, Settings
+from ._cuda import CudaKernel
 from ._job import Job
 from ._kernel import Kernel
-from ._network import Network, shape_words
+from ._network import Network, Networks, Shapes, all_shapes, shape_words
 from ._records import Records
 from ._workload import Workload
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Source = Union[str, "os.PathLike[str]", Workload]
-Shapes = Mapping[str, Sequence[int]]
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _PAGE = 1000
 
@@ -53,7 +53,8 @@ class SearchOptions(TypedDict, total=False):
     strategy: str
     cost_model: str
     priority: str
-    shapes: Shapes  # of a network's inputs with open dimensions
+    shapes: Union[Shapes, Sequence[Shapes]]  # of a network's inputs with open dimensions; several for a search of each
+    batch: Union[int, Sequence[int]]  # the first dimension of a network's inputs, if it is open
     only_missing: bool  # only tasks of a network without a known best
 
 
@@ -81,33 +82,47 @@ class Client:
 
     @overload
     def tune(self, workload: Source, *, wait: Literal[True] = True, progress: Union[bool, None] = None,
-             **options: Unpack[SearchOptions]) -> Union[Kernel, Network]: ...
+             **options: Unpack[SearchOptions]) -> Union[Kernel, Network, Networks]: ...
 
     @overload
     def tune(self, workload: Source, *, wait: Literal[False], progress: Union[bool, None] = None,
-             **options: Unpack[SearchOptions]) -> Job: ...
+             **options: Unpack[SearchOptions]) -> Union[Job, list[Job]]: ...
 
     def tune(self, workload: Source, *, wait: bool = True, progress: Union[bool, None] = None,
-             **options: Unpack[SearchOptions]) -> Union[Kernel, Network, Job]:
+             **options: Unpack[SearchOptions]) -> Union[Kernel, Network, Networks, Job, list[Job]]:
         """Searches for a fast schedule of a workload, or of the tasks of a network, MODEL.onnx.
 
         Returns the kernel or the network, which can be called, or with wait=False the job. The options are those of
         SearchOptions. The search ends after `trials` measurements (256 if there is no time limit; 32 for each task of a
-        network) or after `time`, such as "60s". `progress`: as for Job.wait."""
+        network) or after `time`, such as "60s". `progress`: as for Job.wait. With several sizes of a network, as in
+        batch=[1, 8], each gets a search with this limit, one after the other; with wait=False, the jobs run at the same time,
+        and their list is returned."""
         if unknown := sorted(set(options) - set(SearchOptions.__annotations__)):
             raise TypeError(f"tune has no option {unknown[0]!r}; the options are "
                             f"{', '.join(SearchOptions.__annotations__)}, wait and progress")
         limit_s = seconds(options.get("time") or 0.0)
         if is_network(workload):
-            job = self._tune_network(str(workload), limit_s, options)
-        elif options.get("shapes") or options.get("only_missing"):
-            raise errors.InvalidArgument("shapes and only_missing are for networks, MODEL.onnx")
-        else:
-            job = self._tune_workload(Workload(workload), limit_s, options)
+            return self._tune_networks(str(workload), limit_s, wait, progress, options)
+        if options.get("shapes") or options.get("batch") or options.get("only_missing"):
+            raise errors.InvalidArgument("shapes, batch and only_missing are for networks, MODEL.onnx")
+        job = self._tune_workload(Workload(workload), limit_s, options)
         if not wait:
             return job
         job.wait(progress=progress)
         return job.result()
+
+    def _tune_networks(self, model: str, limit_s: float, wait: bool, progress: Union[bool, None],
+                       options: SearchOptions) -> Union[Network, Networks, Job, list[Job]]:
+        shapes = all_shapes(model, options.get("batch"), options.get("shapes"))
+        jobs = []
+        for one in shapes:
+            jobs.append(self._tune_network(model, one, limit_s, options))
+            if wait:
+                jobs[-1].wait(progress=progress)
+        if not wait:
+            return jobs if _are_several(options.get("batch"), options.get("shapes")) else jobs[0]
+        return self._load_network(model, options.get("batch"), options.get("shapes"), target=options.get("target", "native"),
+                                  tolerance=options.get("tolerance", 0.0))
 
     def _tune_workload(self, workload: Workload, limit_s: float, options: SearchOptions) -> Job:
         target = options.get("target", "native")
@@ -122,9 +137,9 @@ class Client:
         self._start_worker(target)
         return Job(self, self.connection.call("CreateJob", timeout=40.0, **request)).follow()
 
-    def _tune_network(self, model: str, limit_s: float, options: SearchOptions) -> Job:
+    def _tune_network(self, model: str, shapes: Union[Shapes, None], limit_s: float, options: SearchOptions) -> Job:
         """`hone` reads the model, divides it into tasks and creates the job."""
-        target, shapes = options.get("target", "native"), options.get("shapes")
+        target = options.get("target", "native")
         words = ["tune", model, "--detach", "--target", self._tuning_target(target), *shape_words(shapes)]
         words += ["--time", f"{round(1000 * limit_s)}ms"] if limit_s else []
         for name in ("trials", "tolerance", "seed", "strategy", "cost_model", "priority"):
@@ -158,29 +173,41 @@ class Client:
                                       tolerance=tolerance, nearest=nearest)
         return best_of(answer)
 
-    def load(self, workload: Source, *, tolerance: float = 0.0, threads: int = 0, shapes: Union[Shapes, None] = None,
-             draft: bool = True) -> Union[Kernel, Network]:
-        """The best known kernel, or a network, MODEL.onnx, of the best known kernels, for the CPU of this machine.
+    def load(self, workload: Source, *, target: str = "native", tolerance: float = 0.0, threads: int = 0,
+             shapes: Union[Shapes, Sequence[Shapes], None] = None, batch: Union[int, Sequence[int], None] = None,
+             draft: bool = True) -> Union[Kernel, Network, Networks]:
+        """The best known kernel, or a network, MODEL.onnx, of the best known kernels, for the CPU of this machine or for a
+        `target` such as "cuda".
 
         `threads` 0: OMP_NUM_THREADS, or the usable CPUs. `draft`: tasks of a network that were not tuned get the schedule
-        that a search would begin with. NothingKnown: there is no kernel."""
+        that a search would begin with. `batch`: the first dimension of a network's inputs, if it is open. `shapes`: of inputs
+        by their names, and of dimensions by theirs. A list of batches, or of shapes, returns Networks: a call runs the network
+        for the shapes of its arrays. NothingKnown: there is no kernel."""
         if is_network(workload):
-            return Network(self.connection, str(workload), shapes, draft, tolerance, threads)
-        if shapes:
-            raise errors.InvalidArgument("shapes are for networks, MODEL.onnx")
+            return self._load_network(str(workload), batch, shapes, draft, tolerance, threads, target)
+        if shapes or batch:
+            raise errors.InvalidArgument("shapes and batch are for networks, MODEL.onnx")
         made = Workload(workload)
-        return self.kernel_of(made, self.best(made, tolerance=tolerance), threads)
+        return self.kernel_of(made, self.best(made, target=target, tolerance=tolerance), threads)
+
+    def _load_network(self, model: str, batch: Union[int, Sequence[int], None], shapes: Union[Shapes, Sequence[Shapes], None],
+                      draft: bool = True, tolerance: float = 0.0, threads: int = 0,
+                      target: str = "native") -> Union[Network, Networks]:
+        networks = [Network(self.connection, model, one, draft, tolerance, threads, target)
+                    for one in all_shapes(model, batch, shapes)]
+        return Networks(networks) if _are_several(batch, shapes) else networks[0]
 
     def kernel_of(self, workload: Workload, best: Best, threads: int = 0, job: Union[Job, None] = None) -> Kernel:
         """The measured kernel of a best."""
+        if best.target.startswith("nvptx64-"):
+            return CudaKernel(workload, best, lambda: self.artifact(best), job)
         return Kernel(workload, best, lambda: self.artifact(best), threads, job)
 
     def artifact(self, best: Best) -> bytes:
         """The bytes of a best's kernel."""
-        if best.target != _programs.device("native")[1]:
-            raise errors.Failed(
-                f"the kernel was tuned for {best.target}, which is not the CPU of this machine; hone export writes its files"
-            )
+        if not best.target.startswith("nvptx64-") and best.target != _programs.device("native")[1]:
+            raise errors.Failed(f"the kernel was tuned for {best.target}, which is neither the CPU of this machine nor a GPU of "
+                                "NVIDIA; hone export writes its files")
         if not best.artifact:
             raise errors.NothingKnown("the schedule was never built; tune the workload first")
         parts, size = [], 0
@@ -192,8 +219,8 @@ class Client:
             raise errors.ServerUnavailable(f"the server sent {len(data)} of the {size} bytes of a kernel; try again")
         return data
 
-    def export(self, workload: Source, folder: Union[str, os.PathLike[str]], *, shapes: Union[Shapes, None] = None,
-               draft: bool = False, overwrite: bool = False) -> list[Path]:
+    def export(self, workload: Source, folder: Union[str, os.PathLike[str]], *, target: str = "native",
+               shapes: Union[Shapes, None] = None, draft: bool = False, overwrite: bool = False) -> list[Path]:
         """Writes the best kernel, or a network, as files that programs use without Hone, and returns their paths."""
         with contextlib.ExitStack() as stack:
             if is_network(workload):
@@ -205,6 +232,7 @@ class Client:
                 words = [str(scratch)]
             words += ["--draft"] if draft else []
             words += ["--overwrite"] if overwrite else []
+            words += ["--target", target] if target not in ("", "native") else []
             answer = _programs.call(["export", *words, "-o", os.fspath(folder), *self.connection.words()])
             return [Path(one) for one in answer["files"]]
 
@@ -240,3 +268,8 @@ class Client:
 
 def is_network(source: Source) -> bool:
     return not isinstance(source, Workload) and os.fspath(source).endswith(".onnx")
+
+
+def _are_several(batch: Union[int, Sequence[int], None], shapes: Union[Shapes, Sequence[Shapes], None]) -> bool:
+    """Whether a list was given, even of one size."""
+    return not (batch is None or isinstance(batch, int)) or not (shapes is None or isinstance(shapes, Mapping))

@@ -14,7 +14,7 @@ from ._workload import Workload
 if TYPE_CHECKING:
     from ._client import Client
     from ._kernel import Kernel
-    from ._network import Network
+    from ._network import Network, Networks
     from .plot import Plot
     from ._records import Records
 
@@ -172,11 +172,13 @@ class Job:
             self.cancel(confirm=False)
         raise errors.Interrupted(self) from None
 
-    def result(self, timeout: float | None = None) -> Kernel | Network:
+    def result(self, timeout: float | None = None) -> Kernel | Network | Networks:
         """Waits, and returns the kernel or the network."""
         self.wait(timeout)
         if self.is_network:
-            return self._client.load(self._model, shapes=self._shapes)
+            target = str(self._message.target)
+            is_gpu = "-cuda-" in target or "-opencl-" in target
+            return self._client.load(self._model, shapes=self._shapes, target=target if is_gpu else "native")
         return self._client.kernel_of(Workload(self.best.workload), self.best, job=self)
 
     def records(self) -> Records:

@@ -56,10 +56,16 @@ def _sections(artifact: bytes) -> list[bytes]:
     return [artifact[begin:end] for begin, end in zip(ends, ends[1:])]
 
 
-def _load(artifact: bytes, workload: Workload) -> ctypes.CDLL:
+def artifact_sections(artifact: bytes, workload: Workload) -> list[bytes]:
+    """The parts of an artifact, which must be of the workload."""
     sections = _sections(artifact)
     if sections[2].decode() != workload.text:
         raise errors.Failed(f"the artifact is of another workload than {workload.name}; tune it again")
+    return sections
+
+
+def _load(artifact: bytes, workload: Workload) -> ctypes.CDLL:
+    sections = artifact_sections(artifact, workload)
     if not sections[0].startswith(b"\x7fELF"):
         raise errors.Failed("the kernel is for a GPU; hone export writes its files")
     # A loader that has seen the name of a file returns its library again, so the file stays open as long as this process.
@@ -104,13 +110,14 @@ class Kernel:
         self._library: ctypes.CDLL | None = None
         self._runtime = _Runtime()
         self._workspaces: list[numpy.ndarray[Any, Any]] = []
+        self._bound: frozenset[str] = frozenset()  # inputs with constant values
         self._constants: dict[str, numpy.ndarray[Any, Any]] = {}
         self._packed: numpy.ndarray[Any, Any] | None = None
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """The arrays that a call takes."""
-        return tuple(one for one in self.workload.inputs if one.name not in self._constants)
+        return tuple(one for one in self.workload.inputs if one.name not in self._bound)
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
@@ -133,15 +140,10 @@ class Kernel:
     def with_constants(self, **constants: Any) -> Kernel:
         """The kernel with the values of constant inputs, which it packs once. Calls then take the other inputs."""
         library = self._loaded()
-        known = {one.name: one for one in self.workload.inputs if one.is_constant}
-        if unknown := sorted(set(constants) - set(known)):
-            raise errors.InvalidArgument(
-                f"{unknown[0]} is not a constant input; those of {self.workload.name} are {', '.join(known) or 'none'}"
-            )
-        if missing := sorted(set(known) - set(constants)):
-            raise errors.InvalidArgument(f"the constant {known[missing[0]]} is missing")
+        known = self._checked_constants(constants)
         bound = Kernel(self.workload, self.best, self._artifact, self._count, self.job)
         bound._library, bound._runtime = library, self._runtime
+        bound._bound = frozenset(constants)
         # Copies: a caller that changes its array afterwards would change only what is not packed.
         for name, value in constants.items():
             array = _arrays.borrowed(known[name], value)
@@ -149,6 +151,17 @@ class Kernel:
             bound._constants[name][...] = array
         bound._packed = bound._pack(bound._constants)
         return bound
+
+    def _checked_constants(self, constants: dict[str, Any]) -> dict[str, Tensor]:
+        """The constant inputs by name, of which all must be given."""
+        known = {one.name: one for one in self.workload.inputs if one.is_constant}
+        if unknown := sorted(set(constants) - set(known)):
+            raise errors.InvalidArgument(
+                f"{unknown[0]} is not a constant input; those of {self.workload.name} are {', '.join(known) or 'none'}"
+            )
+        if missing := sorted(set(known) - set(constants)):
+            raise errors.InvalidArgument(f"the constant {known[missing[0]]} is missing")
+        return known
 
     def _pack(self, values: dict[str, numpy.ndarray[Any, Any]]) -> numpy.ndarray[Any, Any] | None:
         library = self._loaded()

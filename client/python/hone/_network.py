@@ -6,7 +6,7 @@ import importlib.util
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, Union
 
 import numpy
 
@@ -16,19 +16,78 @@ from ._workload import Tensor
 if TYPE_CHECKING:
     from ._connection import Connection
 
+# Shapes of inputs, and extents of dimensions with a name.
+Shapes = Mapping[str, Union[int, Sequence[int]]]
 
-def shape_words(shapes: Mapping[str, Sequence[int]] | None) -> list[str]:
-    """The option --shape of `hone`."""
+
+def shape_words(shapes: Shapes | None) -> list[str]:
+    """The option --shape of `hone`.
+
+    >>> shape_words({"x": (1, 3), "N": 4})
+    ['--shape', 'x=1x3', 'N=4']
+    """
     if not shapes:
         return []
-    return ["--shape", *(f"{name}={'x'.join(str(one) for one in shape)}" for name, shape in shapes.items())]
+    extents = {name: [shape] if isinstance(shape, int) else shape for name, shape in shapes.items()}
+    return ["--shape", *(f"{name}={'x'.join(str(one) for one in shape)}" for name, shape in extents.items())]
+
+
+def all_shapes(model: str, batch: int | Sequence[int] | None, shapes: Shapes | Sequence[Shapes] | None) -> list[Shapes | None]:
+    """The shapes of each network that is to be loaded: for each of `shapes`, which may be several, one with each batch."""
+    listed: list[Shapes | None] = [shapes] if shapes is None or isinstance(shapes, Mapping) else list(shapes)
+    if not listed:
+        raise errors.InvalidArgument("shapes is an empty list; give at least one set of shapes")
+    if batch is None:
+        return listed
+    batches = [batch] if isinstance(batch, int) else list(batch)
+    if wrong := [one for one in batches if not isinstance(one, int) or one < 1]:
+        raise errors.InvalidArgument(f"batch has {wrong[0]!r}, which is not a positive number")
+    if not batches:
+        raise errors.InvalidArgument("batch is an empty list; give at least one batch size, as in batch=[1, 8]")
+    inputs = _programs.call(["show", model, "--inputs"])["inputs"]
+    return [_with_batch(model, inputs, one, given or {}) for given in listed for one in dict.fromkeys(batches)]
+
+
+def _with_batch(model: str, inputs: Sequence[Mapping[str, Any]], batch: int, shapes: Shapes) -> Shapes:
+    """Adds the batch, which is the first dimension of the first input whose first dimension is open. Dimensions of the
+    same name are the batch, too, and so are first dimensions without a name."""
+    made = dict(shapes)
+    named = ""  # the name of the batch
+    found = False
+    for one in inputs:
+        shape = one["shape"]
+        if one["name"] in shapes or not shape or isinstance(shape[0], int):
+            continue
+        if shape[0] is not None:
+            if not found:
+                named = shape[0]
+                made[named] = batch
+            found = True
+            continue
+        found = True
+        # A dimension without a name can only be given with the others of its input.
+        known = [batch, *(made.get(extent, extent) for extent in shape[1:])]
+        if not all(isinstance(extent, int) for extent in known):
+            raise errors.InvalidArgument(
+                f"{model}: the input {one['name']} has more open dimensions than the batch: {_shape_text(shape)}; give its "
+                f"shape with each batch, as in shapes=[{{{one['name']!r}: ({batch}, …)}}]")
+        made[one["name"]] = known
+    if not found:
+        listed = ", ".join(f"{one['name']}: {_shape_text(one['shape'] or [])}" for one in inputs)
+        raise errors.InvalidArgument(
+            f"{model} has no input whose first dimension is open, so its batch cannot be chosen; the inputs are {listed}")
+    return made
+
+
+def _shape_text(shape: Iterable[Any]) -> str:
+    return f"[{', '.join('?' if extent is None else str(extent) for extent in shape)}]"
 
 
 class Network:
     """A network with the best known kernels. Each thread that calls it gets memory of its own, and all share the weights."""
 
-    def __init__(self, connection: Connection, model: str, shapes: Mapping[str, Sequence[int]] | None = None,
-                 draft: bool = True, tolerance: float = 0.0, threads: int = 0) -> None:
+    def __init__(self, connection: Connection, model: str, shapes: Shapes | None = None,
+                 draft: bool = True, tolerance: float = 0.0, threads: int = 0, target: str = "native") -> None:
         """`draft`: tasks that were not tuned get the schedule that a search would begin with."""
         self.model = model
         # The library needs its files as long as it is loaded, and the system removes them when this process ends.
@@ -36,13 +95,18 @@ class Network:
         words = ["export", model, "-o", self._folder.name, "--name", "network", *shape_words(shapes)]
         words += ["--draft"] if draft else []
         words += ["--tolerance", repr(tolerance)] if tolerance else []
+        words += ["--target", target] if target not in ("", "native") else []
         _programs.call([*words, *connection.words()])
         spec = importlib.util.spec_from_file_location("hone_exported_network", Path(self._folder.name) / "network.py")
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        self._network: Any = module.Network(threads=threads)
+        number = _programs.device(target)[0].partition(":")[2]  # of "cuda:1"
         self._failure: type[Exception] = module.Error
+        try:
+            self._network: Any = module.Network(threads=threads, device=int(number) if number.isdigit() else -1)
+        except self._failure as error:
+            raise errors.Failed(str(error)) from None
         self._local = threading.local()
         self.inputs = tuple(Tensor(one.name, one.dtype, one.shape) for one in self._network.inputs)
         self.outputs = tuple(Tensor(one.name, one.dtype, one.shape, True) for one in self._network.outputs)
@@ -76,3 +140,47 @@ class Network:
     def profile(self, *inputs: Any) -> list[tuple[str, str, int]]:
         """Runs once, and returns the name, the kernel and the nanoseconds of each step."""
         return list(self._instance().profile(*self._arrays(inputs)))
+
+
+class Networks:
+    """A network that was loaded for several shapes of its inputs. A call runs the one for the shapes of its arrays. Each has
+    packed weights of its own."""
+
+    def __init__(self, networks: Sequence[Network]) -> None:
+        self.networks = tuple(networks)
+        self._by_shapes = {tuple(one.shape for one in network.inputs): network for network in networks}
+
+    def __repr__(self) -> str:
+        return f"<hone.Networks {self.networks[0].model} for {self._sizes()}>"
+
+    def _sizes(self) -> str:
+        """"batches of 1, 4 and 8", if only the first dimensions differ, or else all shapes of the inputs."""
+        rest = {tuple(shape[1:] for shape in shapes) for shapes in self._by_shapes}
+        firsts = [{shape[0] for shape in shapes if shape} for shapes in self._by_shapes]
+        if len(rest) == 1 and all(len(one) == 1 for one in firsts):
+            words = [str(next(iter(one))) for one in firsts]
+            return "batches of " + " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+        return " | ".join(", ".join(map(str, network.inputs)) for network in self.networks)
+
+    def for_shapes(self, *inputs: Any) -> Network:
+        """The network for arrays like these. ArrayError: there is none, and the message names the sizes."""
+        found = self._by_shapes.get(tuple(tuple(getattr(value, "shape", ())) for value in inputs))
+        if found is not None:
+            return found
+        expected = self.networks[0].inputs
+        if len(inputs) != len(expected) or not all(hasattr(value, "shape") for value in inputs):
+            self.networks[0]._arrays(inputs)  # says what is wrong
+        wrong = next(place for place, value in enumerate(inputs)
+                     if all(network.inputs[place].shape != tuple(value.shape) for network in self.networks)
+                     or place + 1 == len(inputs))
+        raise errors.ArrayError(
+            f"{expected[wrong].name} has the shape {list(inputs[wrong].shape)}, but the network was loaded for "
+            f"{self._sizes()}; load it for this size, too, or pad the array to one of these")
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Returns the output, or the tuple of outputs, of the network for these shapes."""
+        return self.for_shapes(*inputs)(*inputs)
+
+    def profile(self, *inputs: Any) -> list[tuple[str, str, int]]:
+        """Runs once, and returns the name, the kernel and the nanoseconds of each step."""
+        return self.for_shapes(*inputs).profile(*inputs)

@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
+#include "common/base/file.h"
 #include "tests/client/network/onnx/model_text.h"
 #include "tests/golden.h"
 #include "tests/status.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::onnx {
 namespace {
@@ -52,6 +54,23 @@ TEST(ImportTest, InitializersMayBeInputsToo) {
   const std::string text = Input("w", kFloat, "2, 3") + Dense();
   HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(text, 17, {.shapes = {{"x", {1, 2}}}}));
   EXPECT_EQ(graph.inputs.size(), 1u);
+}
+
+TEST(ImportTest, DeclaredInputsKeepTheirOpenDimensions) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "net.onnx";
+  const std::string graph =
+      Input("w", kFloat, "2, 3") + Input("i", kInt64, "4, ?, N") + Input("s", kFloat, "") + Dense();
+  ASSERT_THAT(WriteFileAtomically(path, BytesOf(graph, 17)), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto inputs, DeclaredInputs(path));
+  ASSERT_EQ(inputs.size(), 3u);  // w has a value
+  EXPECT_EQ(inputs[0].name, "i");
+  EXPECT_EQ(inputs[0].dtype, "i64");
+  using Shape = std::vector<std::variant<int64_t, std::string>>;
+  EXPECT_EQ(inputs[0].shape, (Shape{4, "", "N"}));
+  EXPECT_EQ(inputs[1].shape, Shape{});
+  EXPECT_EQ(inputs[2].shape, (Shape{"N", 2}));
+  EXPECT_THAT(DeclaredInputs(folder / "none.onnx").status(), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST(ImportTest, OpenDimensions) {

@@ -1,4 +1,5 @@
-// libcuda.so.1 for tests: the functions of common/target/cuda/api.h, see README.md.
+// libcuda.so.1 for tests: the functions of common/target/cuda/api.h, and those that the Python
+// package also calls, see README.md.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -266,3 +267,24 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
   static_assert(std::is_same_v<decltype(&symbol), Result (*)(__VA_ARGS__)>, #symbol);
 HONE_CUDA_FUNCTIONS(HONE_SAME_TYPE)
 #undef HONE_SAME_TYPE
+
+// What only client/python/hone/_cuda.py calls.
+extern "C" {
+
+// The context of a device that all libraries of a process share.
+Result cuDevicePrimaryCtxRetain(Context* context, DeviceNumber device) {
+  int count = 0;
+  cuDeviceGetCount(&count);
+  if (device < 0 || device >= count) return kInvalidDevice;
+  static auto* const primary = new std::vector<ContextObject>(static_cast<size_t>(count));
+  *context = &(*primary)[static_cast<size_t>(device)];
+  return 0;
+}
+Result cuMemAllocAsync(DevicePointer* pointer, size_t bytes, Stream) {
+  return cuMemAlloc_v2(pointer, bytes);
+}
+Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
+  return RunOrRecord(stream, [=] { return cuMemFree_v2(pointer); });
+}
+
+}  // extern "C"
