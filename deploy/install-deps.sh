@@ -41,7 +41,7 @@ install_kubernetes_schemas() {
 
 # What a build needs, and what tests need beyond it.
 packages=(
-  build-essential cmake ninja-build ccache mold pkg-config git
+  build-essential cmake ninja-build ccache file mold pkg-config git
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libxgboost-dev libsqlite3-dev libcpp-httplib-dev libhdf5-dev libpq-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
