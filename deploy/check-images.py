@@ -5,7 +5,7 @@
 
 Each stage becomes a folder in DIR: FROM copies the root of a new Debian of the same release or that of an earlier stage, RUN
 is run in it with chroot as the stage's user, and COPY copies. At the end, the program of each target is started with
---version as the image's user, and the program of its health check with --help. Roots of stages that are complete are kept
+--version as the image's user, the program of its health check with --help, and the server until its health check succeeds. Roots of stages that are complete are kept
 until their instructions change; remove DIR to begin again. --cache: the folder of compiler results, for RUN --mount=type=cache.
 The mirror and the keys are those of this machine's apt. What Docker itself does (layers, networks, the time of health checks)
 is not tested.
@@ -104,7 +104,7 @@ def expand(text, variables):
 
 
 def tracked_files():
-    """The files of the context: what git tracks or would track, without what the ignore file names."""
+    """The files of the context: what git tracks or would track."""
     listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=REPOSITORY, check=True, capture_output=True)
     return [name for name in listed.stdout.decode().split("\0") if name and (REPOSITORY / name).exists()]
 
@@ -115,8 +115,8 @@ class Roots:
         self.stages = {stage.name: stage for stage in stages}
         self.given = given
 
-    def run(self, root, words, user="root", directory="/", variables=None, mounts=()):
-        """Runs words in the root, in a mount namespace of its own."""
+    def run(self, root, words, user="root", directory="/", variables=None, mounts=(), network=True):
+        """Runs words in the root, in a mount namespace of its own; without the network if it is not wanted."""
         script = 'root=$1; shift; mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; '
         for target, source in mounts:
             script += f'mkdir -p "$root{target}"; mount --bind {shlex.quote(str(source))} "$root{target}"; '
@@ -124,7 +124,8 @@ class Roots:
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
         environment |= variables or {}
         inside = ["chroot", *account, str(root), "env", "-i", "-C", directory, *(f"{k}={v}" for k, v in environment.items()), *words]
-        return subprocess.run(["unshare", "--mount", "bash", "-euc", script + 'exec "$@"', "check-images", str(root), *inside]).returncode
+        spaces = ["--mount"] if network else ["--mount", "--net"]
+        return subprocess.run(["unshare", *spaces, "bash", "-euc", script + 'exec "$@"', "check-images", str(root), *inside]).returncode
 
     def debian(self, image):
         """The root of a new Debian of the release of the image, debian:12.12-slim."""
@@ -158,8 +159,8 @@ class Roots:
         subprocess.run(["cp", "-a", "--reflink=auto", str(source), str(target)], check=True)
 
     def make(self, name):
-        """Makes the root of a stage, unless there is one that was made by the same instructions. Returns root and digest."""
-        stage, variables = self.stages[name], dict(self.arguments)
+        """Makes the root of a stage, unless there is one that the same instructions made. Returns the root and a digest of them."""
+        stage = self.stages[name]
         base = expand(stage.base, self.arguments | self.given)
         below, digest = self.make(base) if base in self.stages else (self.debian(base), base)
         text = digest + "".join(f"{one.name} {one.text}\n" for one in stage.instructions) + json.dumps(self.given)
@@ -173,6 +174,7 @@ class Roots:
                     text += "".join(self.digest_of(file) for file in self.context(words.split()[:-1]))
         digest = hashlib.sha256(text.encode()).hexdigest()
         root, stamp = self.folder / f"stage-{name}", self.folder / f"stage-{name}.digest"
+        variables = self.inherited(base)
         if root.exists() and stamp.exists() and stamp.read_text() == digest:
             return root, digest
         stamp.unlink(missing_ok=True)
@@ -183,6 +185,23 @@ class Roots:
             self.execute(one, root, variables)
         stamp.write_text(digest)
         return root, digest
+
+    def inherited(self, name):
+        """The environment, the folder and the user that a stage has from the one below, with all ARGs."""
+        variables = dict(self.arguments)
+        if name in self.stages:
+            variables |= self.inherited(expand(self.stages[name].base, self.arguments | self.given))
+            for one in self.stages[name].instructions:
+                if one.name in ("ENV", "WORKDIR", "USER"):
+                    self.set_variable(one, variables)
+        return variables
+
+    @staticmethod
+    def set_variable(one, variables):
+        if one.name == "ENV":
+            variables.update(word.split("=", 1) for word in shlex.split(one.text))
+        else:
+            variables["\0directory" if one.name == "WORKDIR" else "\0user"] = one.text
 
     @staticmethod
     def digest_of(name):
@@ -201,14 +220,12 @@ class Roots:
         if one.name == "ARG":
             key, _, value = text.partition("=")
             variables[key] = self.given.get(key, value)
-        elif one.name == "ENV":
-            variables.update(word.split("=", 1) for word in shlex.split(text))
-        elif one.name == "WORKDIR":
-            variables["\0directory"] = text
-            (root / text.lstrip("/")).mkdir(parents=True, exist_ok=True)
-        elif one.name == "USER":
-            variables["\0user"] = text
-            self.check_user(root, text)
+        elif one.name in ("ENV", "WORKDIR", "USER"):
+            self.set_variable(one, variables)
+            if one.name == "WORKDIR":
+                (root / text.lstrip("/")).mkdir(parents=True, exist_ok=True)
+            if one.name == "USER":
+                self.check_user(root, text)
         elif one.name == "COPY":
             self.copy(dict(flags), text.split(), root, variables)
         elif one.name == "RUN":
@@ -266,8 +283,25 @@ class Roots:
             program = self.program(stage.last(instruction))
             if self.run(root, [program, option], user) != 0:
                 raise Failure(f"{name}: {program} {option} failed as {user}")
+        if name == "server":
+            self.try_server(root, stage)
         size = subprocess.run(["du", "-sm", "--exclude=./proc", "--exclude=./dev", "."], cwd=root, capture_output=True, text=True).stdout.split()[0]
         print(f"=== {name}: complete, {size} MiB with Debian", flush=True)
+
+
+    def try_server(self, root, stage):
+        """Runs the server as the container would, with a new configuration, until its health check succeeds."""
+        print("=== server: start and health check", flush=True)
+        user = stage.last("USER").text
+        setup = ("rm -rf /etc/hone /var/lib/hone/*; hone-server init /etc/hone --host localhost --store /var/lib/hone/hone.db >/dev/null; "
+                 f"chgrp -R {user} /etc/hone; chmod -R u=rwX,g=rX,o= /etc/hone")
+        start = shlex.join(stage.last("ENTRYPOINT").words() + stage.last("CMD").words())
+        health = shlex.join(stage.last("HEALTHCHECK").command())
+        script = (f"{start} & server=$!; for i in $(seq 60); do {health} && healthy=yes && break; sleep 1; done; "
+                  'kill $server; wait $server; [ "$healthy" = yes ]')
+        if self.run(root, ["bash", "-euc", setup]) != 0 or self.run(root, ["bash", "-c", script], user, network=False) != 0:
+            raise Failure("server: the health check failed")
+        self.run(root, ["bash", "-c", "rm -rf /etc/hone/* /var/lib/hone/*"])
 
 
 def main():

@@ -113,6 +113,13 @@ def test_the_parser_finds_mistakes():
         check_images.Roots.context(["no/such/file"])
 
 
+def test_stages_inherit_environment_and_folder_but_no_arguments():
+    roots = check_images.Roots(None, ARGUMENTS, STAGES, {}, None)
+    below = roots.inherited("bundle")
+    assert below["DEBIAN_FRONTEND"] == "noninteractive" and "/src" in below.values() and "PRESET" not in below
+    assert roots.inherited("${DEBIAN}") == ARGUMENTS
+
+
 def services():
     return COMPOSE["services"].items()
 

@@ -48,8 +48,9 @@ class Prometheus:
 
     def answers(self):
         try:
-            return self.get("status/runtimeinfo") is not None
-        except OSError:
+            with urllib.request.urlopen(self.base.replace("api/v1/", "-/ready"), timeout=10) as answer:
+                return answer.status == 200
+        except OSError:  # it does not listen yet, or reads its files
             return False
 
     def get(self, path, **fields):
