@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of a build in a new Debian, and uses them as an administrator would. Run it before each release:
 #   sudo tests/deploy/packages_in_root.sh [BUILD [ROOT]]       build/release, build/root-packages
-# A ROOT that exists is a Debian that debootstrap has made; it is copied, so that it stays clean.
+# BUILD may also be a folder with the packages. A ROOT that exists is a Debian that debootstrap has made; it is copied, so that
+# it stays clean.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "${1:-build/release}")
@@ -19,17 +20,23 @@ root=$(mktemp -d "$(dirname "$clean")/root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 cp -a --reflink=auto "$clean/." "$root/"
 mkdir "$root/packages"
-cpack --config "$build/CPackConfig.cmake" -B "$root/packages" >/dev/null
+if compgen -G "$build/*.deb" >/dev/null; then
+  cp "$build"/*.deb "$root/packages/"
+else
+  cpack --config "$build/CPackConfig.cmake" -B "$root/packages" >/dev/null
+fi
 rm -rf "$root/packages/_CPack_Packages"
 rm -f "$root/etc/apt/sources.list"
 for source in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
   if [ -f "$source" ] && grep -q "$codename" "$source" && grep -q debian-archive-keyring "$source"; then cp "$source" "$root/etc/apt/sources.list.d/"; fi
 done
-unshare --mount bash -euo pipefail -c '
+# In a space of processes of its own, so that nothing stays if a command fails.
+unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
   root=$1
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
+  echo "127.0.0.1 localhost" >"$root/etc/hosts"
   printf "#!/bin/sh\nexit 101\n" >"$root/usr/sbin/policy-rc.d"
   chmod +x "$root/usr/sbin/policy-rc.d"
   run() {
