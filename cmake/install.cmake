@@ -60,6 +60,7 @@ install(FILES ${HONE_PAGES}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendo
 # libhone-lookup. The scripts of a package make the user that its unit names.
 function(hone_unit_match UNIT PATTERN RESULT)
   file(READ deploy/systemd/${UNIT} text)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS deploy/systemd/${UNIT})
   if(NOT text MATCHES "${PATTERN}")
     message(FATAL_ERROR "deploy/systemd/${UNIT} does not contain ${PATTERN}")
   endif()
