@@ -19,10 +19,10 @@ field() { dpkg-deb --field "$(package "$1")" "$2"; }
 has() { dpkg-deb --contents "$(package "$1")" | grep -q " \./$2\$" || fail "$1 has no $2"; }
 has hone usr/bin/hone; has hone usr/share/man/man1/hone.1; has hone usr/share/bash-completion/completions/hone
 has hone-server usr/bin/hone-server; has hone-server usr/bin/hone-backup
-for unit in hone-server.service hone-backup.service hone-backup.timer; do has hone-server "lib/systemd/system/$unit"; done
+for unit in hone-server.service hone-backup.service hone-backup.timer; do has hone-server "usr/lib/systemd/system/$unit"; done
 has hone-server usr/share/doc/hone-server/alerts.yml
 for program in hone-worker hone-builder hone-runner; do has hone-worker "usr/bin/$program"; done
-has hone-worker lib/systemd/system/hone-worker@.service
+has hone-worker usr/lib/systemd/system/hone-worker@.service
 has libhone-lookup usr/include/hone_lookup.h
 for name in hone hone-server hone-worker libhone-lookup; do
   [ "$(field "$name" Package)" = "$name" ] || fail "$name has another name"
@@ -47,14 +47,14 @@ for name in hone-server hone-worker; do
     ! grep -q '@[A-Z_]*@' "$folder/$name/$script" || fail "$name: $script has a variable of CMake"
   done
 done
-user_of() { sed -n 's/^User=//p' "$folder/root/lib/systemd/system/$1"; }
+user_of() { sed -n 's/^User=//p' "$folder/root/usr/lib/systemd/system/$1"; }
 for pair in hone-server:hone-server.service hone-worker:hone-worker@.service; do
   grep -q "useradd .* $(user_of "${pair#*:}")\$" "$folder/${pair%%:*}/postinst" || fail "${pair%%:*} does not make the user of its unit"
 done
 [ "$(user_of hone-backup.service)" = "$(user_of hone-server.service)" ] || fail "backups have another user than the server that writes them"
 if command -v systemd-analyze >/dev/null; then
-  sed -i "s#/usr/bin/#$folder/root/usr/bin/#" "$folder"/root/lib/systemd/system/*
-  systemd-analyze verify "$folder/root/lib/systemd/system/hone-backup.timer" 2>"$folder/verified" || fail "$(cat "$folder/verified")"
+  sed -i "s#/usr/bin/#$folder/root/usr/bin/#" "$folder"/root/usr/lib/systemd/system/*
+  systemd-analyze verify "$folder/root/usr/lib/systemd/system/hone-backup.timer" 2>"$folder/verified" || fail "$(cat "$folder/verified")"
 fi
 # Installed programs find each other.
 export XDG_DATA_HOME=$folder/data XDG_CACHE_HOME=$folder/cache XDG_RUNTIME_DIR=$folder/run

@@ -48,7 +48,7 @@ unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
   run "hone --version; hone-server --version; hone-worker --version; hone-backup --help | head -n 1"
   # The server and a worker as their users, as the units start them; systemd does not run here.
   run "
-    server=\$(sed -n s/^User=//p /lib/systemd/system/hone-server.service) worker=\$(sed -n s/^User=//p /lib/systemd/system/hone-worker@.service)
+    server=\$(sed -n s/^User=//p /usr/lib/systemd/system/hone-server.service) worker=\$(sed -n s/^User=//p /usr/lib/systemd/system/hone-worker@.service)
     hone-server init /etc/hone --host localhost --worker one --store /var/lib/hone/hone.db | tail -n 1
     chgrp -R \$server /etc/hone && chmod -R u=rwX,g=rX,o= /etc/hone
     install -m 600 -o \$worker /etc/hone/worker-one.conf /var/lib/hone-worker/one.conf
