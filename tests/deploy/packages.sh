@@ -16,7 +16,8 @@ cpack --config "$build/CPackConfig.cmake" -B "$folder" >"$folder/log" 2>&1 || { 
 # Every package has its files and a description, and depends on the libraries of its programs.
 package() { ls "$folder/$1"_[0-9]*.deb; }
 field() { dpkg-deb --field "$(package "$1")" "$2"; }
-has() { dpkg-deb --contents "$(package "$1")" | grep -q " \./$2\$" || fail "$1 has no $2"; }
+for deb in "$folder"/*.deb; do dpkg-deb --contents "$deb" >"$deb.files"; done
+has() { grep -q " \./$2\$" "$(package "$1").files" || fail "$1 has no $2"; }
 has hone usr/bin/hone; has hone usr/share/man/man1/hone.1; has hone usr/share/bash-completion/completions/hone
 has hone-server usr/bin/hone-server; has hone-server usr/bin/hone-backup
 for unit in hone-server.service hone-backup.service hone-backup.timer; do has hone-server "usr/lib/systemd/system/$unit"; done
@@ -34,7 +35,7 @@ field hone-worker Depends | grep -q 'libllvm19' || fail "hone-worker does not de
 field hone-server Depends | grep -Eq '(^|, )hone(,|$)' || fail "hone-backup needs hone"
 ! field hone-worker Depends | grep -q 'libllvm19.*libxgboost' || fail "hone-worker depends on libraries of the server"
 # No file is in two packages, so all can be installed.
-twice=$(for deb in "$folder"/*.deb; do dpkg-deb --contents "$deb" | awk '$1 ~ /^-/ {print $6}'; done | sort | uniq -d)
+twice=$(awk '$1 ~ /^-/ {print $6}' "$folder"/*.files | sort | uniq -d)
 [ -z "$twice" ] || fail "in two packages: $twice"
 
 # The scripts make the users of the units.
