@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # Installs the packages of the distribution (Debian 12) that Hone needs. Idempotent and quiet; if everything is installed,
 # it does nothing and needs no root.
+#   deploy/install-deps.sh [--build]       --build: only what a build needs, nothing for tests
 # PoCL is an OpenCL driver for the CPU, on which tests run GPU kernels. Tests run ARM kernels under QEMU's user-mode emulation,
 # in a small cross-compiled program. NVRTC, NVIDIA's compiler, is a Python package. It is installed in ~/.cache/hone/nvrtc,
-# where hone-builder finds it. Chromium is only for the tests of the web page, mkdocs for the site of the documentation, and h5py, curl and jq for the commands of its pages. Without it, tests of CUDA kernels are skipped.
+# where hone-builder finds it. Without it, tests of CUDA kernels are skipped. Chromium is only for the tests of the web page,
+# mkdocs for the site of the documentation, h5py, curl and jq for the commands of its pages,
+# Prometheus (22 MB to download, 320 MB installed) for those of the dashboard and the alerts, and the Python package
+# kubernetes-validate (23 MB to download, in ~/.cache/hone/kubernetes-validate) for those of the manifests; without them these are skipped.
 set -euo pipefail
 
 install_nvrtc() {
@@ -23,19 +27,43 @@ install_nvrtc() {
   rm -rf "$work"
 }
 
+install_kubernetes_schemas() {
+  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/hone/kubernetes-validate"
+  [ -x "$folder/bin/kubernetes-validate" ] && return
+  local log
+  log=$(mktemp)
+  if ! { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet kubernetes-validate; } >"$log" 2>&1; then
+    tail -n 3 "$log" >&2
+    rm -rf "$folder"
+    echo "install-deps: kubernetes-validate (23 MB) could not be installed; the manifests are not checked against their schemas" >&2
+  fi
+  rm -f "$log"
+}
+
+# What a build needs, and what tests need beyond it.
 packages=(
-  build-essential cmake ninja-build ccache mold pkg-config git clang-format-19
+  build-essential cmake ninja-build ccache file mold pkg-config git
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
-  libxgboost-dev libsqlite3-dev libcpp-httplib-dev libhdf5-dev libpq-dev postgresql libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libeigen3-dev
-  python3-numpy python3-venv python3-grpcio python3-protobuf python3-pytest
+  libxgboost-dev libsqlite3-dev libcpp-httplib-dev libhdf5-dev libpq-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
   libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
-  opencl-c-headers ocl-icd-libopencl1 pocl-opencl-icd clang-19
+  opencl-c-headers
+)
+test_packages=(
+  clang-format-19 postgresql prometheus libeigen3-dev
+  python3-numpy python3-venv python3-grpcio python3-protobuf python3-pytest python3-yaml
+  ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf
   libc6-dev-arm64-cross libc6-dev-armhf-cross qemu-user llvm-19
   chromium chromium-driver mkdocs mkdocs-material python3-yaml python3-h5py curl jq libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev libopenblas-dev libonnx-testdata zsh fish
 )
+case ${1:-} in
+  --build) ;;
+  "") packages+=("${test_packages[@]}");;
+  *) echo "install-deps: unknown option $1; usage: deploy/install-deps.sh [--build]" >&2; exit 2;;
+esac
+finish() { [ "${1:-}" = --build ] || { install_nvrtc; install_kubernetes_schemas; }; }
 
 missing=()
 for package in "${packages[@]}"; do
@@ -44,7 +72,7 @@ for package in "${packages[@]}"; do
   fi
 done
 if [ ${#missing[@]} -eq 0 ]; then
-  install_nvrtc
+  finish "$@"
   exit 0
 fi
 
@@ -71,4 +99,4 @@ if ! { "${run[@]}" apt-get update -qq &&
   echo "install-deps: apt-get could not install: ${missing[*]}" >&2
   exit 1
 fi
-install_nvrtc
+finish "$@"

@@ -133,6 +133,13 @@ int Run(const service::Flags& flags) {
     printf("the configuration is in order\n");
     return 0;
   }
+  if (flags.check_health) {
+    rpc::TakeGrpcLog(rpc::GrpcLog::kCaller);
+    const absl::Status healthy = service::CheckHealth(flags, *options);
+    if (!healthy.ok()) return Fail(kFailure, std::string(healthy.message()));
+    printf("the server serves\n");
+    return 0;
+  }
   rpc::TakeGrpcLog(rpc::GrpcLog::kServer);
   // Distributions build Abseil with deadlock detection, which takes more time than anything else if
   // there are a thousand connections.
@@ -293,6 +300,10 @@ void AddOptions(Command& app, service::Flags& flags) {
           "Time limit for a shutdown, which ends calls and saves jobs, in seconds",
           {ShowDefault(), Range(1.0, 600.0)});
   app.AddFlag("--check-config", flags.check_config, "Check the configuration and exit");
+  app.AddFlag(
+      "--check-health", flags.check_health,
+      "Ask the server that runs with this configuration whether it serves, and exit: with 0 "
+      "if it does, with 1 if it does not");
 }
 
 Command& AddInit(Command& app, service::InitOptions& options) {
@@ -339,7 +350,7 @@ int main(int argc, char** argv) {
   const hone::Command& init = hone::AddInit(app, init_options);
   const auto offline = hone::service::ListOfflineCommands(app);
   app.RequireCommand(0, 1);
-  app.AddConfigFile({}, {"check-config"});
+  app.AddConfigFile({}, {"check-config", "check-health"});
   app.AddVersion("hone-server " HONE_VERSION);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (std::any_of(offline.begin(), offline.end(), std::mem_fn(&hone::Command::Given))) {

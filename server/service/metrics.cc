@@ -3,6 +3,7 @@
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/exposer.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
@@ -19,6 +20,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/listener.h"
@@ -127,6 +129,12 @@ class Metrics::Parts {
                          .Help("Time for handling a Synchronize call, without the time it is held.")
                          .Register(*registry_)
                          .Add({}, Seconds())),
+        last_backup_(
+            prometheus::BuildGauge()
+                .Name("hone_last_backup_timestamp_seconds")
+                .Help("Time of the last complete backup since the server started; 0: none.")
+                .Register(*registry_)
+                .Add({})),
         exposer_(address, /*num_threads=*/1) {
     exposer_.RegisterCollectable(registry_);
     exposer_.RegisterCollectable(gauges_);
@@ -155,6 +163,9 @@ class Metrics::Parts {
       seconds = known.seconds;
       calls = counter;
     }
+    if (code == grpc::StatusCode::OK && absl::EndsWith(method, "/BackupStore")) {
+      last_backup_.SetToCurrentTime();
+    }
     calls->Increment();
     seconds->Observe(absl::ToDoubleSeconds(took));
   }
@@ -167,6 +178,7 @@ class Metrics::Parts {
   prometheus::Family<Histogram>& call_seconds_;
   prometheus::Family<prometheus::Counter>& trials_;
   Histogram& synchronize_;
+  prometheus::Gauge& last_backup_;
   prometheus::Exposer exposer_;
 };
 

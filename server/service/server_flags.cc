@@ -15,8 +15,11 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
+#include "common/rpc/certificate.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/token_table.h"
+#include "grpcpp/generic/generic_stub.h"
 
 namespace hone::service {
 namespace {
@@ -69,6 +72,34 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
                      option == "web-listen" ? "the page" : "metrics", " another port"));
   }
   return absl::OkStatus();
+}
+
+// Returns the address by which this machine reaches the server: a Unix socket, or else the first
+// address.
+absl::StatusOr<rpc::Address> OwnAddress(const ServerOptions& options) {
+  std::vector<rpc::Address> all;
+  for (const auto* some :
+       {&options.listen, &options.listen_clients, &options.listen_admin, &options.listen_workers}) {
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  const auto unix_socket = absl::c_find_if(all, [](const auto& one) { return one.IsUnix(); });
+  if (unix_socket != all.end()) return *unix_socket;
+  rpc::Address address = all.front();
+  if (address.port == 0) {
+    return absl::FailedPreconditionError(
+        "the system chooses the server's port, so --check-health cannot know it; give a port, or "
+        "also listen on a Unix socket");
+  }
+  if (address.host == "0.0.0.0") address.host = "127.0.0.1";
+  if (address.host == "::") address.host = "::1";
+  return address;
+}
+
+// Whether a response of grpc.health.v1.Health/Check has the status SERVING (1, in field 1).
+bool SaysServing(const grpc::ByteBuffer& response) {
+  grpc::Slice bytes;
+  return response.DumpToSingleSlice(&bytes).ok() && bytes.size() == 2 && bytes.begin()[0] == 0x08 &&
+         bytes.begin()[1] == 1;
 }
 
 }  // namespace
@@ -131,6 +162,51 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
     return absl::InvalidArgumentError("web-listen: it is also the address of the metrics");
   }
   return options;
+}
+
+absl::Status CheckHealth(const Flags& flags, const ServerOptions& options) {
+  constexpr absl::Duration kPatience = absl::Seconds(5);
+  HONE_ASSIGN_OR_RETURN(const rpc::Address address, OwnAddress(options));
+  rpc::SecuritySources trust{.insecure = true};
+  if (options.security.tls() && !address.IsUnix()) {
+    if (options.security.require_certificates) {
+      return absl::FailedPreconditionError(
+          "the server requires certificates of its callers, and --check-health has none; let the "
+          "server also listen on a Unix socket, such as unix:/run/hone/hone.sock");
+    }
+    const std::string& own = options.security.identity.certificate;
+    trust.ca = flags.security.client_ca.empty() ? own : flags.security.client_ca;
+    HONE_ASSIGN_OR_RETURN(const rpc::CertificateFacts facts, rpc::DescribeCertificate(own));
+    if (!facts.hosts.empty()) trust.server_name = facts.hosts[0];
+  }
+  HONE_ASSIGN_OR_RETURN(const rpc::ChannelSecurity security, rpc::LoadSecurity(trust));
+  HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(address.ToText(), security));
+
+  // HealthCheckRequest{service = 1}. The service is one that a server with a damaged store offers.
+  const std::string service = "hone.v1.TuningService";
+  const grpc::Slice text(
+      absl::StrCat("\x0a", std::string(1, static_cast<char>(service.size())), service));
+  const grpc::ByteBuffer request(&text, 1);
+  grpc::ByteBuffer response;
+  grpc::ClientContext context;
+  rpc::SetDeadline(context, kPatience);
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel);
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (!status.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(address.ToText(), " does not answer: ", status.error_message()));
+  }
+  if (SaysServing(response)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the server at ", address.ToText(), " is starting or ending"));
 }
 
 std::vector<std::string> CertificateFiles(const Flags& flags) {

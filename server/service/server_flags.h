@@ -57,12 +57,20 @@ struct Flags {
   std::string ready_file;
   bool private_mode = false;
   bool check_config = false;
+  bool check_health = false;
   int threads = 0;
   double shutdown_limit = 5;
 };
 
 // Converts the flags to options, and reads every file that they name. Errors name the option.
 absl::StatusOr<ServerOptions> ToOptions(const Flags& flags);
+
+// Asks the server that runs with these options whether it serves clients, by the health check of
+// gRPC, for at most five seconds. Uses a Unix socket if the server has one. Over TCP it trusts the
+// authorities of client-ca, or else the server's own certificate. Unavailable: the server does not
+// answer, is starting or ending, or its certificate is not trusted. FailedPrecondition: its port is
+// chosen by the system, so that it is not known here.
+absl::Status CheckHealth(const Flags& flags, const ServerOptions& options);
 
 // Returns the files with certificates, keys and authorities, which may change while the server
 // runs.

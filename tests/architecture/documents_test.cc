@@ -26,7 +26,7 @@ using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
 constexpr const char* kTops[] = {"proto", "common", "server", "worker", "client",
-                                 "cmake", "deploy", "docs",   "tests"};
+                                 "cmake", "deploy", "docker", "docs",   "tests"};
 
 // Paths of the source tree; those of folders end with a slash.
 std::set<std::string> ReadPaths() {

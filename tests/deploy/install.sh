@@ -10,7 +10,9 @@ fail() {
   exit 1
 }
 cmake --install "$build" --prefix "$folder/usr" --component lookup >"$folder/log"
-cmake --install "$build" --prefix "$folder/usr" --component programs >>"$folder/log"
+for component in client server worker; do
+  cmake --install "$build" --prefix "$folder/usr" --component "$component" >>"$folder/log"
+done
 
 # The programs and what describes them.
 "$folder/usr/bin/hone" --version | grep -q '^hone [0-9]' || fail "hone does not start"

@@ -39,8 +39,8 @@ TEST(OptionsTest, ReadmeListsEveryServerOption) {
   EXPECT_GE(options.size(), 20u);
   const std::string readme = ReadFile("deploy/README.md").value();
   // Options of the command line only.
-  const std::set<std::string> not_configured = {"help", "version", "config", "check-config",
-                                                "private"};
+  const std::set<std::string> not_configured = {"help",         "version",      "config",
+                                                "check-config", "check-health", "private"};
   for (const std::string& option : options) {
     if (not_configured.contains(option)) continue;
     EXPECT_TRUE(absl::StrContains(readme, absl::StrCat("`", option, "`"))) << option;

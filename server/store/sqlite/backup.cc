@@ -177,6 +177,23 @@ absl::StatusOr<BackupReport> BackUp(const std::string& store, const std::string&
   return report;
 }
 
+absl::Status BackUpBeforeMigration(SqliteConnection& store,
+                                   const std::vector<const char*>& migrations) {
+  HONE_ASSIGN_OR_RETURN(const int64_t version, store.QueryInt64("PRAGMA user_version"));
+  if (version == 0 || version >= static_cast<int64_t>(migrations.size())) return absl::OkStatus();
+  const std::string path = absl::StrCat(store.path(), ".before-schema-", migrations.size());
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return absl::OkStatus();
+  const std::string part = absl::StrCat(path, ".part");
+  std::filesystem::remove(part, error);  // left by an interrupted copy
+  const auto remove_part = absl::MakeCleanup([&] { std::filesystem::remove(part, error); });
+  HONE_RETURN_IF_ERROR(CopyDatabase(store, part, [] { return false; }));
+  if (rename(part.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("make ", path));
+  }
+  return SyncFolderOf(path);
+}
+
 absl::StatusOr<RestoreReport> RestoreStore(const std::string& path, const std::string& backup,
                                            int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(const std::string store, CanonicalStorePath(path));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,13 @@ absl::Status SyncFolderOf(const std::string& path);
 // See Store::Backup. `store`: the path of a SQLite store that this process has open.
 absl::StatusOr<BackupReport> BackUp(const std::string& store, const std::string& path,
                                     const std::function<bool()>& cancelled);
+
+// Copies an older store to `<path>.before-schema-N` if `migrations` have schema N for it, so that
+// the earlier Hone can be used again. Does nothing for a new or current store, or if a complete
+// copy is there, from a migration that failed. Errors are those of CopyDatabase; the copy is then
+// missing.
+absl::Status BackUpBeforeMigration(SqliteConnection& store,
+                                   const std::vector<const char*>& migrations);
 
 struct RestoreReport {
   int64_t records = 0;

@@ -158,6 +158,7 @@ struct Opened {
 // Brings the file up to date and reads what the store needs.
 absl::StatusOr<Opened> SetUp(SqliteConnection& writing) {
   HONE_RETURN_IF_ERROR(CheckVersion(writing, SqliteMigrations()));
+  HONE_RETURN_IF_ERROR(BackUpBeforeMigration(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(writing.SetUpForWriting());
   HONE_RETURN_IF_ERROR(Migrate(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(CheckSchema(writing, SqliteMigrations()));

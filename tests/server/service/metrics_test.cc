@@ -71,6 +71,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
            "hone_store_queued_writes 5",
            "hone_store_damaged 1",
            "hone_standings_unstored 6",
+           "hone_last_backup_timestamp_seconds 0\n",
            "process_resident_memory_bytes ",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
@@ -88,6 +89,15 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
   EXPECT_GE(listed, 12);
   metrics->Watch(nullptr);
   EXPECT_THAT(Scrape(metrics->port()), Not(HasSubstr("hone_workers")));
+}
+
+TEST(MetricsTest, ACompleteBackupHasATime) {
+  HONE_ASSERT_OK_AND_ASSIGN(auto metrics, Metrics::Start(*rpc::Address::Parse("localhost:0")));
+  const std::string backup = "/hone.v1.AdminService/BackupStore";
+  metrics->OnCall(backup, grpc::StatusCode::ALREADY_EXISTS, absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(metrics->port()), HasSubstr("hone_last_backup_timestamp_seconds 0\n"));
+  metrics->OnCall(backup, grpc::StatusCode::OK, absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(metrics->port()), Not(HasSubstr("hone_last_backup_timestamp_seconds 0\n")));
 }
 
 TEST(MetricsTest, AnAddressInUseIsRefused) {

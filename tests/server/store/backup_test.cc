@@ -188,5 +188,38 @@ TEST_F(BackupTest, DoesNotReplaceAStoreInUse) {
   EXPECT_THAT(Restore(backup_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+// The earlier Hone can open the copy, whatever the migration did.
+TEST_F(BackupTest, AnOlderStoreIsCopiedBeforeItsMigration) {
+  const std::string copy = path_ + ".before-schema-2";
+  const std::vector<const char*> old = {"CREATE TABLE a (x INTEGER) STRICT"};
+  const std::vector<const char*> current = {old[0], "ALTER TABLE a ADD COLUMN y INTEGER"};
+  HONE_ASSERT_OK_AND_ASSIGN(const auto store, SqliteConnection::OpenForWriting(path_));
+  ASSERT_THAT(BackUpBeforeMigration(*store, current), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(copy)) << "the store is new";
+  ASSERT_THAT(Migrate(*store, old), IsOk());
+  ASSERT_THAT(BackUpBeforeMigration(*store, old), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(copy)) << "the store is current";
+
+  ASSERT_THAT(store->Execute("INSERT INTO a VALUES (7)"), IsOk());
+  ASSERT_THAT(BackUpBeforeMigration(*store, current), IsOk());
+  ASSERT_THAT(Migrate(*store, current), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto kept, SqliteConnection::OpenForReading(copy));
+  EXPECT_EQ(kept->QueryInt64("PRAGMA user_version").value(), 1);
+  EXPECT_EQ(kept->QueryInt64("SELECT x FROM a").value(), 7);
+  EXPECT_THAT(CheckSchema(*kept, old), IsOk());
+  EXPECT_EQ(store->QueryInt64("PRAGMA user_version").value(), 2);
+  EXPECT_FALSE(std::filesystem::exists(copy + ".part"));
+}
+
+// Opening a store does this: a store of schema 1 whose copy cannot be made stays as it is.
+TEST_F(BackupTest, WithoutRoomForTheCopyThereIsNoMigration) {
+  const std::vector<const char*> current = {"CREATE TABLE a (x INTEGER) STRICT", "SELECT 1"};
+  HONE_ASSERT_OK_AND_ASSIGN(const auto store, SqliteConnection::OpenForWriting(path_));
+  ASSERT_THAT(Migrate(*store, {current[0]}), IsOk());
+  std::filesystem::create_directories(path_ + ".before-schema-2.part/in the way");
+  EXPECT_FALSE(BackUpBeforeMigration(*store, current).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".before-schema-2"));
+}
+
 }  // namespace
 }  // namespace hone::store

@@ -1,0 +1,143 @@
+"""The restore drill: tune, back up while the server works, destroy the store, restore, look up the same best."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import MATMUL, REPOSITORY, wait_until
+
+BACKUP = REPOSITORY / "deploy/backup/hone-backup"
+POSTGRES = next(Path("/usr/lib/postgresql").glob("*/bin"), None)
+
+
+def best(site):
+    """What identifies the best kernel; not, for example, how long ago it was measured."""
+    found = site.hone("best", *MATMUL)["best"]
+    return {key: found[key] for key in ("record", "latency_ns", "trace", "artifact_digest", "measured_unix_ms")}
+
+
+def begin_job(site):
+    """Starts a job that does not end before the test, and waits for its first results."""
+    job = site.hone("tune", "matmul", "m=64", "n=64", "k=64", "--trials", "2000", "--detach")["jobs"][0]["job"]
+    wait_until(lambda: site.hone("jobs", "show", job)["trials"] > 0, "the job has results")
+    return job
+
+
+def test_the_restore_drill(site):
+    site.start_server()
+    site.start_worker()
+    site.hone("tune", *MATMUL, "--trials", "8")
+    before = best(site)
+    assert before["latency_ns"] > 0
+    job = begin_job(site)
+
+    folder = site.folder / "backups"
+    folder.mkdir()
+    backup = [BACKUP, "--server", site.address, "--to", folder]
+    site.run(*backup)
+    assert site.hone("jobs", "show", job)["state"] == "running", "the backup was made while a job ran"
+    made, = folder.glob("hone-*.db")
+    assert made.stat().st_mode & 0o077 == 0, "only the owner may read a backup"
+
+    site.stop("worker")
+    site.stop("server", how=9)
+    store = site.folder / "hone.db"
+    for log in site.folder.glob("hone.db-*"):
+        log.unlink()
+    store.write_bytes(b"\x55" * 65536)
+    refused = site.run("hone-server", "--listen", site.address, "--store", store, code=1)
+    assert "restore a backup" in refused
+
+    restored = site.run("hone-server", "restore", "--store", store, "--from", made)
+    assert "the old store is kept as" in restored
+    site.start_server()
+    assert best(site) == before
+    site.start_worker()
+    wait_until(lambda: site.hone("jobs", "show", job)["trials"] > 0, "the job of the backup continues")
+    site.hone("jobs", "cancel", job)
+
+
+def test_old_backups_are_removed_and_other_files_stay(site):
+    site.start_server()
+    folder = site.folder / "backups"
+    folder.mkdir()
+    for name in ("hone-20200101T000000Z.db", "hone-20210101T000000Z.db", "hone-20220101T000000Z.db"):
+        (folder / name).write_text("old")
+    for name in ("hone-20200101T000000Z.dump", "hone-notes.db", "mine.db", "hone-2020.db.gz"):
+        (folder / name).write_text("not a backup of this kind")
+    backup = [BACKUP, "--server", site.address, "--to", folder]
+
+    # A run that fails removes nothing.
+    site.run(*backup[:2], "unix:/nowhere", *backup[3:], "--keep", 1, code=4)
+    assert len(list(folder.glob("hone-*Z.db"))) == 3
+    out = site.run(*backup, "--keep", 2)
+    assert out.count("hone-backup: removed") == 2
+    left = sorted(path.name for path in folder.glob("hone-*Z.db"))
+    assert left[0] == "hone-20220101T000000Z.db" and len(left) == 2
+    assert (folder / "hone-20200101T000000Z.dump").exists() and (folder / "hone-notes.db").exists()
+    assert (folder / "mine.db").exists() and (folder / "hone-2020.db.gz").exists()
+
+
+@pytest.mark.parametrize("words, code, text", [
+    ([], 2, "--to is missing"),
+    (["--to", "backups"], 2, "not an absolute path"),
+    (["--to", "/tmp", "--keep", "0"], 2, "not a number of backups"),
+    (["--to", "/tmp", "--keep"], 2, "needs a value"),
+    (["--to", "/tmp", "--age", "3"], 2, "unknown option --age"),
+    (["--to", "/tmp", "--store", "/var/lib/hone/hone.db"], 2, "copied by its server"),
+    (["--to", "/no/such/folder"], 1, "there is no folder"),
+])
+def test_wrong_usage_says_what_is_wrong(site, words, code, text):
+    assert text in site.run(BACKUP, *words, code=code)
+
+
+@pytest.fixture
+def database(tmp_path_factory):
+    """A PostgreSQL server of the test alone; its URI without the name of a database."""
+    if POSTGRES is None:
+        pytest.skip("PostgreSQL is not installed; deploy/install-deps.sh installs it")
+    folder = Path("/tmp") / f"hone_backup_{os.getpid()}"  # the path of a socket must be short
+    folder.mkdir(mode=0o755)
+    user = {}
+    if os.geteuid() == 0:  # PostgreSQL refuses root
+        user = {"user": "postgres"}
+        os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
+    run = lambda *words: subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL, **user)
+    try:
+        run(POSTGRES / "initdb", "-D", folder / "data", "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "hone", "--no-sync")
+        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
+            f"-k {folder} -c listen_addresses= -c fsync=off", "start")
+        yield lambda name: f"postgresql://hone@/{name}?host={folder}"
+        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_restore_drill_with_postgresql(site, database):
+    administer = lambda sql: site.run("psql", database("postgres"), "-c", sql)
+    administer("CREATE DATABASE store")
+    store = database("store")
+    site.start_server(store=store)
+    site.start_worker()
+    site.hone("tune", *MATMUL, "--trials", "8")
+    before = best(site)
+    job = begin_job(site)
+    folder = site.folder / "backups"
+    folder.mkdir()
+    site.run(BACKUP, "--store", store, "--to", folder)
+    made, = folder.glob("hone-*.dump")
+    site.hone("jobs", "cancel", job)
+    site.stop("worker")
+    site.stop("server")
+
+    administer("DROP DATABASE store")
+    administer("CREATE DATABASE store")
+    site.run("pg_restore", "--exit-on-error", "--dbname", store, made)
+    site.start_server(store=store)
+    assert best(site) == before
+
+
