@@ -22,6 +22,7 @@ from .errors import (ArrayError, Error, Failed, Forked, Interrupted, InvalidArgu
 from ._job import Job
 from ._kernel import Kernel
 from ._network import Network
+from ._proposals import Trial, Verdict
 from ._records import Records
 from ._workload import Axis, Builder, Tensor, Workload, fn, over, within
 
@@ -31,7 +32,7 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "ArrayError", "Axis", "Best", "Builder", "Client", "Error", "Failed", "Forked", "Interrupted", "InvalidArgument", "Job",
-    "Kernel", "Network", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor", "Workload", "best",
+    "Kernel", "Network", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor", "Trial", "Verdict", "Workload", "best",
     "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
 ]
 
