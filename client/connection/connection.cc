@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
-#include <tuple>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/connection/artifact_stream.h"
 #include "client/connection/best_lookups.h"
 #include "client/connection/job_watch.h"
+#include "client/connection/server_caller.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
@@ -28,41 +25,24 @@
 namespace hone::client {
 namespace {
 
-constexpr int kPageSize = 200;
 constexpr absl::Duration kLongTimeout = absl::Hours(2);     // to read or write the whole store
 constexpr absl::Duration kDraftTimeout = absl::Minutes(5);  // of the spaces, on a busy machine
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);  // to find a server again
-constexpr absl::Duration kProbeLimit = absl::Seconds(5);
-// In every answer: the time, and the state of the store unless it is in order.
-constexpr char kServerTimeHeader[] = "hone-unix-ms", kStoreHeader[] = "hone-store-bin";
-constexpr absl::string_view kStoreIsChecked = "checking";
-
-uint64_t RandomSeed() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
+constexpr absl::Duration kProposeTimeout = absl::Minutes(2);
+constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
 
 // An id for all attempts of a call. The first attempt that arrives creates the job.
 std::string NewRequestId() { return absl::StrCat(absl::Hex(RandomSeed(), absl::kZeroPad16)); }
 
-// The items on a page of a list.
-const auto& Items(const v1::ListJobsResponse& page) { return page.jobs(); }
-const auto& Items(const v1::ListRecordsResponse& page) { return page.records(); }
-const auto& Items(const v1::ListWorkersResponse& page) { return page.workers(); }
-
 class GrpcConnection final : public Connection {
  public:
-  GrpcConnection(std::string address, std::shared_ptr<grpc::Channel> channel,
+  GrpcConnection(std::string address, const std::shared_ptr<grpc::Channel>& channel,
                  const ConnectionOptions& options)
-      : address_(std::move(address)),
-        options_(options),
-        channel_(channel),
-        stubs_(v1::TuningService::NewStub(channel), v1::AdminService::NewStub(channel),
-               v1::DashboardService::NewStub(channel)) {}
+      : channel_(channel), caller_(std::move(address), channel, options) {}
 
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return caller_.address(); }
 
   bool IsConnected() override {
     return channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_READY;
@@ -78,31 +58,31 @@ class GrpcConnection final : public Connection {
   absl::Status CheckJob(const v1::CreateJobRequest& spec) override {
     v1::CreateJobRequest request = spec;
     request.set_validate_only(true);
-    return Call(&Stub::CreateJob, request).status();
+    return caller_.Call(&Stub::CreateJob, request).status();
   }
 
   absl::StatusOr<v1::Job> GetJob(const std::string& id) override {
     v1::GetJobRequest request;
     request.set_id(id);
-    return Ask(&Stub::GetJob, request);
+    return caller_.Ask(&Stub::GetJob, request);
   }
 
   absl::StatusOr<v1::Job> WatchJob(
       const std::string& id,
       const std::function<bool(const v1::Job& job, JobNews news)>& report) override {
     HONE_ASSIGN_OR_RETURN(v1::Job job, GetJob(id));
-    Backoff backoff(options_.retry);
+    Backoff backoff(caller_.options().retry);
     JobNews quiet = JobNews::kNone;  // what to report while no state arrives
     absl::Time broken_at = absl::InfiniteFuture();
     while (true) {
-      JobWatch watch(*stub_, id, kWatchTimeout);
+      JobWatch watch(caller_.stub(), id, kWatchTimeout);
       while (!watch.Ended()) {
         if (std::optional<v1::Job> message = watch.Next(kTick)) {
           HONE_RETURN_IF_ERROR(Check(*message));
           job = *std::move(message);
           broken_at = absl::InfiniteFuture();
           quiet = JobNews::kNone;
-          backoff = Backoff(options_.retry);
+          backoff = Backoff(caller_.options().retry);
           if (!report(job, JobNews::kChanged)) return absl::CancelledError("no longer watched");
         } else if (!report(job, quiet)) {
           return absl::CancelledError("no longer watched");
@@ -113,7 +93,7 @@ class GrpcConnection final : public Connection {
       const bool comes_back =
           status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
       broken_at = std::min(broken_at, absl::Now());
-      if (!comes_back || absl::Now() - broken_at > kWatchPatience) return Explain(status);
+      if (!comes_back || absl::Now() - broken_at > kWatchPatience) return caller_.Explained(status);
       if (absl::IsUnavailable(status)) quiet = JobNews::kNoServer;
       const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
       while (absl::Now() < again) {
@@ -127,7 +107,7 @@ class GrpcConnection final : public Connection {
     v1::CancelJobRequest request;
     request.set_id(id);
     request.set_confirm_finalists(confirm_finalists);
-    return Ask(&Stub::CancelJob, request);
+    return caller_.Ask(&Stub::CancelJob, request);
   }
 
   absl::StatusOr<v1::Job> ResumeJob(const std::string& id, int64_t max_trials,
@@ -136,7 +116,15 @@ class GrpcConnection final : public Connection {
     request.set_id(id);
     request.set_max_trials(max_trials);
     request.set_max_time_ms(max_time_ms);
-    return Ask(&Stub::ResumeJob, request);
+    return caller_.Ask(&Stub::ResumeJob, request);
+  }
+
+  absl::StatusOr<v1::ProposeResponse> Propose(const v1::ProposeRequest& request) override {
+    HONE_ASSIGN_OR_RETURN(v1::ProposeResponse response,
+                          caller_.Call(&Stub::Propose, request, kProposeTimeout));
+    if (response.verdicts_size() == request.traces_size()) return response;
+    return absl::InternalError(absl::StrCat("the server answered ", response.verdicts_size(),
+                                            " of ", request.traces_size(), " schedules"));
   }
 
   absl::StatusOr<absl::Duration> ClockSkew() override {
@@ -144,9 +132,10 @@ class GrpcConnection final : public Connection {
     request.set_page_size(1);
     v1::ListWorkersResponse response;
     grpc::ClientContext context;
-    rpc::SetDeadline(context, options_.call_timeout);
+    rpc::SetDeadline(context, caller_.options().call_timeout);
     const absl::Time begin = absl::Now();
-    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(stub_->ListWorkers(&context, request, &response))));
+    HONE_RETURN_IF_ERROR(
+        caller_.Explained(rpc::FromGrpc(caller_.stub().ListWorkers(&context, request, &response))));
     const absl::Time middle = begin + (absl::Now() - begin) / 2;
     const auto& headers = context.GetServerInitialMetadata();
     const auto header = headers.find(kServerTimeHeader);
@@ -159,25 +148,23 @@ class GrpcConnection final : public Connection {
     return absl::FromUnixMillis(unix_ms) - middle;
   }
 
-  StoreReport LastStoreReport() override {
-    absl::MutexLock lock(&mutex_);
-    return store_;
-  }
+  StoreReport LastStoreReport() override { return caller_.LastStoreReport(); }
 
   absl::StatusOr<std::vector<v1::Job>> ListJobs(int limit) override {
-    return List<v1::Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
+    return caller_.List<v1::Job>(&Stub::ListJobs, v1::ListJobsRequest(), limit);
   }
 
   absl::StatusOr<v1::Best> LookupBest(const std::string& workload, const std::string& target,
                                       double tolerance, bool nearest) override {
-    return Ask(&Stub::LookupBest, BestQuery(workload, target, tolerance, nearest));
+    return caller_.Ask(&Stub::LookupBest, BestQuery(workload, target, tolerance, nearest));
   }
 
   absl::StatusOr<std::vector<std::optional<v1::Best>>> LookupBests(
       absl::Span<const v1::LookupBestRequest> queries) override {
     std::vector<std::optional<v1::Best>> answers;
-    HONE_RETURN_IF_ERROR(Retry([&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(answers, BestLookups(*stub_, queries, options_.call_timeout).Run());
+    HONE_RETURN_IF_ERROR(caller_.Retry([&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(
+          answers, BestLookups(caller_.stub(), queries, caller_.options().call_timeout).Run());
       return absl::OkStatus();
     }));
     for (const std::optional<v1::Best>& best : answers) {
@@ -188,15 +175,15 @@ class GrpcConnection final : public Connection {
 
   absl::StatusOr<std::vector<v1::Best>> ListPins() override {
     HONE_ASSIGN_OR_RETURN(const v1::ListPinsResponse response,
-                          Call(&Stub::ListPins, v1::ListPinsRequest()));
+                          caller_.Call(&Stub::ListPins, v1::ListPinsRequest()));
     std::vector<v1::Best> bests;
-    HONE_RETURN_IF_ERROR(Append(response.bests(), bests));
+    HONE_RETURN_IF_ERROR(caller_.Append(response.bests(), bests));
     return bests;
   }
 
   absl::StatusOr<std::vector<record::Record>> ListRecords(const v1::ListRecordsRequest& filter,
                                                           int limit) override {
-    return List<record::Record>(&Stub::ListRecords, filter, limit);
+    return caller_.List<record::Record>(&Stub::ListRecords, filter, limit);
   }
 
   absl::StatusOr<std::vector<record::Record>> RecordPage(const v1::ListRecordsRequest& filter,
@@ -205,10 +192,11 @@ class GrpcConnection final : public Connection {
     v1::ListRecordsRequest request = filter;
     request.set_page_size(page_size);
     request.set_page_token(page_token);
-    HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page, Call(&Stub::ListRecords, request));
+    HONE_ASSIGN_OR_RETURN(const v1::ListRecordsResponse page,
+                          caller_.Call(&Stub::ListRecords, request));
     page_token = page.next_page_token();
     std::vector<record::Record> records;
-    HONE_RETURN_IF_ERROR(Append(page.records(), records));
+    HONE_RETURN_IF_ERROR(caller_.Append(page.records(), records));
     return records;
   }
 
@@ -216,7 +204,7 @@ class GrpcConnection final : public Connection {
                              const std::function<absl::Status(absl::string_view)>& write) override {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kLongTimeout);
-    auto reader = stub_->ExportRecords(&context, filter);
+    auto reader = caller_.stub().ExportRecords(&context, filter);
     v1::TextChunk chunk;
     while (reader->Read(&chunk)) {
       if (absl::Status written = write(chunk.data()); !written.ok()) {
@@ -225,7 +213,7 @@ class GrpcConnection final : public Connection {
         return written;
       }
     }
-    return Explain(rpc::FromGrpc(reader->Finish()));
+    return caller_.Explained(rpc::FromGrpc(reader->Finish()));
   }
 
   absl::StatusOr<v1::ImportRecordsResponse> ImportRecords(
@@ -233,7 +221,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kLongTimeout);
     v1::ImportRecordsResponse response;
-    auto writer = std::get<1>(stubs_)->ImportRecords(&context, &response);
+    auto writer = caller_.admin().ImportRecords(&context, &response);
     v1::TextChunk chunk;
     while (true) {
       absl::StatusOr<std::string> piece = read();
@@ -247,42 +235,42 @@ class GrpcConnection final : public Connection {
       if (!writer->Write(chunk)) break;  // the server has refused: Finish says why
     }
     writer->WritesDone();
-    HONE_RETURN_IF_ERROR(Explain(rpc::FromGrpc(writer->Finish())));
+    HONE_RETURN_IF_ERROR(caller_.Explained(rpc::FromGrpc(writer->Finish())));
     return response;
   }
 
   absl::StatusOr<v1::ForgetRecordsResponse> ForgetRecords(const Task& task) override {
-    return CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task));
+    return caller_.CallOnce(&AdminStub::ForgetRecords, About<v1::ForgetRecordsRequest>(task));
   }
 
   absl::StatusOr<v1::Best> PinBest(const Task& task, int64_t record) override {
     auto request = About<v1::PinBestRequest>(task);
     request.set_record(record);
-    return Ask(&AdminStub::PinBest, request);
+    return caller_.Ask(&AdminStub::PinBest, request);
   }
 
   absl::Status UnpinBest(const Task& task) override {
-    return CallOnce(&AdminStub::UnpinBest, About<v1::UnpinBestRequest>(task)).status();
+    return caller_.CallOnce(&AdminStub::UnpinBest, About<v1::UnpinBestRequest>(task)).status();
   }
 
   absl::StatusOr<v1::BackupStoreResponse> BackupStore(const std::string& path) override {
     v1::BackupStoreRequest request;
     request.set_path(path);
-    return Call(&AdminStub::BackupStore, request, kLongTimeout);
+    return caller_.Call(&AdminStub::BackupStore, request, kLongTimeout);
   }
 
   absl::StatusOr<v1::CompactStoreResponse> CompactStore(
       const v1::CompactStoreRequest& retention) override {
-    return Call(&AdminStub::CompactStore, retention, kLongTimeout);
+    return caller_.Call(&AdminStub::CompactStore, retention, kLongTimeout);
   }
 
   absl::StatusOr<std::vector<v1::WorkerInfo>> ListWorkers() override {
-    return List<v1::WorkerInfo>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
+    return caller_.List<v1::WorkerInfo>(&Stub::ListWorkers, v1::ListWorkersRequest(), /*limit=*/0);
   }
 
   absl::StatusOr<v1::OpenDashboardResponse> OpenDashboard(
       const v1::OpenDashboardRequest& request) override {
-    return Call(&DashboardStub::OpenDashboard, request);
+    return caller_.Call(&DashboardStub::OpenDashboard, request);
   }
 
   absl::StatusOr<v1::FeatureTable> DescribeFeatures(const std::string& trace,
@@ -292,7 +280,7 @@ class GrpcConnection final : public Connection {
     request.set_trace(trace);
     request.set_target(target);
     request.set_feature_set(feature_set);
-    HONE_ASSIGN_OR_RETURN(v1::FeatureTable table, Call(&Stub::DescribeFeatures, request));
+    HONE_ASSIGN_OR_RETURN(v1::FeatureTable table, caller_.Call(&Stub::DescribeFeatures, request));
     for (v1::FeatureRow& row : *table.mutable_rows()) {
       row.mutable_values()->Resize(table.columns_size(), 0);
     }
@@ -307,16 +295,16 @@ class GrpcConnection final : public Connection {
     request.set_target(target);
     request.set_tolerance(tolerance);
     // Not repeated: if it ended the server, a second attempt would do so again.
-    return CallOnce(&Stub::DraftSchedule, request, kDraftTimeout);
+    return caller_.CallOnce(&Stub::DraftSchedule, request, kDraftTimeout);
   }
 
   absl::StatusOr<v1::Explanation> Explain(const v1::ExplainScheduleRequest& request) override {
-    return Ask(&Stub::ExplainSchedule, request);
+    return caller_.Ask(&Stub::ExplainSchedule, request);
   }
 
   absl::StatusOr<std::string> Artifact(const std::string& digest) override {
     std::string bytes;
-    HONE_RETURN_IF_ERROR(Retry([&] {
+    HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       bytes.clear();
       return DownloadArtifact(digest, bytes);
     }));
@@ -332,36 +320,36 @@ class GrpcConnection final : public Connection {
           "as NAME=FILE; the others are seeded"));
     }
     const std::string digest = DigestOf(bytes).ToHex();
-    HONE_RETURN_IF_ERROR(Retry([&] { return SendInputs(digest, bytes); }));
+    HONE_RETURN_IF_ERROR(caller_.Retry([&] { return SendInputs(digest, bytes); }));
     return digest;
   }
 
   absl::StatusOr<v1::ListModelsResponse> ListModels(const std::string& target) override {
     v1::ListModelsRequest request;
     request.set_target(target);
-    return Call(&Stub::ListModels, request);
+    return caller_.Call(&Stub::ListModels, request);
   }
 
   absl::StatusOr<v1::StoredModel> TrainModel(const v1::TrainModelRequest& request,
                                              absl::Duration limit) override {
-    return Call(&Stub::TrainModel, request, limit);
+    return caller_.Call(&Stub::TrainModel, request, limit);
   }
 
   absl::StatusOr<v1::EvaluateModelsResponse> EvaluateModels(
       const v1::EvaluateModelsRequest& request, absl::Duration limit) override {
-    return Call(&Stub::EvaluateModels, request, limit);
+    return caller_.Call(&Stub::EvaluateModels, request, limit);
   }
 
   absl::StatusOr<std::string> ExportModel(int64_t id) override {
     v1::ExportModelRequest request;
     request.set_id(id);
     std::string file;
-    HONE_RETURN_IF_ERROR(Retry([&] {
+    HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       file.clear();
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
       std::string digest;
-      HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->ExportModel(&context, request),
+      HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *caller_.stub().ExportModel(&context, request),
                                            absl::StrCat("model ", id), file, digest));
       return DigestOf(file).ToHex() == digest
                  ? absl::OkStatus()
@@ -372,11 +360,11 @@ class GrpcConnection final : public Connection {
 
   absl::StatusOr<v1::StoredModel> ImportModel(const std::string& file) override {
     v1::StoredModel response;
-    HONE_RETURN_IF_ERROR(Retry([&] {
+    HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
-      return SendArtifact(*std::get<1>(stubs_)->ImportModel(&context, &response),
-                          DigestOf(file).ToHex(), file);
+      return SendArtifact(*caller_.admin().ImportModel(&context, &response), DigestOf(file).ToHex(),
+                          file);
     }));
     return response;
   }
@@ -385,24 +373,21 @@ class GrpcConnection final : public Connection {
     v1::DrainWorkerRequest request;
     request.set_id(id);
     request.set_resume(resume);
-    return Ask(&AdminStub::DrainWorker, request);
+    return caller_.Ask(&AdminStub::DrainWorker, request);
   }
 
   absl::StatusOr<int> RemoveWorker(const std::string& id) override {
     v1::RemoveWorkerRequest request;
     request.set_id(id);
     HONE_ASSIGN_OR_RETURN(const v1::RemoveWorkerResponse response,
-                          Call(&AdminStub::RemoveWorker, request));
+                          caller_.Call(&AdminStub::RemoveWorker, request));
     return response.requeued();
   }
 
  private:
-  using Stub = v1::TuningService::Stub;
-  using AdminStub = v1::AdminService::Stub;
-  using DashboardStub = v1::DashboardService::Stub;
-
-  template <typename S, typename Request, typename Response>
-  using Method = grpc::Status (S::*)(grpc::ClientContext*, const Request&, Response*);
+  using Stub = ServerCaller::Stub;
+  using AdminStub = ServerCaller::AdminStub;
+  using DashboardStub = ServerCaller::DashboardStub;
 
   // A request about a task.
   template <typename Request>
@@ -414,79 +399,9 @@ class GrpcConnection final : public Connection {
     return request;
   }
 
-  // Makes a unary call, and repeats it while the server is unavailable. `timeout` applies to each
-  // attempt; 0: ConnectionOptions::call_timeout.
-  template <typename S, typename Request, typename Response>
-  absl::StatusOr<Response> Call(Method<S, Request, Response> method, const Request& request,
-                                absl::Duration timeout = absl::ZeroDuration()) {
-    if (timeout == absl::ZeroDuration()) timeout = options_.call_timeout;
-    Response response;
-    HONE_RETURN_IF_ERROR(Retry([&] { return Attempt(method, request, timeout, response); }));
-    return response;
-  }
-
-  // The same for calls that must not be repeated, because a second attempt would find nothing to
-  // do: waits until the server answers another call, and then makes the call once.
-  template <typename S, typename Request, typename Response>
-  absl::StatusOr<Response> CallOnce(Method<S, Request, Response> method, const Request& request,
-                                    absl::Duration timeout = absl::ZeroDuration()) {
-    if (timeout == absl::ZeroDuration()) timeout = options_.call_timeout;
-    HONE_RETURN_IF_ERROR(Call(&Stub::ListPins, v1::ListPinsRequest()).status());
-    Response response;
-    HONE_RETURN_IF_ERROR(Explain(Attempt(method, request, timeout, response)));
-    return response;
-  }
-
-  template <typename S, typename Request, typename Response>
-  absl::Status Attempt(Method<S, Request, Response> method, const Request& request,
-                       absl::Duration timeout, Response& response) {
-    response.Clear();
-    grpc::ClientContext context;
-    rpc::SetDeadline(context, timeout);
-    const absl::Status status = rpc::FromGrpc(
-        ((*std::get<std::unique_ptr<S>>(stubs_)).*method)(&context, request, &response));
-    if (status.ok()) NoteStore(context);
-    return status;
-  }
-
-  void NoteStore(const grpc::ClientContext& context) {
-    const auto& headers = context.GetServerInitialMetadata();
-    const auto header = headers.find(kStoreHeader);
-    const std::string text =
-        header == headers.end() ? "" : std::string(header->second.data(), header->second.size());
-    absl::MutexLock lock(&mutex_);
-    store_.is_being_checked = text == kStoreIsChecked;
-    store_.damage = store_.is_being_checked ? "" : text;
-  }
-
-  // The same; the answer is checked.
-  template <typename S, typename Request, typename Response>
-  absl::StatusOr<Response> Ask(Method<S, Request, Response> method, const Request& request) {
-    HONE_ASSIGN_OR_RETURN(Response response, Call(method, request));
-    HONE_RETURN_IF_ERROR(Check(response));
-    return response;
-  }
-
-  static absl::Status Append(const google::protobuf::RepeatedPtrField<v1::Record>& messages,
-                             std::vector<record::Record>& records) {
-    for (const v1::Record& message : messages) {
-      HONE_ASSIGN_OR_RETURN(records.emplace_back(), record::FromProto(message));
-    }
-    return absl::OkStatus();
-  }
-  template <typename Message>
-  static absl::Status Append(const google::protobuf::RepeatedPtrField<Message>& messages,
-                             std::vector<Message>& checked) {
-    for (const Message& message : messages) {
-      HONE_RETURN_IF_ERROR(Check(message));
-      checked.push_back(message);
-    }
-    return absl::OkStatus();
-  }
-
   absl::StatusOr<v1::Job> Create(const v1::CreateJobRequest& request, const KeepWaiting& waiting) {
     v1::Job response;
-    HONE_RETURN_IF_ERROR(Retry([&] {
+    HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       absl::Status status = CreateOnce(request, waiting, response);
       const bool again = absl::IsUnavailable(status);
       return again && waiting != nullptr && !waiting() ? NotAwaited() : status;
@@ -500,10 +415,10 @@ class GrpcConnection final : public Connection {
                           v1::Job& response) {
     response.Clear();
     grpc::ClientContext context;
-    rpc::SetDeadline(context, options_.call_timeout);
+    rpc::SetDeadline(context, caller_.options().call_timeout);
     grpc::Status status;
     absl::Notification done;
-    stub_->async()->CreateJob(&context, &request, &response, [&](grpc::Status result) {
+    caller_.stub().async()->CreateJob(&context, &request, &response, [&](grpc::Status result) {
       status = std::move(result);
       done.Notify();
     });
@@ -518,45 +433,13 @@ class GrpcConnection final : public Connection {
 
   static absl::Status NotAwaited() { return absl::CancelledError("no longer waited for"); }
 
-  // All items of a list that comes in pages, `limit` at most (0: all).
-  template <typename Item, typename Request, typename Page>
-  absl::StatusOr<std::vector<Item>> List(Method<Stub, Request, Page> method, Request request,
-                                         int limit) {
-    std::vector<Item> all;
-    const auto left = [&] { return limit == 0 ? kPageSize : limit - static_cast<int>(all.size()); };
-    do {
-      request.set_page_size(std::min(kPageSize, left()));
-      HONE_ASSIGN_OR_RETURN(const Page page, Call(method, request));
-      HONE_RETURN_IF_ERROR(Append(Items(page), all));
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty() && left() > 0);
-    return all;
-  }
-
-  absl::Status Retry(const std::function<absl::Status()>& attempt) const {
-    RetryOptions retry = options_.retry;
-    retry.seed = RandomSeed();
-    const auto checked = [&] {
-      absl::Status status = attempt();
-      if (absl::IsUnavailable(status) && options_.check != nullptr) {
-        if (absl::Status known = options_.check(); !known.ok()) return known;
-      }
-      return status;
-    };
-    return Explain(RetryUnavailable(retry, checked, [] { return absl::Now(); }, absl::SleepFor));
-  }
-
-  absl::Status Explain(const absl::Status& status) const {
-    return rpc::ExplainCallError(status, address_, options_.security, kProbeLimit);
-  }
-
   absl::Status DownloadArtifact(const std::string& digest, std::string& bytes) {
     v1::GetArtifactRequest request;
     request.set_digest(digest);
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     std::string named;
-    HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *stub_->GetArtifact(&context, request),
+    HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *caller_.stub().GetArtifact(&context, request),
                                          absl::StrCat("artifact ", digest), bytes, named));
     if (DigestOf(bytes).ToHex() != digest) {
       return absl::DataLossError(absl::StrCat(
@@ -569,18 +452,11 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kArtifactTimeout);
     v1::UploadInputsResponse response;
-    return SendArtifact(*stub_->UploadInputs(&context, &response), digest, bytes);
+    return SendArtifact(*caller_.stub().UploadInputs(&context, &response), digest, bytes);
   }
 
-  const std::string address_;
-  const ConnectionOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::tuple<std::unique_ptr<Stub>, std::unique_ptr<AdminStub>,
-                   std::unique_ptr<DashboardStub>>
-      stubs_;
-  Stub* const stub_ = std::get<0>(stubs_).get();
-  absl::Mutex mutex_;
-  StoreReport store_ ABSL_GUARDED_BY(mutex_);
+  ServerCaller caller_;
 };
 
 }  // namespace

@@ -74,6 +74,10 @@ class Connection {
   virtual absl::StatusOr<v1::Job> ResumeJob(const std::string& id, int64_t max_trials,
                                             int64_t max_time_ms) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(const std::string& id, bool confirm_finalists) = 0;
+  // Proposes schedules for a job (docs/proposers.md). If an answer was lost, the verdict of what
+  // was accepted is that it is known. NotFound: no such job. FailedPrecondition: it does not
+  // search. ResourceExhausted: too many of the caller's schedules are being checked.
+  virtual absl::StatusOr<v1::ProposeResponse> Propose(const v1::ProposeRequest& request) = 0;
   // Newest first, at most `limit` (0: all).
   virtual absl::StatusOr<std::vector<v1::Job>> ListJobs(int limit) = 0;
 

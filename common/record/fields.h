@@ -142,6 +142,7 @@ void VisitFields(R& record, Visit& visit) {
   visit({.proto = "trial", .least = kNoTrial}, record.trial);
   visit({.proto = "created_unix_ms"}, record.created_unix_ms);
   visit({.proto = "is_default"}, record.is_default);
+  visit({.proto = "proposer", .rule = Rule::kName}, record.proposer);
   visit({.proto = "quarantined"}, record.quarantined);
   visit({.proto = "quarantine_reason", .rule = Rule::kFree}, record.quarantine_reason);
 }

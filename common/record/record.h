@@ -120,6 +120,7 @@ struct Record {
   int64_t trial = 0;  // of the job; kNoTrial: the job measured the candidate of another job again
   int64_t created_unix_ms = 0;
   bool is_default = false;
+  std::string proposer;  // the program that proposed the candidate; "": the job's own search
   bool quarantined = false;
   std::string quarantine_reason;  // "" unless quarantined
 };

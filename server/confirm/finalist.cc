@@ -173,6 +173,7 @@ bool ComesBefore(const JobTask& task, const Screened& a, const Screened& b) {
 record::Record MakeRecord(const JobTask& task, const Finalist& finalist) {
   record::Record record = task.MakeRecord(finalist.candidate, finalist.trial);
   record.is_default = finalist.is_untiled;
+  if (!finalist.proposer.empty()) record.proposer = finalist.proposer;
   return record;
 }
 
@@ -210,6 +211,7 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   Finalist finalist{.candidate = row->record.candidate,
                     .space = row->space,
                     .trial = is_own ? row->record.trial : record::kNoTrial,
+                    .proposer = row->record.proposer,
                     .is_untiled = row->record.is_default,
                     .is_own = is_own,
                     .artifact_digest = row->record.result.artifact_digest,

@@ -39,6 +39,7 @@ struct Finalist {
   record::Candidate candidate;
   std::string space;
   int64_t trial = 0;              // of this job; record::kNoTrial: the search of another found it
+  std::string proposer;           // Record::proposer, if the finalist is from the store
   bool is_untiled = false;        // Record::is_default
   double screened_ns = 0;         // steady; 0: unknown, because the finalist is from the store
   bool is_default = false;        // its program is the default schedule's

@@ -101,6 +101,7 @@ std::optional<Finalist> ToFinalist(const JobActor& job, const record::Record& re
     return Finalist{.candidate = record.candidate,
                     .space = *std::move(space),
                     .trial = record.job_id == job.id() ? record.trial : record::kNoTrial,
+                    .proposer = record.proposer,
                     .is_untiled = record.is_default};
   }
   spdlog::warn("job {}: the design space of record {} cannot be read: {}", job.id(), record.id,

@@ -1,9 +1,13 @@
 #include "server/job/job.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/host_lock.h"
 #include "common/base/seconds_text.h"
+#include "server/job/actor/executor.h"
 #include "server/job/actor/job_advice.h"
 #include "server/job/actor/job_types.h"
 #include "server/job/search/search_options.h"
@@ -28,6 +32,61 @@ void Job::Confirm(absl::Duration limit, bool cancelled) {
   Post([this, limit, cancelled] {
     parent_cancelled_ = parent_cancelled_ || cancelled;
     OnConfirm(limit);
+  });
+}
+
+void Job::Propose(Proposals proposals, ProposalAnswer::Done done) {
+  Post(
+      [this, proposals = std::move(proposals), answer = ProposalAnswer(std::move(done))]() mutable {
+        OnProposed(std::move(proposals), std::move(answer));
+      });
+}
+
+absl::Status Job::CheckTakesProposals() const {
+  if (HasEnded()) {
+    const bool can_resume = state().state != JobState::kDone && spec().parent.empty();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", id(), " is ", JobStateName(state().state), "; propose for another job of its ",
+        "workload", can_resume ? absl::StrCat(", or after \"hone jobs resume ", id(), "\"") : ""));
+  }
+  if (spec().revalidate > 0 || spec().is_check || task_.IsDecided()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", id(),
+        spec().revalidate > 0 ? " revalidates stored candidates" : " has one schedule",
+        " and does not search; propose for a job of \"hone tune\" without a given schedule"));
+  }
+  if (state().state == JobState::kConfirming || state().cancelled || confirm_asked_ ||
+      search_.IsStopping()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id(), " no longer searches: it confirms its best candidates; propose ",
+                     "for another job of its workload"));
+  }
+  return absl::OkStatus();
+}
+
+void Job::OnProposed(Proposals proposals, ProposalAnswer answer) {
+  if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return answer(refused);
+  if (!HasBegun()) {
+    early_.emplace_back(std::move(proposals), std::move(answer));
+    return;
+  }
+  // Reading takes too long for the strand. It keeps alive what it needs.
+  services().executor->Schedule([this, self = shared_from_this(), spaces = task_.shared_spaces(),
+                                 proposals = std::move(proposals),
+                                 answer = std::move(answer)]() mutable {
+    const HostShare share(options().respect_timing_lock);
+    absl::StatusOr<std::vector<GivenCandidate>> read =
+        ReadTraces(proposals, *spaces, spec().tolerance, [this] {
+          YieldToTimers();
+          return MustStop() ? absl::UnavailableError("the job is ending") : absl::OkStatus();
+        });
+    Post([this, proposer = std::move(proposals.proposer), place = std::move(proposals.place),
+          read = std::move(read), answer = std::move(answer)]() mutable {
+      if (!read.ok()) return answer(read.status());
+      if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return answer(refused);
+      SetDoing("taking proposals of another program");
+      search_.Accept(proposer, *std::move(read), std::move(answer));
+    });
   });
 }
 
@@ -71,6 +130,11 @@ void Job::Begin() {
   LeaveStep();
   ShowState();  // the parent reads the state of a child once the child has begun
   SetBegun();
+  for (auto& [proposals, answer] : std::exchange(early_, {})) {
+    Post([this, proposals = std::move(proposals), answer = std::move(answer)]() mutable {
+      OnProposed(std::move(proposals), std::move(answer));
+    });
+  }
   if (!state().cancelled && !confirm_asked_ && !search_.IsStopping()) return search_.Begin();
   // The job was cancelled, told to confirm or out of time before it began here. The results of an
   // earlier server are confirmed.
@@ -166,7 +230,9 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
   if (!HasBegun()) return false;  // see CheckStop
   const absl::Duration left = TimeLeft();
   if (left > reserved) return false;
-  const bool found = state().outcomes.contains(record::Outcome::kOk);
+  // Without proposals, an external job confirms the default schedule.
+  const bool found = state().outcomes.contains(record::Outcome::kOk) ||
+                     (spec().strategy == kExternalStrategy && state().default_schedule.has_value());
   if (found || !spec().parent.empty()) return true;
   // There is nothing to confirm, so the rest of the time belongs to the search.
   if (left > absl::ZeroDuration()) return false;
@@ -208,6 +274,10 @@ void Job::OnEnd() {
   SetBegun();
   search_.Close();
   confirm_.Close();
+  for (auto& [proposals, answer] : std::exchange(early_, {})) {
+    answer(absl::FailedPreconditionError(
+        absl::StrCat("job ", id(), " has ended; \"hone jobs show ", id(), "\" says why")));
+  }
 }
 
 }  // namespace hone::job

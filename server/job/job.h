@@ -2,11 +2,14 @@
 #define HONE_SERVER_JOB_JOB_H_
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/confirm/confirm_phase.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
+#include "server/job/search/proposals.h"
 #include "server/job/search/search_phase.h"
 
 namespace hone::job {
@@ -33,6 +36,12 @@ class Job final : public JobActor {
   // Stops proposing and confirms the finalists within `limit`. `cancelled`: a user cancelled the
   // parent, so a child without measurements is cancelled instead of confirmed.
   void Confirm(absl::Duration limit, bool cancelled);
+  // Reads schedules that another program proposes, on the executor, and adds those that can be
+  // measured to the search. `done` runs once they are durable; its verdicts say what became of
+  // each. If the job makes its design spaces, they wait until it has them. FailedPrecondition: the
+  // job does not search, or no longer. ResourceExhausted: too many programs propose for it.
+  // Unavailable: the server is shutting down.
+  void Propose(Proposals proposals, ProposalAnswer::Done done);
 
  private:
   void BeforeSave() override;
@@ -51,6 +60,9 @@ class Job final : public JobActor {
   bool IsOrphan() const;
   void OnAllowed(int64_t candidates);
   void OnConfirm(absl::Duration limit);
+  void OnProposed(Proposals proposals, ProposalAnswer answer);
+  // FailedPrecondition: the job takes no proposals; the message says why, and what to do.
+  absl::Status CheckTakesProposals() const;
   void OnSearched();
   // Returns the time until the job stops to wait for its first result.
   absl::Duration UntilGiveUp() const;
@@ -67,6 +79,8 @@ class Job final : public JobActor {
   DeliverPhase deliver_{*this, task_};
   SearchPhase search_{*this, task_, [this] { OnSearched(); }};
   absl::Time drain_deadline_ = absl::InfiniteFuture();
+  // Proposals that came before the job had design spaces.
+  std::vector<std::pair<Proposals, ProposalAnswer>> early_;
   bool confirm_asked_ = false;
   bool parent_cancelled_ = false;  // see Confirm
 };

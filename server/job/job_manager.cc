@@ -287,6 +287,31 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
   return snapshot;
 }
 
+void JobManager::Propose(const std::string& id, const std::string& caller, Proposals proposals,
+                         ProposalAnswer::Done done) {
+  const std::shared_ptr<JobActor> actor = book_.Find(id);
+  const SnapshotOr snapshot = actor != nullptr ? actor->snapshot() : Get(id);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  if ((*snapshot)->spec.network.has_value()) {
+    return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
+        "job ", id, " tunes networks; propose for the job of one of its tasks, such as ",
+        TaskJobId(id, 0), ": \"hone jobs show ", id, "\" lists them")));
+  }
+  const std::shared_ptr<Job> job = std::dynamic_pointer_cast<Job>(actor);
+  if (job == nullptr) {
+    return std::move(done)(absl::FailedPreconditionError(
+        HasEnded((*snapshot)->state)
+            ? absl::StrCat("job ", id, " is ", JobStateName((*snapshot)->state),
+                           "; propose for another job of its workload")
+            : absl::StrCat("another server works on job ", id, "; propose there")));
+  }
+  absl::StatusOr<std::shared_ptr<void>> place =
+      checking_->Enter(caller, static_cast<int>(proposals.traces.size()));
+  if (!place.ok()) return std::move(done)(place.status());
+  proposals.place = *std::move(place);
+  job->Propose(std::move(proposals), std::move(done));
+}
+
 void JobManager::Tick() {
   for (const std::shared_ptr<JobActor>& job : book_.RemoveOver()) job->Tick();
   claims_.Tick();

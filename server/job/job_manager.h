@@ -16,6 +16,7 @@
 #include "server/job/job_book.h"
 #include "server/job/job_claims.h"
 #include "server/job/job_starter.h"
+#include "server/job/search/proposals.h"
 #include "server/store/store.h"
 
 namespace hone::job {
@@ -59,6 +60,11 @@ class JobManager {
   // job or one of its children is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
+  // See Job::Propose. `caller`: limits count its calls. NotFound: unknown job. FailedPrecondition:
+  // the job has ended, tunes networks, or another server replica works on it. ResourceExhausted:
+  // too many traces of the caller, or of all callers, are being read.
+  void Propose(const std::string& id, const std::string& caller, Proposals proposals,
+               ProposalAnswer::Done done);
   // Returns the ids of the unfinished jobs.
   std::vector<std::string> Unfinished() const { return book_.Unfinished(); }
 
@@ -83,6 +89,8 @@ class JobManager {
   JobStarter starter_;
   JobClaims claims_;
   ManagedChildJobs children_;
+  // Shared with the calls in progress, which may outlive this object.
+  const std::shared_ptr<CheckingLimit> checking_ = std::make_shared<CheckingLimit>();
 };
 
 // Returns the id of an unfinished job that tunes the task, on this server or on another replica

@@ -30,6 +30,8 @@ std::string Describe(const record::Environment& e) {
 v1::JobPhase ToProto(const job::JobPhase& phase) {
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForKernel) ==
                 v1::JobPhase::KIND_WAITING_FOR_KERNEL);
+  static_assert(static_cast<int>(job::PhaseKind::kWaitingForProposals) ==
+                v1::JobPhase::KIND_WAITING_FOR_PROPOSALS);
   v1::JobPhase message;
   message.set_kind(static_cast<v1::JobPhase::Kind>(phase.kind));
   message.set_detail(phase.detail);
@@ -148,6 +150,17 @@ absl::Status ReadTasks(const v1::NetworkRequest& request, const job::TaskEnviron
   return absl::OkStatus();
 }
 
+// Checks the request of a job that waits for what other programs propose.
+absl::Status CheckExternal(const v1::CreateJobRequest& request) {
+  if (request.has_network()) {
+    return FieldError("strategy", "external is for the job of an operator, not for networks");
+  }
+  if (request.max_time_ms() > 0 || request.revalidate() > 0) return absl::OkStatus();
+  return FieldError("max_time_ms",
+                    "missing; with the strategy external, a job waits for proposals "
+                    "until its time is over");
+}
+
 // Whether the sum of the tasks' latencies is confirmed.
 bool IsConfirmed(const job::NetworkState& state) {
   return std::all_of(state.tasks.begin(), state.tasks.end(), [](const job::NetworkTaskState& task) {
@@ -221,9 +234,11 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                     .inputs_digest = request.inputs_digest()};
   HONE_ASSIGN_OR_RETURN(
       spec.priority, Choose("priority", request.priority(), "normal", {"low", "normal", "high"}));
-  HONE_ASSIGN_OR_RETURN(spec.strategy,
-                        Choose("strategy", request.strategy(), environment.default_strategy(),
-                               environment.StrategyNames()));
+  std::vector<std::string> strategies = environment.StrategyNames();
+  strategies.push_back(job::kExternalStrategy);
+  HONE_ASSIGN_OR_RETURN(spec.strategy, Choose("strategy", request.strategy(),
+                                              environment.default_strategy(), strategies));
+  if (spec.strategy == job::kExternalStrategy) HONE_RETURN_IF_ERROR(CheckExternal(request));
   if (!spec.feature_set.empty()) {
     HONE_RETURN_IF_ERROR(
         Choose("feature_set", spec.feature_set, "", environment.FeatureSetNames()).status());
@@ -348,6 +363,13 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   message.set_note(snapshot.note);
   message.set_unconfirmed(snapshot.unconfirmed);
   message.set_is_check(snapshot.spec.is_check);
+  for (const auto& [name, state] : snapshot.proposers) {
+    v1::Proposer& proposer = *message.add_proposers();
+    proposer.set_name(name);
+    proposer.set_accepted(state.accepted);
+    proposer.set_measured(state.measured);
+    proposer.set_latency_ns(state.latency_ns);
+  }
   if (snapshot.spec.network.has_value()) {
     *request.mutable_network() = RequestToProto(*snapshot.spec.network);
     *message.mutable_network() = ProgressToProto(snapshot);

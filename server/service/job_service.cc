@@ -1,16 +1,80 @@
 #include "server/service/job_service.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/record/message_fields.h"
+#include "common/record/record.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
 
 namespace hone::service {
+namespace {
+
+constexpr int kMostTraces = 64;  // of a call of Propose
+constexpr size_t kMostProposerBytes = 64;
+constexpr size_t kMostReasonBytes = 8 << 10;  // of a refusal, which may print the program
+
+absl::Status CheckProposer(const std::string& name) {
+  if (name.empty()) return FieldError("proposer", "missing; name the program that proposes");
+  if (name.size() > kMostProposerBytes) {
+    return FieldError("proposer", absl::StrCat("longer than ", kMostProposerBytes, " bytes"));
+  }
+  for (const char c : name) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("._-+/", c)) {
+      continue;
+    }
+    return FieldError("proposer", "it may only have letters, digits and . _ - + /");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<job::Proposals> ToProposals(const v1::ProposeRequest& request) {
+  if (request.job().empty()) return FieldError("job", "missing");
+  HONE_RETURN_IF_ERROR(CheckProposer(request.proposer()));
+  if (request.traces().empty()) return FieldError("traces", "missing");
+  if (request.traces_size() > kMostTraces) {
+    return FieldError("traces", absl::StrCat("more than ", kMostTraces, "; use several calls"));
+  }
+  return job::Proposals{.proposer = request.proposer(),
+                        .traces = {request.traces().begin(), request.traces().end()}};
+}
+
+v1::ProposeResponse ToProto(const job::Verdicts& verdicts) {
+  static_assert(static_cast<int>(job::Refusal::kFull) == v1::ProposalVerdict::REFUSAL_FULL);
+  v1::ProposeResponse message;
+  message.set_waiting(verdicts.waiting);
+  for (const job::Verdict& verdict : verdicts.each) {
+    v1::ProposalVerdict& row = *message.add_verdicts();
+    row.set_trial(verdict.trial);
+    row.set_refusal(static_cast<v1::ProposalVerdict::Refusal>(verdict.refusal));
+    row.set_why(record::CleanText(verdict.why, kMostReasonBytes));
+  }
+  return message;
+}
+
+// Without the trace.
+v1::MeasuredTrial ToTrial(const record::Record& record) {
+  v1::MeasuredTrial message;
+  message.set_record(record.id);
+  message.set_trial(record.trial);
+  message.set_proposer(record.proposer);
+  message.set_purpose(record.policy.name);
+  message.set_outcome(static_cast<v1::Outcome>(record.result.outcome));
+  message.set_detail(record.result.detail);
+  message.set_latency_ns(record::SteadyLatencyNs(record.result));
+  message.set_quarantined(record.quarantined);
+  return message;
+}
+
+}  // namespace
 
 absl::Status JobService::Fill(const job::SnapshotOr& snapshot, v1::Job* response) const {
   if (!snapshot.ok()) return snapshot.status();
@@ -117,6 +181,53 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
   if (static_cast<int>(jobs->size()) == page_size) {
     response->set_next_page_token(jobs->back()->id);
   }
+  return absl::OkStatus();
+}
+
+void JobService::Propose(Context* context, const v1::ProposeRequest* request,
+                         v1::ProposeResponse* response, Reply reply) {
+  absl::StatusOr<job::Proposals> proposals = ToProposals(*request);
+  if (!proposals.ok()) return reply(proposals.status());
+  const absl::Status writable = deps_.store->CheckWritable();
+  if (!writable.ok()) return reply(writable);
+  proposals->check = StopWithCaller(context);
+  deps_.jobs->Propose(request->job(), deps_.authenticator->NameOf(*context), *std::move(proposals),
+                      [reply, response](const absl::StatusOr<job::Verdicts>& verdicts) {
+                        if (verdicts.ok()) *response = ToProto(*verdicts);
+                        reply(verdicts.status());
+                      });
+}
+
+absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
+                                    v1::ListTrialsResponse* response) {
+  if (request.job().empty()) return FieldError("job", "missing");
+  if (request.after() < 0) return FieldError("after", "negative");
+  HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
+  // Before the records, so that no record is missed once the job has ended.
+  HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const job::JobSnapshot> job,
+                        deps_.jobs->Get(request.job()));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
+                        deps_.store->Query({.page_size = page_size,
+                                            .after_id = request.after(),
+                                            .job_id = request.job(),
+                                            .proposed = request.proposed(),
+                                            .proposer = request.proposer()}));
+  std::map<std::string, std::string> spaces;  // by digest; "": not in the store
+  response->set_next(request.after());
+  for (const record::Record& record : records) {
+    response->set_next(record.id);
+    v1::MeasuredTrial& trial = *response->add_trials() = ToTrial(record);
+    trial.set_is_best(job->best && job->best->record.candidate == record.candidate);
+    if (!request.with_traces()) continue;
+    const std::string& digest = record.candidate.space_digest;
+    const auto [space, is_new] = spaces.try_emplace(digest);
+    if (is_new) space->second = deps_.store->GetText(digest).value_or("");
+    trial.set_trace(
+        deps_.environment->TraceText(space->second, record.candidate.decisions).value_or(""));
+  }
+  response->set_more(static_cast<int>(records.size()) == page_size);
+  response->set_state(ToProto(job->state));
+  if (job->best) *response->mutable_best() = ToProto(*job->best);
   return absl::OkStatus();
 }
 

@@ -20,6 +20,8 @@ class JobService {
   absl::Status CancelJob(const v1::CancelJobRequest&, v1::Job*);
   absl::Status ListJobs(const v1::ListJobsRequest&, v1::ListJobsResponse*);
   void ResumeJob(Context*, const v1::ResumeJobRequest*, v1::Job*, Reply);
+  void Propose(Context*, const v1::ProposeRequest*, v1::ProposeResponse*, Reply);
+  absl::Status ListTrials(const v1::ListTrialsRequest&, v1::ListTrialsResponse*);
 
  private:
   // As ToSpec; also reads the text of a workload that the request names by its digest.

@@ -27,6 +27,8 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
   tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob);
   tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
   tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
+  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose);
+  tuning_.AddWork("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials);
   tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
   tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached);
   tuning_.Add("/hone.v1.TuningService/PutCached", &all.bests, &BestService::PutCached);

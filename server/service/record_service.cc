@@ -51,7 +51,8 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
   for (const auto& [name, text] :
        {std::pair("workload_digest", &request.workload_digest()),
         std::pair("target", &request.target()), std::pair("operator", &request.operator_()),
-        std::pair("job_id", &request.job_id()), std::pair("outcome", &request.outcome())}) {
+        std::pair("job_id", &request.job_id()), std::pair("outcome", &request.outcome()),
+        std::pair("proposer", &request.proposer())}) {
     if (text->size() > kMaxIdBytes) {
       return FieldError(name, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
     }
@@ -72,7 +73,8 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
                            .since_unix_ms = request.since_unix_ms(),
                            .until_unix_ms = request.until_unix_ms(),
                            .job_id = request.job_id(),
-                           .outcome = request.outcome()};
+                           .outcome = request.outcome(),
+                           .proposer = request.proposer()};
   switch (request.quarantine()) {
     case v1::QUARANTINE_UNSPECIFIED:
       break;

@@ -154,6 +154,9 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
     absl::StrAppend(&where, " AND ", sqlite ? "+r.quarantined = 0" : "NOT r.quarantined");
   }
   filter("target", !query.target.empty());
+  // No index contains the proposer.
+  if (query.proposed) absl::StrAppend(&where, " AND r.proposer <> ''");
+  if (!query.proposer.empty()) absl::StrAppend(&where, " AND r.proposer = ?");
   // Ids mostly grow with time, except that imported records are added later than they were
   // measured. The first page of a time span begins at its first id, which the index of times
   // contains.
@@ -193,6 +196,7 @@ absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
        {&query.workload_digest, &query.job_id, &query.op, &query.outcome, &query.target}) {
     if (!text->empty()) statement.Bind(*text);
   }
+  if (!query.proposer.empty()) statement.Bind(query.proposer);
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
   if (query.before_id != 0) statement.Bind(query.before_id);

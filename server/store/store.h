@@ -59,7 +59,7 @@ struct JobFence {
 struct JobEvent {
   std::string job_id;
   int64_t number = 0;   // 0, 1, … without gaps in a job
-  std::string kind;     // "propose" or "tell"
+  std::string kind;     // "propose", "external" or "tell"
   std::string payload;  // opaque here
   int64_t fence = 0;    // of the claim under which it is written, as in the job's row
 };
@@ -106,6 +106,8 @@ struct RecordQuery {
   std::string job_id;
   std::string outcome;  // by name
   QuarantineFilter quarantine = QuarantineFilter::kAll;
+  bool proposed = false;  // only candidates that other programs proposed
+  std::string proposer;   // only those of this program
 };
 
 // The key of a trained cost model. One row of a key is in use: the newest that this server trained,

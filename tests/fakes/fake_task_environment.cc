@@ -240,6 +240,21 @@ class FakeSpaces final : public TaskSpaces {
     for (int64_t& decision : fitting) decision = std::min(decision, size_ - 1);
     return record::Candidate{spaces_[0].digest, std::move(fitting)};
   }
+  GivenCandidate ReadTrace(const std::string& trace, double) const override {
+    steps_.At("read");
+    const bool is_foreign = absl::StartsWith(trace, "foreign ");
+    absl::StatusOr<std::vector<int64_t>> decisions =
+        ParseGiven(trace.substr(is_foreign ? absl::string_view("foreign ").size() : 0));
+    if (!decisions.ok()) {
+      return {.refusal = Refusal::kMalformed, .why = std::string(decisions.status().message())};
+    }
+    for (const int64_t decision : *decisions) {
+      if (decision < 0 || decision >= size_)
+        return {.refusal = Refusal::kIllegal, .why = "a decision is not legal"};
+    }
+    const std::string text = is_foreign ? "a foreign space searched" : spaces_[0].text;
+    return {.candidate = {DigestOf(text).ToHex(), *std::move(decisions)}, .space = text};
+  }
 
  private:
   const int64_t size_;

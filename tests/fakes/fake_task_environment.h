@@ -15,7 +15,8 @@ namespace hone::job {
 // A task environment for workloads of the form "fake NAME SIZE". Each has a searched space with
 // three decisions of SIZE values each, and a space without decisions for the default schedule. A
 // given space such as "1,2,3" has only this candidate. Candidates of other workloads are adapted by
-// limiting their decisions to SIZE - 1.
+// limiting their decisions to SIZE - 1. A program proposes "1,2,3" of the searched space, or
+// "foreign 1,2,3" of a space that the task does not have.
 //
 // The strategy "picky" draws a pool and takes the candidates with the best predictions, each at
 // most once. The model "nearest" predicts the throughput of the nearest measured candidate, and 0
@@ -24,8 +25,8 @@ class FakeTaskEnvironment final : public TaskEnvironment {
  public:
   // Makes later strategies draw from another random stream, as after a change of the program.
   void ChangeStrategies() { stream_ = 1; }
-  // Calls `at` during the steps "open", "propose" and "train" of every job, with the name of the
-  // workload. `at` may throw.
+  // Calls `at` during the steps "open", "propose", "read" and "train" of every job, with the name
+  // of the workload. `at` may throw.
   using AtStep = std::function<void(absl::string_view step, absl::string_view name)>;
   void WatchSteps(AtStep at) { *at_step_ = std::move(at); }
 

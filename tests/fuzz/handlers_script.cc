@@ -81,6 +81,24 @@ std::string Create(const std::string& request_id, int64_t trials) {
   return request.SerializeAsString();
 }
 
+std::string Propose(const std::string& job, const std::string& proposer) {
+  v1::ProposeRequest request;
+  request.set_job(job);
+  request.set_proposer(proposer);
+  for (const char* trace : {"1,2,3", "foreign 4,5,6", "nonsense", "99,1,1"}) {
+    request.add_traces(trace);
+  }
+  return request.SerializeAsString();
+}
+
+std::string TrialsOf(const std::string& job) {
+  v1::ListTrialsRequest request;
+  request.set_job(job);
+  request.set_page_size(2);
+  request.set_with_traces(true);
+  return request.SerializeAsString();
+}
+
 template <typename Request>
 std::string WithId(const std::string& id) {
   Request request;
@@ -133,7 +151,9 @@ const std::vector<Method>& Methods() {
                               {"/hone.v1.AdminService/ImportModel", "admin", true},
                               {"/hone.v1.TuningService/ExplainSchedule", "client"},
                               {"/hone.v1.TuningService/GetCached", "client"},
-                              {"/hone.v1.TuningService/PutCached", "client"}};
+                              {"/hone.v1.TuningService/PutCached", "client"},
+                              {"/hone.v1.TuningService/Propose", "client"},
+                              {"/hone.v1.TuningService/ListTrials", "client"}};
   return *methods;
 }
 
@@ -187,6 +207,7 @@ std::string TuningScript(bool on_disk) {
              {Upload(digest, static_cast<int64_t>(code.size()), code.substr(0, 5)),
               Upload("", 0, code.substr(5))});
   script.Add("CreateJob", {Create("r", 2)});
+  script.Add("Propose", {Propose("1", "fuzz")});
   // Finishes everything granted; results of unknown leases are ignored.
   v1::SynchronizeRequest request = Hello("w");
   for (int lease = 1; lease <= 24; ++lease) Finish(request, lease, 100 + lease);
@@ -194,6 +215,7 @@ std::string TuningScript(bool on_disk) {
   for (int round = 0; round < 14; ++round) {
     script.Add("Synchronize", {request.SerializeAsString()});
   }
+  script.Add("ListTrials", {TrialsOf("1")});
   script.Add("GetJob", {WithId<v1::GetJobRequest>("1")});
   script.Add("WatchJob", {WithId<v1::GetJobRequest>("1")});
   v1::LookupBestRequest lookup;
@@ -247,6 +269,9 @@ std::string HostileScript() {
   script.Add("Synchronize", {Hello("v").SerializeAsString()}, kOthersToken);
   script.Add("CreateJob", {Create("r", 8)});
   script.Add("CreateJob", {Create("r", 9)});
+  script.Add("Propose", {Propose("1", "fuzz")});
+  script.Add("Propose", {Propose("1", "a b")});
+  script.Add("Propose", {Propose("2", "fuzz")});
   script.Add("CreateJob", {Create("s", 4)}, kNoToken);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
   v1::SynchronizeRequest another = Hello("v");  // a lease of another worker, and an unknown lease

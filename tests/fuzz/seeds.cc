@@ -195,6 +195,8 @@ void WriteMessages() {
   job::ProposeEvent propose{.number = 3, .asked = 8};
   propose.proposals.push_back({record.candidate, 7});
   Write("stored_row", "propose", job::Encode("job", propose).payload);
+  Write("stored_row", "external",
+        job::Encode("job", job::ExternalEvent{5, "a", {record.candidate, 8}}).payload);
   Write("stored_row", "tell",
         job::Encode("job", job::TellEvent{4, {{.trial = 7, .latency_ns = 1e6}}}).payload);
   const std::string header = client::NpyHeader(ir::DType::kF32, {2, 3});

@@ -159,6 +159,9 @@ TEST(SeedsTest, StoredRowsDecode) {
   EXPECT_THAT(
       job::DecodePropose({.kind = job::kProposeKind, .payload = Seed("stored_row/propose")}),
       IsOk());
+  EXPECT_THAT(
+      job::DecodeExternal({.kind = job::kExternalKind, .payload = Seed("stored_row/external")}),
+      IsOk());
   EXPECT_THAT(job::DecodeTell({.kind = job::kTellKind, .payload = Seed("stored_row/tell")}),
               IsOk());
 }

@@ -20,6 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = job::DecodePropose(job::Encode("job", *event));
     fuzz::Require(again.ok() && again->proposals == event->proposals, "a Propose reads back");
   }
+  const store::JobEvent external{.kind = job::kExternalKind, .payload = std::string(text)};
+  if (const auto event = job::DecodeExternal(external); event.ok()) {
+    const auto again = job::DecodeExternal(job::Encode("job", *event));
+    fuzz::Require(again.ok() && again->proposal == event->proposal, "a proposal reads back");
+  }
   const store::JobEvent tell{.kind = job::kTellKind, .payload = std::string(text)};
   if (const auto event = job::DecodeTell(tell); event.ok()) {
     fuzz::Require(job::DecodeTell(job::Encode("job", *event)).ok(), "a Tell reads back");

@@ -102,6 +102,7 @@ nlohmann::json Json(const Row& row, int trial) {
             {"trial", trial},
             {"created_unix_ms", absl::ToUnixMillis(absl::Now() - row.age)},
             {"is_default", false},
+            {"proposer", ""},
             {"quarantined", row.quarantined},
             {"quarantine_reason", row.quarantined ? "the machine was busy" : ""}}}};
 }

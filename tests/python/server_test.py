@@ -185,6 +185,49 @@ def test_a_job_is_followed_or_cancelled(client):
     assert client.job(job.id).state == "cancelled"
 
 
+def test_proposals_are_measured_among_the_candidates(client):
+    job = client.tune("matmul m=48 n=32 k=16", trials=24, wait=False)
+    draft = job.draft()
+    verdicts = job.propose([draft, draft.replace("k: 16", "k: 8"), draft + "nonsense", draft], proposer="test")
+    refusals = [one.refusal for one in verdicts]
+    # The search may have proposed its own draft before.
+    assert refusals[0] in ("", "known") and refusals[1:] in (["other_workload", "malformed", "known"],
+                                                             ["malformed", "malformed", "known"]), verdicts
+    assert all(one.why for one in verdicts if not one.accepted) and verdicts[2].trial == -1
+    with pytest.raises(hone.InvalidArgument, match="proposer"):
+        job.propose([draft], proposer="not a name")
+    with pytest.raises(hone.InvalidArgument, match="not bytes"):
+        job.propose([draft.encode()])
+    job.wait(timeout=150)
+    with pytest.raises(hone.Failed, match="propose for another job"):
+        job.propose([draft])
+    measured = job.measured()
+    assert any(one.trial == 0 for one in measured) and all("trace 1" in one.trace for one in measured)
+    assert {one.record for one in job.outcomes(proposer="test")} == {one.record for one in measured if one.proposer}
+
+
+def test_an_external_job_measures_only_proposals(client):
+    job = client.tune("matmul m=40 n=32 k=16", trials=2, time="100s", strategy="external", wait=False)
+    verdicts = job.propose([job.draft()], proposer="test")
+    assert verdicts[0].accepted, verdicts
+    outcomes = list(job.outcomes([verdicts[0].trial], timeout=100))
+    assert [one.outcome for one in outcomes] == ["ok"] and outcomes[0].proposer == "test"
+    assert job.cancel().wait(timeout=150).state == "cancelled" and job.trials == 1
+    shown = _programs.call(["jobs", "show", job.id, *client.connection.words()])
+    assert shown["proposers"][0]["name"] == "test" and shown["proposers"][0]["measured_count"] == 1
+    records = _programs.call(["records", "query", "--proposer", "test", "--job", job.id, *client.connection.words()])
+    assert {one["proposer"] for one in records["records"]} == {"test"}
+
+
+def test_the_example_of_a_proposer(home, client):
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "client/python")}
+    example = subprocess.run([sys.executable, str(REPOSITORY / "client/python/examples/propose_tiles.py"),
+                              "matmul m=64 n=48 k=32", "48"], env=environment, capture_output=True, text=True, timeout=300)
+    assert example.returncode == 0, example.stderr
+    assert "is done: 48 trials" in example.stdout and "proposed by propose_tiles" in example.stdout
+    assert int(example.stdout.split("proposed by propose_tiles: ")[1].split()[0]) > 4, example.stdout
+
+
 def test_a_closed_client_says_so(home, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "closed" / "data"))
     with hone.Client(local=True) as second:

@@ -14,12 +14,12 @@ import numpy
 import pytest
 
 import hone
-from hone import _arrays, _best, _client, _connection, _network, _programs, _protocol, _workload, plot
+from hone import _arrays, _best, _client, _connection, _network, _programs, _proposals, _protocol, _workload, plot
 
 A = hone.Tensor("A", "f32", (2, 3))
 
 
-@pytest.mark.parametrize("module", [_arrays, _best, _client, _network, _workload])
+@pytest.mark.parametrize("module", [_arrays, _best, _client, _network, _proposals, _workload])
 def test_examples_of_the_documentation(module):
     result = doctest.testmod(module)
     assert result.attempted > 0 and result.failed == 0

@@ -107,7 +107,7 @@ absl::Status ExportReader::ReadRecord(const nlohmann::json& json) {
   record::DatasetRecord& record = entry.record;
   const std::string outcome = fields.Text("outcome"), target = fields.Text("target"),
                     job = fields.Text("job"), space = fields.Text("space"),
-                    workload = fields.Text("workload");
+                    proposer = fields.Text("proposer"), workload = fields.Text("workload");
   const record::MeasureResult result = {.latency_ns = fields.Number("latency_ns"),
                                         .reference_drift = fields.Number("reference_drift")};
   record.dispersion = fields.Number("dispersion");
@@ -139,7 +139,7 @@ absl::Status ExportReader::ReadRecord(const nlohmann::json& json) {
   entry.task.workload = workload_text->second;
   if (facts_.network) entry.task.network = facts_.network(workload);
   entry.space = space_text->second;
-  entry.source = SourceOf(job);
+  entry.source = proposer.empty() ? SourceOf(job) : absl::StrCat("proposed by ", proposer);
   return builder_->Add(entry);
 }
 

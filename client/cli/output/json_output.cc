@@ -133,6 +133,7 @@ Json ToJson(const record::Record& record) {
       {"trial", record.trial == record::kNoTrial ? Json(nullptr) : Json(record.trial)},
       {"measured_unix_ms", record.created_unix_ms},
       {"is_default", record.is_default},
+      {"proposer", record.proposer},
       {"quarantined", record.quarantined},
       {"quarantine_reason", record.quarantine_reason},
       {"machine", FieldsJson(record::ToProto(result.machine))},
@@ -207,6 +208,9 @@ Json JobBestJson(const v1::Job& job) {
     best["quarantine_reason"] = job.best().record().quarantine_reason();
   }
   best["job"] = job.best().record().job_id();
+  if (!job.best().record().proposer().empty()) {
+    best["proposer"] = job.best().record().proposer();
+  }
   best["measured_unix_ms"] = job.best().record().created_unix_ms();
   // The best of a running job is the leader of its search, which has no stored record. The number
   // of its processes is not final before the job ends.
@@ -245,6 +249,13 @@ Json ToJson(const v1::Job& job) {
   json["best"] = JobBestJson(job);
   json["own_best"] = OwnBestJson(job);
   json["default"] = DefaultJson(job);
+  json["strategy"] = job.request().strategy();
+  json["proposers"] = Json::array();
+  for (const v1::Proposer& proposer : job.proposers()) {
+    json["proposers"].push_back(FieldsJson(
+        proposer,
+        {"name", {"accepted", "accepted_count"}, {"measured", "measured_count"}, "latency_ns"}));
+  }
   if (job.has_network()) json["network"] = ToJson(job.network());
   return json;
 }
@@ -287,7 +298,8 @@ Json BestJson(const v1::Best& best) {
                                 "processes",
                                 {"record.id", "record"},
                                 {"record.result.artifact_digest", "artifact_digest"},
-                                {"record.created_unix_ms", "measured_unix_ms"}}));
+                                {"record.created_unix_ms", "measured_unix_ms"},
+                                {"record.proposer", "proposer"}}));
   json["pinned"] = PinnedJson(best);
   whole["best"] = std::move(json);
   return whole;

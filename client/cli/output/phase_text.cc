@@ -42,6 +42,8 @@ constexpr PhaseWords kPhases[] = {
     {JobPhase::KIND_WAITING_FOR_ARTIFACT, PhaseRole::kWaits, "waiting for the winner's artifact"},
     {JobPhase::KIND_CHECKING_WINNER, PhaseRole::kConfirms, "worker $3 checks the winner"},
     {JobPhase::KIND_WAITING_FOR_KERNEL, PhaseRole::kWaits, "waiting for the kernel"},
+    {JobPhase::KIND_WAITING_FOR_PROPOSALS, PhaseRole::kWaits,
+     "waiting for proposals of other programs"},
     {JobPhase::KIND_WAITING_FOR_WORKER, PhaseRole::kWaits, "waiting for a worker"},
     {JobPhase::KIND_NO_SERVER, PhaseRole::kWaits, "no server since $3"},
 };

@@ -30,6 +30,7 @@ namespace {
 
 // The job that measured a record: "evolutionary, 256 trials".
 std::string FoundBy(client::Connection& connection, const record::Record& record) {
+  if (!record.proposer.empty()) return absl::StrCat("proposed by ", record.proposer);
   const absl::StatusOr<v1::Job> job = connection.GetJob(record.job_id);
   if (!job.ok()) return "-";
   if (job->request().revalidate() > 0) return "revalidated";

@@ -75,7 +75,8 @@ Json MeasuredJson(const v1::Best& best) {
   Json json = {{"record", record > 0 ? Json(record) : Json(nullptr)},
                {"latency_ns", nullptr},
                {"gflops", nullptr},
-               {"outcome", nullptr}};
+               {"outcome", nullptr},
+               {"proposer", best.record().proposer()}};
   if (record > 0) json["outcome"] = client::OutcomeName(best.record().result().outcome());
   if (best.latency_ns() > 0) {
     json["latency_ns"] = best.latency_ns();
@@ -89,7 +90,9 @@ std::string MeasuredText(const v1::Best& best) {
   const std::string result =
       best.latency_ns() > 0 ? FormatSpeed(best.latency_ns(), best.gflops(), !best.disturbed())
                             : std::string(client::OutcomeName(best.record().result().outcome()));
-  return absl::StrCat("record ", best.record().id(), ", ", result);
+  const std::string& proposer = best.record().proposer();
+  return absl::StrCat("record ", best.record().id(), ", ", result,
+                      proposer.empty() ? "" : absl::StrCat(", proposed by ", proposer));
 }
 
 absl::StatusOr<ScheduleArgument> ReadScheduleArgument(const std::string& word) {

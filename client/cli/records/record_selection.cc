@@ -31,6 +31,8 @@ void AddSelection(Command& command, RecordSelection& selection) {
               "Only records older than 2h, 30d, …; a number alone means seconds", {NotEmpty()});
   command.Add("--outcome", selection.outcome, "Only records with this outcome: ok, crash, …",
               {NotEmpty()});
+  command.Add("--proposer", selection.proposer,
+              "Only records of schedules that this program proposed", {NotEmpty()});
   command.AddFlag("--best", selection.best, "Only the published bests");
   command.AddFlag("--quarantined", selection.quarantined, "Only quarantined records");
   command.AddFlag("--not-quarantined", selection.not_quarantined, "No quarantined records",
@@ -41,6 +43,7 @@ absl::StatusOr<v1::ListRecordsRequest> ReadSelection(const RecordSelection& sele
   v1::ListRecordsRequest filter;
   filter.set_operator_(selection.op);
   filter.set_job_id(selection.job);
+  filter.set_proposer(selection.proposer);
   filter.set_best_only(selection.best);
   if (!selection.outcome.empty()) {
     if (const auto known = record::OutcomeFromName(selection.outcome); !known.ok()) {

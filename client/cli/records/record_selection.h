@@ -21,6 +21,7 @@ struct RecordSelection {
   std::string since;
   std::string until;
   std::string outcome;
+  std::string proposer;
   bool best = false;
   bool quarantined = false;
   bool not_quarantined = false;

@@ -46,6 +46,9 @@ std::string Detail(const record::Record& record) {
   if (record.is_default) {
     detail = detail.empty() ? "the untiled default" : absl::StrCat("the untiled default: ", detail);
   }
+  if (!record.proposer.empty()) {
+    detail = absl::StrCat("proposed by ", record.proposer, detail.empty() ? "" : ": ", detail);
+  }
   if (record.quarantined) {
     detail = record.quarantine_reason.empty()
                  ? absl::StrCat("quarantined ", detail)
@@ -105,7 +108,8 @@ void PrintCsvLine(const record::Record& record) {
                                            absl::StrCat(record.quarantined ? 1 : 0),
                                            Quoted(record.quarantine_reason),
                                            Quoted(result.detail),
-                                           Exactly(result.latency_ns)};
+                                           Exactly(result.latency_ns),
+                                           record.proposer};
   absl::PrintF("%s\n", absl::StrJoin(fields, ","));
 }
 
@@ -115,7 +119,7 @@ absl::Status PrintCsv(client::Connection& connection, const v1::ListRecordsReque
   absl::PrintF(
       "record,operator,workload_digest,target,policy,outcome,latency_ns,dispersion,max_error,"
       "compile_ms,space_digest,job,trial,measured_unix_ms,is_default,quarantined,"
-      "quarantine_reason,detail,raw_latency_ns\n");
+      "quarantine_reason,detail,raw_latency_ns,proposer\n");
   std::string token;
   int64_t printed = 0;
   do {

@@ -23,6 +23,7 @@
 #include "client/cli/tune/job_remark.h"
 #include "client/cli/tune/run_job.h"
 #include "client/cli/tune/tune_report.h"
+#include "client/cli/workload_argument.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
 
@@ -33,8 +34,11 @@ constexpr char kUnfinished[] = "unfinished";  // for --state
 
 // What kind of schedule a best is, and in how many processes it was confirmed, if it was.
 std::string Details(const v1::Best& best) {
-  const absl::string_view kind = best.record().is_default() ? ", the untiled default" : "";
-  if (!best.confirmed()) return std::string(kind);
+  const std::string& proposer = best.record().proposer();
+  const std::string kind = best.record().is_default() ? ", the untiled default"
+                           : proposer.empty()         ? ""
+                                                      : absl::StrCat(", proposed by ", proposer);
+  if (!best.confirmed()) return kind;
   const int processes = best.processes();
   return absl::StrCat(kind, ", measured in ", processes,
                       processes == 1 ? " process" : " processes");
@@ -165,6 +169,14 @@ absl::Status PrintJob(const Globals& globals, const v1::Job& job, const std::str
           Details(job.own_best()), WhyOwnIsNotBest(job)));
     }
   }
+  for (const v1::Proposer& proposer : job.proposers()) {
+    PrintWrapped(absl::StrCat(
+        "proposed by ", proposer.name(), ": ", Counted(proposer.accepted(), "schedule"), ", ",
+        proposer.measured(), " measured",
+        proposer.latency_ns() > 0
+            ? absl::StrCat(", the fastest ", FormatLatency(proposer.latency_ns()))
+            : ""));
+  }
   const bool told = !job.disturbance().empty() && absl::StrContains(why, job.disturbance());
   if (job.disturbed() > 0 && !told) PrintWrapped(DisturbedText(job));
   if (job.has_network()) PrintNetwork(job.network(), client::HasEnded(job.state()));
@@ -289,10 +301,56 @@ absl::Status ResumeJob(const Globals& globals, const ResumeOptions& options) {
   return absl::OkStatus();
 }
 
+struct ProposeOptions {
+  std::string id;
+  std::vector<std::string> files;
+  std::string proposer = "command";
+};
+
+Json VerdictJson(const std::string& file, const v1::ProposalVerdict& verdict) {
+  const bool accepted = verdict.trial() >= 0;
+  Json json = {{"file", file}, {"trial", accepted ? Json(verdict.trial()) : Json(nullptr)}};
+  json.update(FieldsJson(verdict, {"refusal", "why"}));
+  return json;
+}
+
+absl::Status ProposeSchedules(const Globals& globals, const ProposeOptions& options) {
+  v1::ProposeRequest request;
+  request.set_job(options.id);
+  request.set_proposer(options.proposer);
+  for (const std::string& file : options.files) {
+    HONE_ASSIGN_OR_RETURN(*request.add_traces(), ReadTextArgument(file));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const v1::ProposeResponse answer, session->connection().Propose(request));
+  Json verdicts = Json::array();
+  Table table({Left("schedule"), Right("trial"), Text("why it is refused")});
+  bool any = false;
+  for (int i = 0; i < answer.verdicts_size(); ++i) {
+    const v1::ProposalVerdict& verdict = answer.verdicts(i);
+    any |= verdict.trial() >= 0;
+    verdicts.push_back(VerdictJson(options.files[i], verdict));
+    table.AddRow({options.files[i], verdict.trial() >= 0 ? absl::StrCat(verdict.trial()) : "-",
+                  verdict.why()});
+  }
+  const absl::Status status =
+      any ? absl::OkStatus()
+          : absl::InvalidArgumentError(absl::StrCat("job ", options.id, " accepts none of them"));
+  if (globals.json) {
+    return PrintJson({{"job", options.id},
+                      {"verdicts", std::move(verdicts)},
+                      {"waiting_count", answer.waiting()}},
+                     status);
+  }
+  table.Print();
+  return status;
+}
+
 }  // namespace
 
 void AddJobs(Command& app, Globals& globals) {
-  Command& jobs = app.AddCommand("jobs", "List, show, watch, cancel and resume tuning jobs");
+  Command& jobs = app.AddCommand(
+      "jobs", "List, show, watch, cancel and resume tuning jobs, and propose schedules for them");
   jobs.RequireCommand(1, 1);
   jobs.Footer(
       "Examples:\n"
@@ -372,6 +430,25 @@ void AddJobs(Command& app, Globals& globals) {
       "  hone jobs cancel 4711 --server hone.internal:7070\n"
       "  hone jobs cancel 4711 --now",
       [&globals, id, now] { return CancelJob(globals, *id, *now); });
+
+  Command& propose = jobs.AddCommand(
+      "propose", "Propose schedules for the search of a job, which measures them, too");
+  auto proposed = std::make_shared<ProposeOptions>();
+  add_id(propose, proposed->id);
+  propose.Add("FILE", proposed->files,
+              "FILE.trace of the job's workload in which every sampling is decided; at most 64",
+              {Required()});
+  propose.Add("--proposer", proposed->proposer,
+              "Who proposes, as the records name it (default \"command\")", {NotEmpty()});
+  CompleteWithoutTarget(
+      propose, globals,
+      "Half of each batch of the job is for proposals. They count against its trials. hone records "
+      "query --proposer NAME lists what was measured. A task of a network has a job of its own, "
+      "such as 4711.3. The exit code is 2 if the job accepts none of them.\n\n"
+      "Examples:\n"
+      "  hone jobs propose 4711 mine.trace --server hone.internal:7070\n"
+      "  hone jobs propose 4711.3 tiles-*.trace --proposer sweep --json",
+      [&globals, proposed] { return ProposeSchedules(globals, *proposed); });
 
   Command& resume =
       jobs.AddCommand("resume", "Continue a cancelled or failed job where it stopped");

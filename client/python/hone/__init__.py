@@ -23,6 +23,7 @@ from .errors import (ArrayError, Error, Failed, Forked, Interrupted, InvalidArgu
 from ._job import Job
 from ._kernel import Kernel
 from ._network import Network, Networks
+from ._proposals import Trial, Verdict
 from ._records import Records
 from ._workload import Axis, Builder, Tensor, Workload, fn, over, within
 
@@ -33,7 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArrayError", "Axis", "Best", "Builder", "Client", "CudaKernel", "Error", "Failed", "Forked", "Interrupted", "InvalidArgument",
     "Job", "Kernel", "Network", "Networks", "NothingKnown", "PermissionDenied", "Records", "SearchOptions", "ServerUnavailable", "Tensor",
-    "Workload", "best", "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
+    "Trial", "Verdict", "Workload", "best", "cache", "client", "connect", "empty", "export", "fn", "load", "over", "plot", "records", "tune", "within",
 ]
 
 _lock = _threading.Lock()

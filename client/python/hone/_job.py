@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
 
-from . import _protocol, errors
+from . import _proposals, _protocol, errors
 from ._best import Best, best_of, duration, table
 from ._workload import Workload
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ._network import Network, Networks
     from .plot import Plot
     from ._records import Records
-
-_ENDED = ("done", "cancelled", "failed")
 
 
 class Job:
@@ -45,7 +43,7 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
-        return self.state in _ENDED
+        return self.state in _proposals.ENDED
 
     @property
     def trials(self) -> int:
@@ -184,6 +182,42 @@ class Job:
     def records(self) -> Records:
         """The measurements of this job, the oldest first."""
         return self._client.records(job=self.id)
+
+    @property
+    def workload(self) -> str:
+        """Its text, with which every trace of the job begins; "" for a job of networks."""
+        return str(self._message.workload)
+
+    @property
+    def target(self) -> str:
+        return str(self._message.target)
+
+    def draft(self) -> str:
+        """The trace of the schedule that a search of this job would begin with, by the server's estimate alone."""
+        message = self._message
+        answer = self._client.connection.call("DraftSchedule", timeout=300.0, workload=message.workload,
+                                              target=message.target, tolerance=message.request.tolerance)
+        return str(answer.trace)
+
+    def propose(self, traces: Iterable[str], proposer: str = "python") -> list[_proposals.Verdict]:
+        """Proposes schedules, the texts of trace files in which every sampling is decided, for this running job.
+
+        The job measures those that it accepts among its own candidates and within its limits, and its records name
+        the `proposer`. Failed: the job does not search, or no longer. docs/proposers.md has the rules and the limits."""
+        return _proposals.propose(self._client.connection, self.id, proposer, traces)
+
+    def outcomes(self, trials: Iterable[int] | None = None, *, proposer: str = "",
+                 timeout: float | None = None) -> Iterator[_proposals.Trial]:
+        """What the job measures of proposed schedules, from the first one on and as it comes, until the job has ended.
+
+        `trials`: only of these, until each was measured once. `proposer`: only of this program.
+        TimeoutError: it took longer than `timeout` seconds."""
+        pages = _proposals.Pages(self._client.connection, self.id, proposed=True, proposer=proposer)
+        return _proposals.outcomes(pages, None if trials is None else set(trials), timeout)
+
+    def measured(self, traces: bool = True) -> list[_proposals.Trial]:
+        """Everything that the job has measured so far, also of its own search, in order. `traces`: with the schedules."""
+        return list(_proposals.Pages(self._client.connection, self.id, with_traces=traces).read())
 
     def plot(self) -> Plot:
         """The best latency over the trials."""

@@ -17,6 +17,7 @@ _COLUMNS = {
     "tolerance": "tolerance", "policy": "policy.name", "outcome": "result.outcome", "detail": "result.detail",
     "latency_ns": "result.latency_ns", "dispersion": "result.dispersion", "processes": "result.processes",
     "compile_ms": "result.facts.compile_ms", "job": "job_id", "trial": "trial", "is_default": "is_default",
+    "proposer": "proposer",
     "quarantined": "quarantined", "space": "candidate.space_digest", "decisions": "candidate.decisions",
     "created_unix_ms": "created_unix_ms", "cpu": "environment.cpu", "compiler": "environment.compiler",
 }

@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
@@ -239,6 +240,43 @@ class CompilerSpaces final : public TaskSpaces {
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> nearest, like.Nearest(decisions));
     HONE_RETURN_IF_ERROR(like.Replay(nearest).status());
     return record::Candidate{like.digest(), std::move(nearest)};
+  }
+  GivenCandidate ReadTrace(const std::string& trace, double tolerance) const override {
+    const auto refused = [](Refusal refusal, absl::string_view why) {
+      return GivenCandidate{.refusal = refusal, .why = std::string(why)};
+    };
+    absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(trace);
+    if (!file.ok()) return refused(Refusal::kMalformed, file.status().message());
+    const ir::Workload& own = *searched_[0]->workload();
+    if (file->workload.StructuralDigest() != own.StructuralDigest()) {
+      return refused(Refusal::kOtherWorkload,
+                     absl::StrCat("the trace schedules ", file->workload.name,
+                                  ", another computation than the job's ", own.name,
+                                  "; begin with the workload of the job"));
+    }
+    const absl::Status decided =
+        schedule::CheckDecided(file->parsed, "a proposal is a single candidate");
+    if (!decided.ok()) return refused(Refusal::kOpen, decided.message());
+    const auto rewrites =
+        schedule::RewritesOf(file->workload, file->parsed.trace, file->parsed.decisions);
+    if (!rewrites.ok()) return refused(Refusal::kIllegal, rewrites.status().message());
+    for (const schedule::UsedRewrite& rewrite : *rewrites) {
+      if (rewrite.tolerance <= tolerance) continue;
+      return refused(Refusal::kTolerance,
+                     absl::StrCat("the rewrite ", rewrite.name, " needs a job with a tolerance of ",
+                                  rewrite.tolerance, ", and that of this job is ", tolerance));
+    }
+    // Other names of axes must not make another space of a trace that the task has.
+    const std::string same = schedule::TraceFileText(own, file->parsed.trace);
+    const auto space = space::DesignSpace::OfOneCandidate(
+        "proposed",
+        by_digest_.contains(DigestOf(same).ToHex())
+            ? searched_[0]->workload()
+            : std::make_shared<const ir::Workload>(std::move(file->workload)),
+        std::move(file->parsed.trace), file->parsed.decisions);
+    if (!space.ok()) return refused(Refusal::kIllegal, space.status().message());
+    return {.candidate = {(*space)->digest(), std::move(file->parsed.decisions)},
+            .space = (*space)->text()};
   }
 
  private:

@@ -191,6 +191,19 @@ void VisitFields(P& proposal, Visit& visit) {
   visit({.proto = "decisions"}, proposal.candidate.decisions);
 }
 
+template <record::Is<ExternalEvent> E, typename Visit>
+void VisitFields(E& event, Visit& visit) {
+  visit({.proto = "proposer"}, event.proposer);
+  visit({.proto = "proposal"}, event.proposal);
+}
+
+template <record::Is<ProposerState> P, typename Visit>
+void VisitFields(P& proposer, Visit& visit) {
+  visit({.proto = "accepted"}, proposer.accepted);
+  visit({.proto = "measured"}, proposer.measured);
+  visit({.proto = "latency_ns"}, proposer.latency_ns);
+}
+
 template <record::Is<TellEvent::Told> T, typename Visit>
 void VisitFields(T& told, Visit& visit) {
   visit({.proto = "trial"}, told.trial);
@@ -304,6 +317,11 @@ std::string EncodeSnapshot(const JobSnapshot& snapshot) {
     message.set_outcomes(number, count);
   }
   if (snapshot.network.has_value()) WriteNetworkState(*snapshot.network, message);
+  for (const auto& [name, proposer] : snapshot.proposers) {
+    v1::StoredProposer& stored = *message.add_proposers();
+    WriteFields(proposer, stored);
+    stored.set_name(name);
+  }
   return message.SerializeAsString();
 }
 
@@ -317,6 +335,9 @@ absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored) {
     if (count != 0) snapshot.outcomes[outcome] = count;
   }
   snapshot.phase.kind = static_cast<PhaseKind>(message.phase().kind());
+  for (const v1::StoredProposer& stored : message.proposers()) {
+    snapshot.proposers[stored.name()] = ReadAs<ProposerState>(stored);
+  }
   if (message.tasks_size() > 0) snapshot.network = ReadNetworkState(message);
   if (auto known = JobStateFromName(message.state()); known.ok()) snapshot.state = *known;
   return snapshot;
@@ -358,6 +379,13 @@ store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
   return {job_id, event.number, kProposeKind, message.SerializeAsString()};
 }
 
+store::JobEvent Encode(const std::string& job_id, const ExternalEvent& event) {
+  v1::StoredExternal message;
+  message.set_version(kStoredVersion);
+  WriteFields(event, message);
+  return {job_id, event.number, kExternalKind, message.SerializeAsString()};
+}
+
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
   v1::StoredTell message;
   message.set_version(kStoredVersion);
@@ -375,6 +403,16 @@ absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
     status.Update(ReadFields(stored, decoded.proposals.emplace_back()));
   }
   if (!status.ok()) return Damaged(event);
+  return decoded;
+}
+
+absl::StatusOr<ExternalEvent> DecodeExternal(const store::JobEvent& event) {
+  if (event.kind != kExternalKind) return Damaged(event);
+  v1::StoredExternal message;
+  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
+  ExternalEvent decoded{.number = event.number};
+  const absl::Status read = ReadFields(message, decoded);
+  if (!read.ok() || decoded.proposal.trial < 1) return Damaged(event);
   return decoded;
 }
 

@@ -58,13 +58,23 @@ struct TellEvent {
   std::vector<Told> told;
 };
 
+// A candidate that another program proposed. It has a trial.
+struct ExternalEvent {
+  int64_t number = 0;
+  std::string proposer;
+  Proposal proposal;
+};
+
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event);
+store::JobEvent Encode(const std::string& job_id, const ExternalEvent& event);
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event);
 // DataLoss: the event is damaged. FailedPrecondition: a newer release wrote it.
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event);
+absl::StatusOr<ExternalEvent> DecodeExternal(const store::JobEvent& event);
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event);
 
 inline constexpr char kProposeKind[] = "propose";
+inline constexpr char kExternalKind[] = "external";
 inline constexpr char kTellKind[] = "tell";
 
 }  // namespace hone::job

@@ -45,6 +45,10 @@ std::string JobTask::SpaceText(const std::string& digest) const {
   return found == space_texts_.end() ? "" : found->second;
 }
 
+void JobTask::AddSpace(const std::string& digest, const std::string& text) {
+  if (space_texts_.emplace(digest, text).second) Keep(digest, text);
+}
+
 void JobTask::RaisePeaks(double gflops, double read_gbps) {
   peak_gflops_ = std::max(peak_gflops_, gflops);
   read_gbps_ = std::max(read_gbps_, read_gbps);
@@ -81,6 +85,7 @@ fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
 }
 
 record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t trial) const {
+  const auto proposer = proposers_.find(trial);
   return {.workload_digest = workload_.digest,
           .op = workload_.op,
           .target = job_.spec().target_key,
@@ -88,7 +93,8 @@ record::Record JobTask::MakeRecord(const record::Candidate& candidate, int64_t t
           .candidate = candidate,
           .job_id = job_.id(),
           .trial = trial,
-          .is_default = trial == 0};
+          .is_default = trial == 0,
+          .proposer = proposer == proposers_.end() ? "" : proposer->second};
 }
 
 absl::StatusOr<store::BestRow> JobTask::PublishedBest() const {

@@ -37,6 +37,11 @@ class JobTask {
   bool IsOnly(const record::Candidate& candidate) const { return only_ == candidate; }
   // Returns the text of a space; "" if it is not a space of this job.
   std::string SpaceText(const std::string& digest) const;
+  // Adds a space of candidates that another program proposes, and stores its text. Does nothing if
+  // the task has it.
+  void AddSpace(const std::string& digest, const std::string& text);
+  // Notes which program proposed a trial, for its records.
+  void SetProposer(int64_t trial, const std::string& name) { proposers_[trial] = name; }
 
   // Whether a record was measured on the inputs of this job. Latencies on others are not compared
   // with those of this job.
@@ -72,6 +77,7 @@ class JobTask {
   WorkloadInfo workload_;
   std::shared_ptr<TaskSpaces> spaces_;
   std::map<std::string, std::string> space_texts_;
+  std::map<int64_t, std::string> proposers_;  // by trial
   std::optional<record::Candidate> only_;
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);
   // The largest of the workers that have measured for this job, also under earlier servers.

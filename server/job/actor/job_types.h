@@ -105,6 +105,9 @@ double DefaultNetworkLatency(const NetworkSpec& spec, const NetworkState& state)
 std::string TaskJobId(absl::string_view network_job, size_t task);
 inline bool IsTaskJobId(absl::string_view id) { return id.find('.') != absl::string_view::npos; }
 
+// The strategy of a job that proposes nothing itself and only measures what other programs propose.
+inline constexpr char kExternalStrategy[] = "external";
+
 // A client's request after validation. proto/hone/v1/tuning.proto explains the fields.
 struct JobSpec {
   std::string request_id;
@@ -115,7 +118,7 @@ struct JobSpec {
   int64_t max_trials = 0;
   absl::Duration max_time = absl::ZeroDuration();  // includes the confirmation; zero: no limit
   uint64_t seed = 0;
-  std::string strategy;    // never ""
+  std::string strategy;    // never ""; may be kExternalStrategy
   std::string cost_model;  // never ""
   double tolerance = 0;
   std::string feature_set;  // that the cost model reads; "": its default
@@ -168,6 +171,7 @@ enum class PhaseKind {
   kWaitingForArtifact,
   kCheckingWinner,
   kWaitingForKernel,
+  kWaitingForProposals = 19,
 };
 
 // What a job does or waits for. tuning.proto explains the fields.
@@ -199,6 +203,14 @@ struct Best {
 // registered, or 0. Kernels may exceed it: the clock varies, and some algorithms need fewer
 // operations.
 Best BestOf(const record::Record& record, double flops, double peak_gflops);
+
+// What came of the schedules that a program proposed for a job.
+struct ProposerState {
+  int64_t accepted = 0;
+  int64_t measured = 0;
+  double latency_ns = 0;  // steady, of the fastest as the search measured it; 0: none ran
+  friend bool operator==(const ProposerState&, const ProposerState&) = default;
+};
 
 // A job as clients see it.
 struct JobSnapshot {
@@ -251,7 +263,8 @@ struct JobSnapshot {
   // result yet, whether or not they were proposed. The second number is not stored.
   int64_t allowance = 0;
   int64_t unmeasured = 0;
-  std::optional<NetworkState> network;  // set if the job tunes networks
+  std::optional<NetworkState> network;             // set if the job tunes networks
+  std::map<std::string, ProposerState> proposers;  // by name
 };
 
 // Makes a job that has ended pending again, without what its end said.

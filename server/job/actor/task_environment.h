@@ -54,6 +54,27 @@ struct SpaceInfo {
   std::string text;
 };
 
+// Why a schedule that another program proposes is refused. The numbers are those of
+// v1::ProposalVerdict::Refusal, and tuning.proto explains them.
+enum class Refusal {
+  kNone,
+  kMalformed,
+  kOpen,
+  kOtherWorkload,
+  kIllegal,
+  kTolerance,
+  kKnown,
+  kFull,
+};
+
+// The candidate of a trace that another program proposes, or why there is none.
+struct GivenCandidate {
+  record::Candidate candidate;
+  std::string space;  // the text of its design space, which need not be one of the task
+  Refusal refusal = Refusal::kNone;
+  std::string why;  // as text for users; "" unless it is refused
+};
+
 // Called every few milliseconds of long work. The work stops with the error that it returns.
 using StopCheck = std::function<absl::Status()>;
 
@@ -94,6 +115,11 @@ class TaskSpaces {
   // that structure, or no near candidate is legal. InvalidArgument: the text is malformed.
   virtual absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                                   const std::vector<int64_t>& decisions) const = 0;
+
+  // Reads the text of a trace file, and replays its trace with its decisions. The candidate may
+  // violate constraints of a design space, and may belong to a space that no rule makes. Takes
+  // about as long as a replay. `tolerance`: of the job.
+  virtual GivenCandidate ReadTrace(const std::string& trace, double tolerance) const = 0;
 };
 
 // The interface of the tuning loop to the compiler. Tests replace it. Thread-safe.
@@ -150,6 +176,7 @@ class TaskEnvironment {
 
   virtual std::string default_strategy() const = 0;
   virtual std::string default_cost_model() const = 0;
+  // Without kExternalStrategy.
   virtual std::vector<std::string> StrategyNames() const = 0;
   virtual std::vector<std::string> CostModelNames() const = 0;
   virtual std::vector<std::string> FeatureSetNames() const = 0;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/counted.h"
-#include "common/base/digest.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
@@ -37,54 +35,6 @@ bool IsBetterToShow(const record::Record& record, const record::Record& than) {
 
 }  // namespace
 
-search::Measured MeasuredOf(const record::Record& record) {
-  return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
-}
-
-absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
-                                                  int64_t up_to_record) {
-  const JobSpec& spec = job.spec();
-  EarlierResults earlier;
-  std::set<Digest> seen;
-  store::RecordQuery query{
-      .workload_digest = task.workload().digest, .target = spec.target_key, .page_size = 1000};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
-                          job.services().store->Query(query));
-    for (const record::Record& record : page) {
-      query.after_id = record.id;
-      if (record.tolerance != spec.tolerance) continue;
-      // A job keeps its own results, also if the inputs that workers make have changed since.
-      if (record.job_id != job.id() && !task.HasSameInputs(record)) continue;
-      earlier.default_schedule.Add(record);
-      if (record.policy.name != "screen") {
-        const bool counts = record.job_id == job.id() && !record.quarantined &&
-                            record.result.outcome == record::Outcome::kOk &&
-                            record.result.processes == 0;
-        if (counts) earlier.again.push_back(record);
-        continue;
-      }
-      if (record.job_id == job.id()) {
-        earlier.own.emplace(record.trial, record);
-        continue;
-      }
-      if (up_to_record >= 0 && record.id > up_to_record) continue;
-      if (record.quarantined || !task.spaces().IsSearched(record.candidate)) continue;
-      if (task.IsOnly(record.candidate)) continue;  // otherwise it would not be measured again
-      earlier.last_record = std::max(earlier.last_record, record.id);
-      if (!seen.insert(CandidateDigest(record.candidate)).second) continue;
-      earlier.prior.push_back(MeasuredOf(record));
-    }
-    if (static_cast<int>(page.size()) < query.page_size) break;
-  }
-  // A confirmation also measures the published best, which another job may have found.
-  std::erase_if(earlier.again, [&](const record::Record& record) {
-    const auto own = earlier.own.find(record.trial);
-    return own == earlier.own.end() || own->second.candidate != record.candidate;
-  });
-  return earlier;
-}
-
 absl::Status SearchPhase::Restore() {
   const JobSpec& spec = job_.spec();
   HONE_ASSIGN_OR_RETURN(const std::vector<store::JobEvent> events,
@@ -92,6 +42,10 @@ absl::Status SearchPhase::Restore() {
   TaskSearchOptions options = SearchOptionsOf(spec);
   options.prior_record = -1;
   for (const store::JobEvent& event : events) {
+    if (event.kind == kExternalKind) {
+      HONE_ASSIGN_OR_RETURN(const ExternalEvent external, DecodeExternal(event));
+      options.first_trial = std::max(options.first_trial, external.proposal.trial + 1);
+    }
     if (event.kind != kProposeKind) continue;
     HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
     if (options.prior_record < 0) options.prior_record = propose.prior_record;
@@ -108,6 +62,7 @@ absl::Status SearchPhase::Restore() {
     if (measured.outcome == record::Outcome::kOk) task_.LowerBestLatency(measured.latency_ns);
   }
   trials_[kDefaultTrial] = {.candidate = task_.spaces().default_schedule()};
+  HONE_RETURN_IF_ERROR(RestoreExternal(events, earlier.own));
   JobSnapshot& state = job_.state();
   state.allowance = std::max(state.allowance, Proposed());
   known_default_ = earlier.default_schedule.Confirmed();
@@ -121,9 +76,31 @@ absl::Status SearchPhase::Restore() {
     ShowLeader();
   }
   const auto untold = std::count_if(trials_.begin(), trials_.end(), [](const auto& trial) {
-    return trial.first != kDefaultTrial && !trial.second.told;
+    return trial.first != kDefaultTrial && !trial.second.told && !trial.second.waits;
   });
   state.unmeasured = Unmeasured() + untold;  // until Begin submits them
+  return absl::OkStatus();
+}
+
+absl::Status SearchPhase::RestoreExternal(const std::vector<store::JobEvent>& events,
+                                          const std::map<int64_t, record::Record>& own) {
+  JobSnapshot& state = job_.state();
+  state.proposers.clear();
+  for (const store::JobEvent& event : events) {
+    if (event.kind != kExternalKind) continue;
+    HONE_ASSIGN_OR_RETURN(const ExternalEvent external, DecodeExternal(event));
+    const auto& [candidate, number] = external.proposal;
+    if (task_.SpaceText(candidate.space_digest).empty()) {
+      HONE_ASSIGN_OR_RETURN(const std::string text,
+                            job_.services().store->GetText(candidate.space_digest));
+      task_.AddSpace(candidate.space_digest, text);
+    }
+    task_.SetProposer(number, external.proposer);
+    ++state.proposers[external.proposer].accepted;
+    const bool waits = !own.contains(number);
+    trials_[number] = {.candidate = candidate, .event = external.number, .waits = waits};
+    if (waits) waiting_.Add(number, external.proposer, /*stored=*/true);
+  }
   return absl::OkStatus();
 }
 
@@ -204,7 +181,7 @@ void SearchPhase::Begin() {
   int64_t left = job_.spec().max_trials == 0 ? std::numeric_limits<int64_t>::max()
                                              : job_.spec().max_trials - job_.state().trials;
   for (auto& [trial, entry] : trials_) {
-    if (entry.told || Proposed() == 0) continue;
+    if (entry.told || entry.waits || (Proposed() == 0 && !IsExternal())) continue;
     if (trial != kDefaultTrial && left-- <= 0) {
       entry.told = true;
       continue;
@@ -224,6 +201,13 @@ int SearchPhase::NextBatch() const {
   const int batch = NextBatchOf(job_.spec(), job_.options(), Proposed());
   if (job_.spec().parent.empty()) return batch;
   return static_cast<int>(std::min<int64_t>(batch, job_.state().allowance - Proposed()));
+}
+
+int64_t SearchPhase::Room() const {
+  int64_t room = std::numeric_limits<int64_t>::max();
+  if (job_.spec().max_trials > 0) room = job_.spec().max_trials - Proposed();
+  if (job_.spec().parent.empty()) return room;
+  return std::min(room, job_.state().allowance - Proposed());
 }
 
 bool SearchPhase::IsOutOfAllowance() const {
@@ -259,14 +243,14 @@ void SearchPhase::Pump() {
   if (closing_ || state.state != JobState::kRunning) return;
   if (first_model_pending_ || job_.IsStepPending()) return;
   const int64_t limit = job_.spec().max_trials;
-  const bool may_propose = !stopping_ && !exhausted_ && !IsOutOfAllowance() && !ProposingIsLate() &&
-                           (limit == 0 || Proposed() < limit);
+  const bool has_room = !stopping_ && !ProposingIsLate() && Room() > 0;
+  const bool may_propose = has_room && (!exhausted_ || IsExternal() || waiting_.size() > 0);
   state.queued = outstanding_;
   if (HasLeader() && (may_propose || outstanding_ > 0)) challenges_.Continue();
   if (IsIdle()) return Settle();
   state.unmeasured = Unmeasured();
   if (!may_propose && outstanding_ == 0) {
-    if (exhausted_ && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
+    if (exhausted_ && !IsExternal() && !task_.IsDecided() && (limit == 0 || state.trials < limit)) {
       state.note =
           absl::StrCat("the design spaces are exhausted: all of their candidates are known after ",
                        Counted(state.trials, "trial"));
@@ -274,13 +258,16 @@ void SearchPhase::Pump() {
     return on_done_();
   }
   const JobPhase before = state.phase;
+  const bool is_idle = IsExternal() && outstanding_ == 0 && waiting_.size() == 0;
   job_.SetPhase(stopping_           ? JobPhase{PhaseKind::kFinishing}
+                : is_idle           ? JobPhase{PhaseKind::kWaitingForProposals}
                 : state.trials == 0 ? JobPhase{PhaseKind::kWaitingForResult}
                 : LacksLeader()     ? JobPhase{PhaseKind::kMeasuringFirstAgain}
                                     : job_.silent_work());
   // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
   if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
+  if (exhausted_ || IsExternal()) return SubmitWaiting(NextBatch());
   job_.EnterStep(kProposing, [this] { Propose(); });
 }
 
@@ -292,12 +279,18 @@ void SearchPhase::Propose() {
     return Pump();
   }
   LogTells();
+  const int batch = NextBatch();
+  const int given = std::min(waiting_.Ready(), ShareOfProposals(batch, Proposed()));
+  if (given == batch) {
+    job_.LeaveStep();
+    return SubmitWaiting(given);
+  }
   const bool first = Proposed() + outstanding_ == 0 && !trials_.at(kDefaultTrial).told;
   absl::StatusOr<ProposeEvent> event;
   const absl::Time began = job_.Steady();
   {
     const HostShare share(job_.options().respect_timing_lock);
-    event = search_->Propose(NextBatch());
+    event = search_->Propose(batch - given);
   }
   propose_took_ = std::max(propose_took_, job_.Steady() - began);
   if (absl::IsCancelled(event.status()) || absl::IsDeadlineExceeded(event.status()))
@@ -313,6 +306,9 @@ void SearchPhase::Propose() {
     trials.push_back(proposal.trial);
   }
   fruitless_ = trials.empty() ? fruitless_ + 1 : 0;
+  // If the search has too few candidates, other programs' take their places.
+  const std::vector<int64_t> taken = TakeWaiting(batch - static_cast<int>(trials.size()));
+  trials.insert(trials.end(), taken.begin(), taken.end());
   if (first && job_.TimeLeft() <= absl::ZeroDuration()) late_submission_ = job_.Steady();
   if (first) trials.insert(trials.begin(), kDefaultTrial);
   outstanding_ += static_cast<int>(trials.size());
@@ -322,6 +318,83 @@ void SearchPhase::Propose() {
   job_.LeaveStep();
   if (event->proposals.empty() || fruitless_ >= kMaxFruitless) exhausted_ = true;
   job_.Post([this] { Pump(); });  // after results that arrived meanwhile
+}
+
+std::vector<int64_t> SearchPhase::TakeWaiting(int n) {
+  std::vector<int64_t> taken = waiting_.Take(std::min(n, waiting_.Ready()));
+  for (const int64_t trial : taken) trials_.at(trial).waits = false;
+  return taken;
+}
+
+void SearchPhase::SubmitWaiting(int n) {
+  const std::vector<int64_t> trials = TakeWaiting(n);
+  outstanding_ += static_cast<int>(trials.size());
+  Submit(trials);
+}
+
+Verdict SearchPhase::Judge(const std::string& proposer, const GivenCandidate& given) const {
+  if (given.refusal != Refusal::kNone) return {.refusal = given.refusal, .why = given.why};
+  if (given.candidate == task_.spaces().default_schedule()) {
+    return {.refusal = Refusal::kKnown, .why = "it is the default schedule, which is trial 0"};
+  }
+  if (search_->IsKnown(given.candidate)) {
+    const auto own = std::find_if(trials_.begin(), trials_.end(), [&](const auto& each) {
+      return each.second.candidate == given.candidate;
+    });
+    return {.refusal = Refusal::kKnown,
+            .why = own == trials_.end() ? "an earlier job has measured it"
+                                        : absl::StrCat("it is trial ", own->first)};
+  }
+  if (Room() <= static_cast<int64_t>(waiting_.size()) && job_.spec().parent.empty()) {
+    return {.refusal = Refusal::kFull,
+            .why = absl::StrCat("the job has no trials left of its ", job_.spec().max_trials,
+                                "; create a job with more")};
+  }
+  const size_t own = waiting_.CountOf(proposer);
+  if (own < kMostWaitingOfOne && waiting_.size() < kMostWaiting) return {};
+  return {.refusal = Refusal::kFull,
+          .why = absl::StrCat(own < kMostWaitingOfOne ? waiting_.size() : own,
+                              " proposals wait; propose again when some of them are measured")};
+}
+
+void SearchPhase::Accept(const std::string& proposer, std::vector<GivenCandidate> given,
+                         ProposalAnswer answer) {
+  Verdicts verdicts;
+  std::map<std::string, ProposerState>& known = job_.state().proposers;
+  if (!known.contains(proposer) && known.size() >= kMostProposers) {
+    return answer(absl::ResourceExhaustedError(
+        absl::StrCat(kMostProposers, " programs have proposed for job ", job_.id(),
+                     "; use one of their names")));
+  }
+  std::vector<store::JobEvent> events;
+  std::vector<int64_t> accepted;
+  for (GivenCandidate& each : given) {
+    Verdict& verdict = verdicts.each.emplace_back(Judge(proposer, each));
+    if (verdict.refusal != Refusal::kNone) continue;
+    task_.AddSpace(each.candidate.space_digest, each.space);
+    const ExternalEvent event = search_->AddExternal(proposer, each.candidate);
+    verdict.trial = event.proposal.trial;
+    trials_[verdict.trial] = {
+        .candidate = std::move(each.candidate), .event = event.number, .waits = true};
+    waiting_.Add(verdict.trial, proposer, /*stored=*/false);
+    task_.SetProposer(verdict.trial, proposer);
+    ++known[proposer].accepted;
+    events.push_back(Encode(job_.id(), event));
+    accepted.push_back(verdict.trial);
+  }
+  verdicts.waiting = static_cast<int64_t>(waiting_.size());
+  if (events.empty()) return answer(std::move(verdicts));
+  job_.ShowState();
+  store::JobEvent last = std::move(events.back());
+  events.pop_back();
+  for (store::JobEvent& event : events) job_.Log(std::move(event));
+  // The store keeps the order of writes.
+  job_.Log(std::move(last), [this, accepted = std::move(accepted), answer = std::move(answer),
+                             verdicts = std::move(verdicts)]() mutable {
+    for (const int64_t trial : accepted) waiting_.SetStored(trial);
+    answer(std::move(verdicts));
+    Pump();
+  });
 }
 
 void SearchPhase::Submit(const std::vector<int64_t>& trials) {
@@ -368,8 +441,20 @@ void SearchPhase::OnRecord(const record::Record& record, const std::string& work
 void SearchPhase::CountLate(const record::Record& record) {
   Trial& trial = trials_.at(record.trial);
   if (std::exchange(trial.told, true) || record.trial == kDefaultTrial) return;
-  ++job_.state().trials;
-  ++job_.state().outcomes[record.result.outcome];
+  CountTrial(record);
+}
+
+void SearchPhase::CountTrial(const record::Record& record) {
+  JobSnapshot& state = job_.state();
+  ++state.trials;
+  ++state.outcomes[record.result.outcome];
+  if (record.proposer.empty()) return;
+  ProposerState& proposer = state.proposers[record.proposer];
+  ++proposer.measured;
+  const double latency_ns = record::SteadyLatencyNs(record.result);
+  if (record.result.outcome != record::Outcome::kOk) return;
+  if (proposer.latency_ns == 0 || latency_ns < proposer.latency_ns)
+    proposer.latency_ns = latency_ns;
 }
 
 void SearchPhase::OnError(int64_t trial, const absl::Status& status) {
@@ -399,10 +484,7 @@ void SearchPhase::Tell(const record::Record& record, const std::string& worker_i
 
 void SearchPhase::Count(const record::Record& record, const std::string& worker_id) {
   JobSnapshot& state = job_.state();
-  if (record.trial != kDefaultTrial) {
-    ++state.trials;
-    ++state.outcomes[record.result.outcome];
-  }
+  if (record.trial != kDefaultTrial) CountTrial(record);
   if (record.is_default && !confirmed_default_) state.default_schedule = task_.MakeBest(record);
   if (task_.IsOnly(record.candidate)) state.given = task_.MakeBest(record);
   if (record.result.outcome != record::Outcome::kOk) return;

@@ -10,33 +10,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/record/record.h"
 #include "server/confirm/finalist.h"
 #include "server/confirm/leader.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
+#include "server/job/search/earlier_results.h"
+#include "server/job/search/proposals.h"
 #include "server/job/search/task_search.h"
-#include "server/tuner/search/search_strategy.h"
 
 namespace hone::job {
-
-// What the store knows when the search of a job begins or continues.
-
-// The stored results of a task.
-struct EarlierResults {
-  std::vector<search::Measured> prior;    // of other jobs
-  std::map<int64_t, record::Record> own;  // by trial
-  std::vector<record::Record> again;      // repeated measurements of own candidates
-  StoredDefault default_schedule;
-  int64_t last_record = 0;  // of other jobs
-};
-
-search::Measured MeasuredOf(const record::Record& record);
-
-// Reads the stored results of a task. Reads records of other jobs only up to `up_to_record` (-1:
-// all of them), so that a continued search starts from the same records as before.
-absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
-                                                  int64_t up_to_record);
 
 // The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
 // their results, and trains the model in the background. Meanwhile, the best of the job is the
@@ -60,7 +44,7 @@ class SearchPhase {
   }
   bool IsStopping() const { return stopping_; }
   // Returns whether the search has proposed candidates, or found that there are none.
-  bool HasProposed() const { return Proposed() > 0 || exhausted_; }
+  bool HasProposed() const { return Proposed() > 0 || exhausted_ || IsExternal(); }
   // Returns when the first candidates were submitted, if the time of the job was over by then;
   // otherwise the infinite past.
   absl::Time late_submission() const { return late_submission_; }
@@ -69,6 +53,9 @@ class SearchPhase {
   absl::Duration ReservedTime() const;
   // Returns whether the job has measured all candidates that it may propose until more are allowed.
   bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
+  // Takes the schedules of another program that it can measure, stores them, and answers.
+  void Accept(const std::string& proposer, std::vector<GivenCandidate> given,
+              ProposalAnswer answer);
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
   // Stores, as an event, the results that the search was told since the last event. Called before
@@ -90,7 +77,11 @@ class SearchPhase {
     record::Candidate candidate;
     int64_t event = -1;  // the event that proposed it; -1 for the default schedule
     bool told = false;
+    bool waits = false;  // see waiting_
   };
+  // Reads the proposals of other programs from the stored events. `own`: as in EarlierResults.
+  absl::Status RestoreExternal(const std::vector<store::JobEvent>& events,
+                               const std::map<int64_t, record::Record>& own);
   absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
                       EarlierResults earlier);
   // Notes the best and the default schedule that the job confirmed before it was resumed.
@@ -103,8 +94,15 @@ class SearchPhase {
   void CountAgain(const std::map<int64_t, record::Record>& own);
   int BatchSize() const;
   int NextBatch() const;  // the size of the next Propose
-  int64_t Proposed() const { return static_cast<int64_t>(trials_.size()) - 1; }
+  // The candidates that were submitted or will be with the next batch.
+  int64_t Proposed() const {
+    return static_cast<int64_t>(trials_.size()) - 1 - static_cast<int64_t>(waiting_.size());
+  }
+  // The number of candidates that the job may propose besides those that were proposed.
+  int64_t Room() const;
   bool IsOutOfAllowance() const;
+  // Whether the job only measures what other programs propose.
+  bool IsExternal() const { return job_.spec().strategy == kExternalStrategy; }
   // Whether another Propose would probably end after the time of the search.
   bool ProposingIsLate() const;
   // See JobSnapshot::unmeasured.
@@ -112,12 +110,18 @@ class SearchPhase {
   // Publishes that the allowance is used up, once.
   void Settle();
   void Propose();
+  // Returns why a schedule of another program is refused, or a verdict without a trial.
+  Verdict Judge(const std::string& proposer, const GivenCandidate& given) const;
+  // Submits up to n of the waiting proposals of other programs.
+  void SubmitWaiting(int n);
+  std::vector<int64_t> TakeWaiting(int n);
   // Submits proposed trials, or drops them if the job is stopping.
   void Submit(const std::vector<int64_t>& trials);
   void Submit(int64_t trial);
   // Does without the result of a trial.
   void Drop(Trial& trial);
   void OnRecord(const record::Record& record, const std::string& worker_id);
+  void CountTrial(const record::Record& record);
   // Counts a result that arrives after BeginClose.
   void CountLate(const record::Record& record);
   void OnError(int64_t trial, const absl::Status& status);
@@ -143,6 +147,7 @@ class SearchPhase {
   const std::function<void()> on_done_;
   std::unique_ptr<TaskSearch> search_;
   std::map<int64_t, Trial> trials_;  // including the default schedule
+  WaitingProposals waiting_;         // of trials_
   int outstanding_ = 0;              // trials submitted or about to be
   std::vector<int64_t> deferred_;    // outstanding trials to resubmit
   absl::Duration propose_took_;      // time of the longest Propose, which blocks the job

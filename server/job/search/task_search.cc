@@ -50,7 +50,9 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
     std::vector<search::Measured> prior) {
   auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
   const TaskSearchOptions& kept = search->options_;
-  HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
+  if (kept.strategy != kExternalStrategy) {
+    HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
+  }
   // One thread, because a model depends on the number of threads and must be the same on every
   // machine.
   const cost_model::CostModelOptions model_options{
@@ -67,7 +69,9 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   search->step_ = kept.first_event + kept.first_trial - TaskSearchOptions().first_trial;
   for (const search::Measured& measured : prior) {
     search->known_.insert(CandidateDigest(measured.candidate));
-    if (spaces->IsSearched(measured.candidate)) search->tells_.push_back(measured);
+    if (search->strategy_ != nullptr && spaces->IsSearched(measured.candidate)) {
+      search->tells_.push_back(measured);
+    }
   }
   if (!search->tells_.empty()) search->strategy_->Tell(search->tells_);
   return search;
@@ -95,6 +99,18 @@ absl::StatusOr<ProposeEvent> TaskSearch::Propose(int n) {
   return event;
 }
 
+ExternalEvent TaskSearch::AddExternal(std::string proposer, record::Candidate candidate) {
+  known_.insert(CandidateDigest(candidate));
+  trials_[next_trial_] = candidate;
+  return {.number = next_event_++,
+          .proposer = std::move(proposer),
+          .proposal = {.candidate = std::move(candidate), .trial = next_trial_++}};
+}
+
+bool TaskSearch::IsKnown(const record::Candidate& candidate) const {
+  return known_.contains(CandidateDigest(candidate));
+}
+
 void TaskSearch::Tell(int64_t trial, const search::Measured& measured) {
   known_.insert(CandidateDigest(measured.candidate));
   TellStrategy(measured);
@@ -108,7 +124,7 @@ std::optional<TellEvent> TaskSearch::TakeTells() {
 }
 
 void TaskSearch::TellStrategy(const search::Measured& measured) {
-  if (!spaces_->IsSearched(measured.candidate)) return;
+  if (strategy_ == nullptr || !spaces_->IsSearched(measured.candidate)) return;
   strategy_->Tell(absl::MakeConstSpan(&measured, 1));
   tells_.push_back(measured);
 }
@@ -154,12 +170,23 @@ absl::Status TaskSearch::ReplayPropose(const ProposeEvent& event) {
   return absl::OkStatus();
 }
 
+absl::Status TaskSearch::ReplayExternal(const ExternalEvent& event) {
+  const ExternalEvent again = AddExternal(event.proposer, event.proposal.candidate);
+  if (again.number == event.number && again.proposal == event.proposal) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
+}
+
 absl::Status TaskSearch::Replay(absl::Span<const store::JobEvent> events,
                                 const record::Candidate& default_schedule) {
   for (const store::JobEvent& event : events) {
     if (event.kind == kProposeKind) {
       HONE_ASSIGN_OR_RETURN(const ProposeEvent propose, DecodePropose(event));
       HONE_RETURN_IF_ERROR(ReplayPropose(propose));
+      continue;
+    }
+    if (event.kind == kExternalKind) {
+      HONE_ASSIGN_OR_RETURN(const ExternalEvent external, DecodeExternal(event));
+      HONE_RETURN_IF_ERROR(ReplayExternal(external));
       continue;
     }
     HONE_ASSIGN_OR_RETURN(const TellEvent tells, DecodeTell(event));

@@ -49,7 +49,7 @@ class Trainer {
 };
 
 struct TaskSearchOptions {
-  std::string strategy;
+  std::string strategy;  // kExternalStrategy: there is none, and Propose is not called
   std::string cost_model;
   std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
@@ -74,6 +74,10 @@ class TaskSearch {
   // Proposes up to n candidates. Only legal candidates that were neither measured nor proposed
   // before get a trial. If there are no proposals at all, the spaces are exhausted.
   absl::StatusOr<ProposeEvent> Propose(int n);
+  // Adds a candidate that another program proposes and that is not known. It gets a trial.
+  ExternalEvent AddExternal(std::string proposer, record::Candidate candidate);
+  // Returns whether a candidate was measured or proposed, also by earlier jobs.
+  bool IsKnown(const record::Candidate& candidate) const;
   // Tells the search a result. The default schedule is trial 0.
   void Tell(int64_t trial, const search::Measured& measured);
   // Returns the results told since the last call, as one event; nullopt if there are none. Call it
@@ -106,12 +110,13 @@ class TaskSearch {
       : spaces_(spaces), options_(std::move(options)) {}
   void TellStrategy(const search::Measured& measured);
   absl::Status ReplayPropose(const ProposeEvent& event);
+  absl::Status ReplayExternal(const ExternalEvent& event);
   absl::Status ReplayTells(const TellEvent& event, const record::Candidate& default_schedule);
 
   const TaskSpaces* const spaces_;
   const TaskSearchOptions options_;
-  std::unique_ptr<search::SearchStrategy> strategy_;
-  std::shared_ptr<Trainer> trainer_;  // null: the model reads no features
+  std::unique_ptr<search::SearchStrategy> strategy_;  // null: kExternalStrategy
+  std::shared_ptr<Trainer> trainer_;                  // null: the model reads no features
   std::shared_ptr<const cost_model::CostModel> model_;
   std::vector<search::Measured> tells_;  // all results told to the strategy, in order
   size_t trained_tells_ = 0;             // known to the current model

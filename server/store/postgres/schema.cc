@@ -52,6 +52,7 @@ CREATE TABLE record (
   policy_confidence double precision NOT NULL,
   created_unix_ms bigint NOT NULL,
   is_default boolean NOT NULL,
+  proposer text NOT NULL,
   quarantined boolean NOT NULL,
   quarantine_reason text NOT NULL,
   environment bigint NOT NULL REFERENCES environment (id),

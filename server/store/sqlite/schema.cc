@@ -56,6 +56,7 @@ CREATE TABLE record (
   policy_confidence REAL,
   created_unix_ms INTEGER NOT NULL,
   is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
+  proposer TEXT NOT NULL,
   quarantined INTEGER NOT NULL CHECK (quarantined IN (0, 1)),
   quarantine_reason TEXT NOT NULL,
   environment INTEGER NOT NULL REFERENCES environment (id),

@@ -70,6 +70,7 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   record.trial = 12;
   record.created_unix_ms = 1700000000000;
   record.is_default = true;
+  record.proposer = "a program";
   record.quarantined = true;
   record.quarantine_reason = "out of policy";
   const v1::Record proto = ToProto(record);
@@ -82,6 +83,7 @@ TEST(ProtoConvertTest, RecordsKeepEveryField) {
   EXPECT_EQ(back.trial, 12);
   EXPECT_TRUE(back.quarantined);
   EXPECT_EQ(back.quarantine_reason, "out of policy");
+  EXPECT_EQ(back.proposer, "a program");
   EXPECT_EQ(back.result.machine, record.result.machine);
 }
 

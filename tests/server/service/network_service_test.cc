@@ -106,6 +106,33 @@ TEST_F(NetworkServiceTest, TunesANetworkToItsEnd) {
   EXPECT_TRUE(list.jobs(0).network().confirmed());
 }
 
+TEST_F(NetworkServiceTest, ProposalsAreForATask) {
+  RemoteWorker worker(channel, "w");
+  worker.slow = 1;
+  const v1::Job job = Create(NetworkRequest(120));
+  ASSERT_TRUE(Eventually([&] { return Get(job.id()).network().tasks_size() == 3; }));
+  const std::string task = job.id() + ".1";
+  ASSERT_TRUE(Eventually([&] { return Get(task).id() == task; }));
+  v1::ProposeRequest request;
+  request.set_job(job.id());
+  request.set_proposer("a");
+  request.add_traces("1,2,3");
+  v1::ProposeResponse verdicts;
+  const grpc::Status refused = Call(*tuning, &Stub::Propose, request, &verdicts);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("one of its tasks, such as " + job.id() + ".0"));
+  request.set_job(task);
+  const grpc::Status proposed = Call(*tuning, &Stub::Propose, request, &verdicts);
+  ASSERT_THAT(proposed, IsOk()) << proposed.error_message();
+  EXPECT_EQ(verdicts.verdicts(0).refusal(), v1::ProposalVerdict::REFUSAL_UNSPECIFIED);
+  worker.slow = 0;
+  const v1::Job ended = WaitForEnd(job.id());
+  ASSERT_EQ(ended.state(), v1::JOB_STATE_DONE) << ended.error();
+  EXPECT_EQ(ended.trials(), 120);
+  EXPECT_EQ(Get(task).proposers(0).measured(), 1);
+  EXPECT_EQ(Get(task).best().record().proposer(), "a");
+}
+
 TEST_F(NetworkServiceTest, ARestartLosesNothing) {
   RemoteWorker worker(channel, "w");
   const std::string id = Create(NetworkRequest(600)).id();

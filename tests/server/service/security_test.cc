@@ -126,7 +126,7 @@ TEST(AccessTest, EveryMethodHasAnAccessRule) {
       }
     }
   }
-  EXPECT_EQ(methods.size(), 35u);
+  EXPECT_EQ(methods.size(), 37u);
   EXPECT_EQ(FindAccess("/hone.v1.AdminService/DrainWorker")->role, rpc::Role::kAdmin);
   EXPECT_EQ(FindAccess("/hone.v1.Other/Call"), nullptr);
 }

@@ -144,6 +144,25 @@ TEST_P(RecordConformanceTest, FiltersByJobOutcomeQuarantineAndTime) {
   EXPECT_THAT(store_->Query({.outcome = "splendid"}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_P(RecordConformanceTest, FiltersByProposer) {
+  record::Record own = ScreenedRecord();
+  record::Record first = own;
+  first.proposer = "notebook";
+  record::Record second = own;
+  second.proposer = "model/2";
+  second.job_id = "job-2";
+  const int64_t a = AppendId(own), b = AppendId(first), c = AppendId(second);
+  EXPECT_THAT(Ids({.proposed = true}), testing::ElementsAre(b, c));
+  EXPECT_THAT(Ids({.proposer = "notebook"}), testing::ElementsAre(b));
+  EXPECT_THAT(Ids({.job_id = "job-2", .proposed = true, .proposer = "model/2"}),
+              testing::ElementsAre(c));
+  EXPECT_THAT(Ids({.job_id = "job-2", .proposer = "notebook"}), testing::IsEmpty());
+  EXPECT_THAT(Ids({.since_unix_ms = own.created_unix_ms, .proposer = "notebook"}),
+              testing::ElementsAre(b));
+  EXPECT_THAT(Ids({}), testing::ElementsAre(a, b, c));
+  EXPECT_EQ((*store_->Query({.proposer = "model/2"}))[0].proposer, "model/2");
+}
+
 TEST_P(RecordConformanceTest, ListsNewestFirstBeforeAnId) {
   std::vector<int64_t> ids;
   for (int i = 0; i < 5; ++i) {

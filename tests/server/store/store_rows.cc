@@ -48,6 +48,7 @@ record::Record ConfirmedRecord(double latency_ns) {
   record.trial = 42;
   record.created_unix_ms = 1700000000123;
   record.is_default = true;
+  record.proposer = "somebody";
   return record;
 }
 
@@ -55,6 +56,7 @@ record::Record ScreenedRecord(double latency_ns) {
   record::Record record = ConfirmedRecord(latency_ns);
   record.policy.name = "screen";
   record.is_default = false;
+  record.proposer.clear();
   return record;
 }
 
@@ -90,6 +92,7 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
   EXPECT_EQ(a.trial, b.trial);
   EXPECT_EQ(a.created_unix_ms, b.created_unix_ms);
   EXPECT_EQ(a.is_default, b.is_default);
+  EXPECT_EQ(a.proposer, b.proposer);
   EXPECT_EQ(a.quarantined, b.quarantined);
   EXPECT_EQ(a.quarantine_reason, b.quarantine_reason);
   EXPECT_EQ(a.result.machine, b.result.machine);

@@ -33,6 +33,7 @@ nlohmann::json Record(double latency_ns) {
           {"job", "7"},
           {"created_unix_ms", 1000},
           {"is_default", false},
+          {"proposer", ""},
           {"quarantined", false}};
 }
 
@@ -73,6 +74,7 @@ TEST_F(ExportReaderTest, ReadsScreenedMeasurements) {
   base["is_default"] = true;
   crash["outcome"] = "crash";
   imported["job"] = "fedcba9876543210/9";
+  crash["proposer"] = "notebook";
   ASSERT_THAT(Build({Record(1000), confirmed, quarantined, base, crash, imported}), IsOk());
   EXPECT_EQ(report_.unsuitable, 3);
   HONE_ASSERT_OK_AND_ASSIGN(const auto dataset, record::Dataset::Open(out_));
@@ -82,6 +84,7 @@ TEST_F(ExportReaderTest, ReadsScreenedMeasurements) {
   EXPECT_EQ(records[0].decisions, (std::vector<int64_t>{4, 7}));
   EXPECT_EQ(records[1].outcome, record::Outcome::kCrash);
   EXPECT_EQ(dataset->sources()[records[0].source], "store 0123456789abcdef");
+  EXPECT_EQ(dataset->sources()[records[1].source], "proposed by notebook");
   EXPECT_EQ(dataset->sources()[records[2].source], "store fedcba9876543210");
   EXPECT_EQ(dataset->tasks()[0].workload, "workload matmul\n");
   EXPECT_EQ(dataset->targets()[0].machine, "a cpu");

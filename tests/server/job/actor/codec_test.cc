@@ -45,6 +45,7 @@ TEST(CodecTest, SnapshotRoundTrips) {
   snapshot.phase = {PhaseKind::kRound, "detail", 2, 5, 1, true};
   snapshot.unconfirmed = true;
   snapshot.crashes = 1;
+  snapshot.proposers = {{"a", {3, 2, 0.5}}, {"b", {}}};
   snapshot.risky_step = {.name = "proposing", .server = "host/1", .boot = "b"};
   HONE_ASSERT_OK_AND_ASSIGN(JobSnapshot read, DecodeSnapshot(EncodeSnapshot(snapshot)));
   EXPECT_EQ(EncodeSnapshot(read), EncodeSnapshot(snapshot));
@@ -59,6 +60,7 @@ TEST(CodecTest, SnapshotRoundTrips) {
   EXPECT_EQ(read.phase, snapshot.phase);
   EXPECT_TRUE(read.unconfirmed);
   EXPECT_EQ(read.crashes, 1);
+  EXPECT_EQ(read.proposers, snapshot.proposers);
   EXPECT_EQ(read.risky_step, snapshot.risky_step);
 }
 
@@ -66,6 +68,7 @@ TEST(CodecTest, DataOfANewerReleaseIsRejectedWithAdvice) {
   const std::string newer = "\x08\x02";  // version 2
   for (const absl::Status& status : {DecodeSpec(newer).status(), DecodeSnapshot(newer).status(),
                                      DecodePropose({"job", 3, kProposeKind, newer}).status(),
+                                     DecodeExternal({"job", 3, kExternalKind, newer}).status(),
                                      DecodeTell({"job", 3, kTellKind, newer}).status()}) {
     EXPECT_THAT(status,
                 StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -87,6 +90,12 @@ TEST(CodecTest, EventsRoundTrip) {
   EXPECT_EQ(read.prior_record, 9);
   EXPECT_EQ(read.proposals, propose.proposals);
 
+  const ExternalEvent external{.number = 7, .proposer = "mutator", .proposal = {{"s", {1, -2}}, 3}};
+  HONE_ASSERT_OK_AND_ASSIGN(ExternalEvent given, DecodeExternal(Encode("job", external)));
+  EXPECT_EQ(given.number, 7);
+  EXPECT_EQ(given.proposer, "mutator");
+  EXPECT_EQ(given.proposal, external.proposal);
+
   const TellEvent tells{
       5, {{3, record::Outcome::kWrongOutput, 0.30000000000000004}, {1, record::Outcome::kOk, 7}}};
   HONE_ASSERT_OK_AND_ASSIGN(TellEvent told, DecodeTell(Encode("job", tells)));
@@ -98,11 +107,14 @@ TEST(CodecTest, DamageIsDataLoss) {
   for (const char* text : {"", "{", "no", "\x08"}) {
     for (const absl::Status& status : {DecodeSpec(text).status(), DecodeSnapshot(text).status(),
                                        DecodePropose({"job", 0, kProposeKind, text}).status(),
+                                       DecodeExternal({"job", 0, kExternalKind, text}).status(),
                                        DecodeTell({"job", 0, kTellKind, text}).status()}) {
       EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)) << text;
     }
   }
   const char* const nothing = "\x08\x01";  // version 1, and no results
+  EXPECT_THAT(DecodeExternal({"job", 0, kExternalKind, nothing}),
+              StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(DecodeTell({"job", 0, kTellKind, nothing}), StatusIs(absl::StatusCode::kDataLoss));
 }
 

@@ -1,7 +1,13 @@
 #include "server/job/actor/compiler_environment.h"
 
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/target/target.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
 
@@ -85,6 +91,85 @@ TEST(FmaPeakTest, OnlyWideFloatsHaveIt) {
   EXPECT_FALSE(HasFmaPeak(Matmul("f16", "f16", "A[i, k] * B[k, j]")));
   EXPECT_TRUE(HasFmaPeak("input X: i8[9]\noutput Y[i: 9] = f32(X[i])\n")) << "computes nothing";
   EXPECT_FALSE(HasFmaPeak("input X: i32[9]\noutput Y[i: 9] = X[i] + X[i]\n"));
+}
+
+constexpr char kMatmul[] =
+    "workload matmul\ninput A: f32[16, 16]\ninput B: f32[16, 16]\n"
+    "output C[i: 16, j: 16] = sum(k: 16) A[i, k] * B[k, j]\n";
+
+class ReadTraceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    HONE_ASSERT_OK_AND_ASSIGN(
+        spaces_,
+        environment_->Open(kMatmul, target::TargetByName("x86-avx2")->ToText(), /*space=*/"",
+                           /*tolerance=*/0));
+  }
+  GivenCandidate Read(const std::string& trace) { return spaces_->ReadTrace(trace, 0); }
+
+  const std::unique_ptr<TaskEnvironment> environment_ = MakeCompilerEnvironment(1);
+  std::unique_ptr<TaskSpaces> spaces_;
+};
+
+TEST_F(ReadTraceTest, ACandidateOfASpaceOfTheTaskIsThatCandidate) {
+  const SpaceInfo& space = spaces_->spaces()[0];
+  HONE_ASSERT_OK_AND_ASSIGN(const auto strategy, spaces_->CreateStrategy("random", 1));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto proposed, strategy->Propose(8, 0, nullptr));
+  for (const record::Candidate& candidate : proposed) {
+    std::string text;
+    for (const SpaceInfo& each : spaces_->spaces()) {
+      if (each.digest == candidate.space_digest) text = each.text;
+    }
+    HONE_ASSERT_OK_AND_ASSIGN(const std::string trace,
+                              environment_->TraceText(text, candidate.decisions));
+    const GivenCandidate read = Read(trace);
+    EXPECT_EQ(read.refusal, Refusal::kNone) << read.why;
+    EXPECT_EQ(read.candidate, candidate);
+    EXPECT_EQ(read.space, text);
+    // Another name of the workload is the same schedule.
+    EXPECT_EQ(Read(absl::StrReplaceAll(trace, {{"workload matmul", "workload other"}})).candidate,
+              candidate);
+  }
+  EXPECT_EQ(Read(space.text).refusal, Refusal::kOpen);
+}
+
+TEST_F(ReadTraceTest, AHandwrittenScheduleBecomesACandidate) {
+  const std::string loops =
+      absl::StrCat(kMatmul, "trace 1\nb0 = block(\"C\")\n", "l0, l1, l2 = loops(b0)\n");
+  const GivenCandidate read =
+      Read(loops +
+           "x0, x1 = sample_perfect_tile(l0, parts=2) = [4, 4]\nl3, l4 = split(l0, x0, "
+           "x1)\nparallel(l3)\n");
+  EXPECT_EQ(read.refusal, Refusal::kNone) << read.why;
+  EXPECT_EQ(read.candidate.decisions, (std::vector<int64_t>{4, 4}));
+  EXPECT_FALSE(spaces_->IsSearched(read.candidate));
+  EXPECT_THAT(read.space, testing::Not(testing::HasSubstr("[4, 4]")));
+}
+
+TEST_F(ReadTraceTest, SaysWhatIsWrong) {
+  const std::string loops =
+      absl::StrCat(kMatmul, "trace 1\nb0 = block(\"C\")\n", "l0, l1, l2 = loops(b0)\n");
+  struct Case {
+    std::string trace;
+    Refusal refusal;
+    const char* why;
+  };
+  const Case cases[] = {
+      {"nonsense", Refusal::kMalformed, "1:1"},
+      {"", Refusal::kMalformed, ""},
+      {loops + "tile(l0)\n", Refusal::kMalformed, "tile"},
+      {loops + "x0, x1 = sample_perfect_tile(l0, parts=2)\n", Refusal::kOpen, "2 decisions open"},
+      {loops + "x0, x1 = sample_perfect_tile(l0, parts=2) = [3, 5]\n", Refusal::kIllegal,
+       "not legal"},
+      {loops + "parallel(l2)\n", Refusal::kIllegal, "parallel"},
+      {absl::StrReplaceAll(loops, {{"16", "8"}}), Refusal::kOtherWorkload,
+       "another computation than the job's matmul"},
+  };
+  for (const Case& c : cases) {
+    const GivenCandidate read = Read(c.trace);
+    EXPECT_EQ(read.refusal, c.refusal) << c.trace << read.why;
+    EXPECT_THAT(read.why, testing::HasSubstr(c.why)) << c.trace;
+  }
 }
 
 }  // namespace

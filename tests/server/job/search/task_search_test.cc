@@ -154,6 +154,9 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
                                 cost_model::FeatureMatrix* matrix) const override {
       return real_->AppendFeatures(set, candidate, matrix);
     }
+    GivenCandidate ReadTrace(const std::string& trace, double tolerance) const override {
+      return real_->ReadTrace(trace, tolerance);
+    }
 
     std::vector<int64_t> illegal;
 

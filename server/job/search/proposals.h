@@ -1,0 +1,122 @@
+#ifndef HONE_SERVER_JOB_SEARCH_PROPOSALS_H_
+#define HONE_SERVER_JOB_SEARCH_PROPOSALS_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/job/actor/task_environment.h"
+
+namespace hone::job {
+
+// Schedules that other programs propose for the search of a job (docs/proposers.md): the limits,
+// the answers, and those that wait until they are measured.
+
+// The most proposals of a job that wait, of all programs and of one.
+inline constexpr size_t kMostWaiting = 256;
+inline constexpr size_t kMostWaitingOfOne = 64;
+// The most programs that may propose for a job.
+inline constexpr size_t kMostProposers = 32;
+// The most traces that are being checked at the same time, of all callers and of one.
+inline constexpr int kMostChecked = 256;
+inline constexpr int kMostCheckedOfOne = 64;
+
+// A call of a program.
+struct Proposals {
+  std::string proposer;
+  std::vector<std::string> traces;  // texts of trace files
+  StopCheck check;                  // whether the caller still waits; may be null
+  std::shared_ptr<void> place;      // of CheckingLimit
+};
+
+struct Verdict {
+  int64_t trial = -1;  // -1: refused
+  Refusal refusal = Refusal::kNone;
+  std::string why;  // as text for users
+};
+
+struct Verdicts {
+  std::vector<Verdict> each;  // of each trace, in order
+  int64_t waiting = 0;        // accepted proposals of all programs that are not submitted yet
+};
+
+// Answers a call once. If it is destroyed before, it answers Unavailable: the job was suspended, or
+// could not store the proposals.
+class ProposalAnswer {
+ public:
+  using Done = absl::AnyInvocable<void(absl::StatusOr<Verdicts>) &&>;
+  explicit ProposalAnswer(Done done) : done_(std::move(done)) {}
+  ProposalAnswer(ProposalAnswer&& other) noexcept : done_(std::exchange(other.done_, nullptr)) {}
+  ProposalAnswer& operator=(ProposalAnswer&&) = delete;
+  ~ProposalAnswer() {
+    if (done_ != nullptr)
+      (*this)(absl::UnavailableError("the job could not take the proposals; try again"));
+  }
+  void operator()(absl::StatusOr<Verdicts> verdicts) {
+    std::exchange(done_, nullptr)(std::move(verdicts));
+  }
+
+ private:
+  Done done_;
+};
+
+// Reads the traces of a call, which takes about as long as as many replays. A trace that throws an
+// exception is refused. Returns the error of `proposals.check` or `stop`, both of which it calls
+// before each trace.
+absl::StatusOr<std::vector<GivenCandidate>> ReadTraces(const Proposals& proposals,
+                                                       const TaskSpaces& spaces, double tolerance,
+                                                       const StopCheck& stop);
+
+// Limits how many traces are checked at the same time, because each is replayed. Thread-safe.
+// Places keep it alive.
+class CheckingLimit : public std::enable_shared_from_this<CheckingLimit> {
+ public:
+  // Returns a place for the traces of a call, which is free again when it is destroyed.
+  // ResourceExhausted: a limit is reached.
+  absl::StatusOr<std::shared_ptr<void>> Enter(const std::string& caller, int traces);
+
+ private:
+  absl::Mutex mutex_;
+  int all_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, int> of_caller_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The accepted proposals of a job that wait until they are submitted, in order. Belongs to the
+// job's strand.
+class WaitingProposals {
+ public:
+  // `stored`: its event is durable.
+  void Add(int64_t trial, std::string proposer, bool stored);
+  void SetStored(int64_t trial);
+  size_t size() const { return waiting_.size(); }
+  size_t CountOf(const std::string& proposer) const;
+  // The number of stored ones before the first that is not.
+  int Ready() const;
+  // Removes the first n. REQUIRES: n <= Ready().
+  std::vector<int64_t> Take(int n);
+
+ private:
+  struct Waiting {
+    int64_t trial = 0;
+    std::string proposer;
+    bool stored = false;
+  };
+  std::deque<Waiting> waiting_;
+};
+
+// Returns how many candidates of a batch proposals may have while the search proposes, too: half of
+// them; of batches of one candidate, every other one. `proposed`: the candidates before the batch.
+int ShareOfProposals(int batch, int64_t proposed);
+
+}  // namespace hone::job
+
+#endif  // HONE_SERVER_JOB_SEARCH_PROPOSALS_H_
