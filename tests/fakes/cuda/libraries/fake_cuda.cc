@@ -1,4 +1,6 @@
 // libcuda.so.1 for tests: the functions of common/target/cuda/api.h, see README.md.
+#include <errno.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "common/target/cuda/api.h"
+#include "tests/fakes/cuda/libraries/compile_helper.h"
 #include "tests/fakes/cuda/libraries/fake_device.h"
 
 using hone::cuda::Result;
@@ -43,6 +46,12 @@ constexpr Result kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidD
 FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
 FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
 bool HasDevice() { return !FakeDriver::Get().faults.Has("no_device"); }
+
+__attribute__((constructor)) void HelpTheBuilder() {
+  if (std::strcmp(program_invocation_short_name, "hone-builder") == 0) {
+    hone::fakes::StartCompileHelper();
+  }
+}
 
 Result Copy(void* to, const void* from, DevicePointer pointer, size_t bytes) {
   FakeDriver& driver = FakeDriver::Get();
