@@ -75,7 +75,8 @@ bool SpoilsReferences() {
     if (strcmp(word, "--write") == 0) folder = word + strlen(word) + 1;
   }
   if (folder == nullptr) return false;
-  for (const char* const place : {"/../references/spoiled", "/../../references/spoiled"}) {
+  const char* const places[] = {"/../references/spoiled", "/../../references/spoiled"};
+  for (const char* const place : places) {
     char path[4096];
     strcpy(path, folder);
     strcat(path, place);
