@@ -186,7 +186,9 @@ class Keeper {
   void StartWorker(const std::string& device, DeviceWorker& worker) {
     worker.child = Start({absl::StrCat(program_dir_, "/hone-worker"), "--server",
                           absl::StrCat("unix:", paths_.server_socket), "--device", device,
-                          "--state-dir", paths_.WorkerState(device), "--exit-with-parent"},
+                          "--state-dir", paths_.WorkerState(device), "--exit-with-parent",
+                          // It only builds and runs what this user asks for.
+                          "--allow-unguarded-files"},
                          paths_.WorkerLog(device));
   }
 

@@ -260,6 +260,19 @@ std::optional<SilentWork> Fleet::FindSilentWork(const std::string& job_id) const
   return list_.FindSilentWork(job_id);
 }
 
+bool Fleet::HasBuildLease(const std::string& identity, const std::string& workload_digest,
+                          const std::string& target_key) const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, lease] : book_.leases()) {
+    if (!lease.build) continue;
+    const WorkItem& work = *book_.ItemOf(lease).work;
+    if (work.workload_digest != workload_digest || work.target_key != target_key) continue;
+    const Worker* const worker = registry_.Find(lease.worker_id);
+    if (worker != nullptr && worker->identity == identity) return true;
+  }
+  return false;
+}
+
 std::vector<WorkerInfo> Fleet::KnownWorkers() const {
   absl::MutexLock lock(&mutex_);
   return list_.Known();

@@ -62,6 +62,11 @@ class Fleet {
 
   // Asks the worker that has the artifact to upload it, until it is in the artifact cache.
   void KeepArtifact(const std::string& digest, const std::string& worker_id);
+  // Returns whether a worker with this identity ("" without authentication) holds a lease to build
+  // a candidate of the workload for the target. Only such a worker knows the compiler and the
+  // target, and may send the workload's reference kernel to others.
+  bool HasBuildLease(const std::string& identity, const std::string& workload_digest,
+                     const std::string& target_key) const;
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 

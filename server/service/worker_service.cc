@@ -305,8 +305,17 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     return absl::InvalidArgumentError(
         "digest: neither 32 hex digits nor the name of a reference kernel");
   };
-  const auto keep = [this, response](const std::string& name, std::string bytes, const auto& done) {
+  const auto keep = [this, context, response](const std::string& name, std::string bytes,
+                                              const auto& done) {
     if (record::IsReferenceName(name)) {
+      // Boards run this code, so that only the builder of their candidates may send it.
+      const absl::StatusOr<record::ReferenceName> parsed = record::ParseReferenceName(name);
+      if (!parsed.ok()) return done(parsed.status());
+      if (!deps_.fleet->HasBuildLease(deps_.authenticator->NameOf(*context),
+                                      parsed->workload_digest, parsed->target_key)) {
+        return done(absl::FailedPreconditionError(absl::StrCat(
+            name, ": this worker holds no lease to build a candidate of that workload")));
+      }
       response->set_already_there(references_.Has(name));
       return done(references_.Put(name, std::move(bytes)));
     }

@@ -29,7 +29,8 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
 //   INVALID_ARGUMENT    a request is malformed or over one of these limits, or the bytes of
 //                       an upload do not match their digest or name (upload_handler.h)
 //   NOT_FOUND           there is no such artifact
-//   RESOURCE_EXHAUSTED  other uploads use all memory for uploads (upload_handler.h)
+//   FAILED_PRECONDITION a worker sends the reference kernel of a workload of which it builds
+//   nothing RESOURCE_EXHAUSTED  other uploads use all memory for uploads (upload_handler.h)
 //   UNAVAILABLE         the server is starting or shutting down
 class WorkerService {
  public:

@@ -19,6 +19,10 @@
 namespace hone::integration {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -89,9 +93,61 @@ TEST_P(SystemdTest, ServicesAreSandboxed) {
   EXPECT_LE(exposure, GetParam().most_exposure) << looked.output;
 }
 
+// Returns the values of a key, in order.
+std::vector<std::string> ValuesOf(absl::string_view unit, absl::string_view key) {
+  std::vector<std::string> values;
+  for (const absl::string_view line : absl::StrSplit(unit, '\n')) {
+    if (absl::StartsWith(line, absl::StrCat(key, "="))) {
+      values.emplace_back(line.substr(key.size() + 1));
+    }
+  }
+  return values;
+}
+
+TEST_P(SystemdTest, ServicesAreLimited) {
+  for (const char* const key : {"MemoryMax", "TasksMax"}) {
+    EXPECT_THAT(ValuesOf(text_, key), ElementsAre(Not(AnyOf("", "infinity")))) << key;
+  }
+  for (const char* const key : {"ProtectHome", "PrivateTmp", "RestrictSUIDSGID", "LockPersonality",
+                                "ProtectKernelModules", "ProtectKernelTunables", "RemoveIPC",
+                                "ProtectControlGroups", "RestrictNamespaces", "RestrictRealtime"}) {
+    EXPECT_THAT(ValuesOf(text_, key), ElementsAre("yes")) << key;
+  }
+  EXPECT_THAT(ValuesOf(text_, "SystemCallFilter"), Not(IsEmpty()));
+  EXPECT_THAT(ValuesOf(text_, "UMask"), ElementsAre("0077"));
+}
+
+// A worker runs code of clients, so it must not be able to read what the server keeps.
+TEST(SystemdUnitsTest, ServerAndWorkersAreSeparate) {
+  const std::string server = ReadFile("deploy/systemd/hone-server.service").value();
+  const std::string worker = ReadFile("deploy/systemd/hone-worker@.service").value();
+  const std::vector<std::string> users = {ValuesOf(server, "User").at(0),
+                                          ValuesOf(worker, "User").at(0)};
+  EXPECT_NE(users[0], users[1]);
+  EXPECT_THAT(users, Not(Contains("root")));
+  EXPECT_THAT(ValuesOf(worker, "Group"), ElementsAre(users[1]));
+  EXPECT_THAT(ValuesOf(worker, "InaccessiblePaths"),
+              ElementsAre(AllOf(HasSubstr("-/etc/hone "), HasSubstr("-/var/lib/hone "))));
+  EXPECT_THAT(
+      ValuesOf(server, "InaccessiblePaths"),
+      ElementsAre(AllOf(HasSubstr("-/etc/hone-worker"), HasSubstr("/var/lib/hone-worker"))));
+  // The configuration with the token belongs to root.
+  EXPECT_THAT(ValuesOf(worker, "LoadCredential"),
+              ElementsAre("worker.conf:/etc/hone-worker/%i.conf"));
+  EXPECT_THAT(ValuesOf(worker, "ExecStart"),
+              ElementsAre(HasSubstr(" --config ${CREDENTIALS_DIRECTORY}/worker.conf ")));
+  // The end of a kernel for lack of memory is not that of its worker.
+  EXPECT_THAT(ValuesOf(worker, "OOMPolicy"), ElementsAre("continue"));
+  // What confines compilers and kernels needs these calls.
+  for (const char* const call : {" seccomp ", " landlock_create_ruleset ", " landlock_add_rule ",
+                                 " landlock_restrict_self "}) {
+    EXPECT_THAT(ValuesOf(worker, "SystemCallFilter"), ElementsAre(HasSubstr(call)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Units, SystemdTest,
                          ::testing::Values(Unit{"hone-server.service", 2.0},
-                                           Unit{"hone-worker@.service", 5.0}),
+                                           Unit{"hone-worker@.service", 2.5}),
                          [](const auto& info) {
                            return std::string(info.index == 0 ? "Server" : "Worker");
                          });

@@ -268,8 +268,8 @@ class FakeSpaces final : public TaskSpaces {
 
 absl::StatusOr<WorkloadInfo> FakeTaskEnvironment::Describe(const std::string& workload) const {
   HONE_ASSIGN_OR_RETURN(const Parsed parsed, Parse(workload));
-  return WorkloadInfo{workload,    DigestOf(workload).ToHex(), parsed.name, 2000.0, fixed_flops,
-                      has_fma_peak};
+  const std::string digest = workload_digest.empty() ? DigestOf(workload).ToHex() : workload_digest;
+  return WorkloadInfo{workload, digest, parsed.name, 2000.0, fixed_flops, has_fma_peak};
 }
 
 absl::StatusOr<bool> FakeTaskEnvironment::CheckSpace(const std::string&,

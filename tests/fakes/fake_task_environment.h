@@ -32,6 +32,7 @@ class FakeTaskEnvironment final : public TaskEnvironment {
 
   // Returned by Describe for every workload.
   double fixed_flops = 0;
+  std::string workload_digest;  // "": that of the text
   bool has_fma_peak = true;
 
   absl::StatusOr<WorkloadInfo> Describe(const std::string& workload) const override;

@@ -55,8 +55,8 @@ class BoardTest : public ::testing::Test {
   }
   std::unique_ptr<Process> StartBoard() const {
     return std::make_unique<Process>(
-        Board({"--config", folder_ / "pi-07.conf", "--run-only", "--unconfined", "--run-limit",
-               "60", "--state-dir", folder_ / "board"}));
+        Board({"--config", folder_ / "pi-07.conf", "--run-only", "--unconfined",
+               "--allow-unguarded-files", "--run-limit", "60", "--state-dir", folder_ / "board"}));
   }
   Result Hone(const std::string& config, const Words& words) const {
     return RunProgram(With({"hone", "--config", folder_ / absl::StrCat("team/", config)}, words),

@@ -6,7 +6,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/digest.h"
 #include "common/base/seconds_text.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 
@@ -31,20 +34,59 @@ BuildResponse BuilderClient::Died() {
   const std::string words(absl::StripAsciiWhitespace(child_->TakeErrorOutput()));
   child_.reset();
   const std::string detail =
-      absl::StrCat("the builder died: ", end.ToString(), words.empty() ? "" : "\n", words);
+      absl::StrCat("the builder died: ", end.ToString(),
+                   end.signal == SIGSYS ? ", after a system call which its sandbox forbids" : "",
+                   words.empty() ? "" : "\n", words);
   return BuildFailure(end.signal == SIGKILL ? Outcome::kOutOfMemory : Outcome::kCompileError,
                       detail);
 }
 
-BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
+absl::Status BuilderClient::StartChild() {
+  folder_.reset();
+  HONE_ASSIGN_OR_RETURN(folder_, OutputFolder::Make(options_.output_parent));
+  std::vector<std::string> command = options_.command;
+  command.insert(command.end(), {"--write", folder_->path()});
+  HONE_ASSIGN_OR_RETURN(child_, ChildProcess::Start(command));
+  return absl::OkStatus();
+}
+
+BuildResponse BuilderClient::Build(const record::BuildRequest& request, BoundedDir& artifacts) {
+  BuildResponse response = Ask(request);
+  if (response.outcome != Outcome::kOk) {
+    if (folder_ != nullptr) folder_->Clear();
+    return response;
+  }
+  const absl::Status taken = TakeArtifact(response.artifact_digest, artifacts);
+  if (taken.ok()) return response;
+  child_.reset();
+  const bool by_candidate = absl::IsPermissionDenied(taken) || absl::IsDataLoss(taken) ||
+                            absl::IsResourceExhausted(taken);
+  return BuildFailure(by_candidate ? Outcome::kCompileError : Outcome::kDeviceLost,
+                      absl::StrCat("the builder's artifact is refused: ", taken.message()));
+}
+
+absl::Status BuilderClient::TakeArtifact(const std::string& digest, BoundedDir& artifacts) {
+  if (!Digest::FromHex(digest).ok()) {
+    return absl::DataLossError(absl::StrCat("its digest is malformed: ", digest));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string bytes, folder_->Take(digest, record::kMaxArtifactBytes));
+  if (DigestOf(bytes).ToHex() != digest) {
+    return absl::DataLossError("it does not match its digest");
+  }
+  // A full disk is the machine's fault.
+  const absl::Status kept = artifacts.Put(digest, bytes);
+  return absl::IsResourceExhausted(kept) ? absl::UnavailableError(kept.message()) : kept;
+}
+
+BuildResponse BuilderClient::Ask(const record::BuildRequest& given) {
   const bool is_new = child_ == nullptr;
   if (is_new) {
-    auto started = ChildProcess::Start(options_.command);
-    if (!started.ok()) {
-      return BuildFailure(Outcome::kDeviceLost, started.status().message());
+    if (const absl::Status started = StartChild(); !started.ok()) {
+      return BuildFailure(Outcome::kDeviceLost, started.message());
     }
-    child_ = *std::move(started);
   }
+  record::BuildRequest request = given;
+  request.artifact_dir = folder_->path();
   child_->TakeErrorOutput();
   const absl::Duration cpu_before = child_->CpuTime();
   const absl::Time wall_deadline = SteadyNow() + options_.wall_limit;
@@ -54,7 +96,7 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request) {
     if (is_new) return Died();
     // The process died after its last request, which is not this candidate's fault.
     child_.reset();
-    return Build(request);
+    return Ask(given);
   }
   for (;;) {
     pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};

@@ -60,14 +60,13 @@ std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
       builder.Build({.workload = lease.workload(),
                      .space = lease.space(),
                      .decisions = {lease.decisions().begin(), lease.decisions().end()},
-                     .target = lease.target(),
-                     .artifact_dir = artifacts.path()});
+                     .target = lease.target()},
+                    artifacts);
   work.facts = built.facts;
   if (built.outcome != Outcome::kOk) return Failure(built.outcome, built.detail);
   work.artifact_digest = built.artifact_digest;
-  artifacts.Add(built.artifact_digest);
   if (!artifacts.Pin(built.artifact_digest)) {
-    return Failure(Outcome::kDeviceLost, "the builder's artifact is missing from its folder");
+    return Failure(Outcome::kDeviceLost, "the artifact is missing from the folder of artifacts");
   }
   if (lease.run()) return std::nullopt;
   // The server must have the reference before it learns of the candidate.
@@ -130,12 +129,16 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& key,
   if (references_->Pin(key)) return absl::OkStatus();
   record::RunRequest request{.workload = workload, .workload_digest = workload_digest};
   HONE_RETURN_IF_ERROR(AddInputs(inputs_digest, request));
-  request.reference_data = references_->PathOf(key);
   const absl::StatusOr<std::string> kernel = reference_kernels_->Get(workload_digest, workload);
   // Without a kernel the interpreter makes the reference of a small workload.
   if (!kernel.ok() && !absl::IsNotFound(kernel.status())) return kernel.status();
   if (kernel.ok()) request.reference_path = artifacts_->PathOf(*kernel);
-  const MeasureResult made = runner_.RunOne(request, kReferenceLimit);
+  // The kernel is code of another machine or of a client, so that it must not reach the other
+  // references. Its process has ended when the file is moved.
+  HONE_ASSIGN_OR_RETURN(const auto folder, OutputFolder::Make(options_.output_parent));
+  const std::string name = "reference";
+  request.reference_data = absl::StrCat(folder->path(), "/", name);
+  const MeasureResult made = runner_.MakeReference(request, folder->path(), kReferenceLimit);
   if (made.outcome != Outcome::kOk) {
     if (!kernel.ok() && made.outcome != Outcome::kOutOfMemory) {
       return absl::InternalError(absl::StrCat(made.detail, "; and ", kernel.status().message()));
@@ -145,9 +148,13 @@ absl::Status CandidateRunner::TryToMakeReference(const std::string& key,
     if (made.outcome == Outcome::kOutOfMemory) return absl::ResourceExhaustedError(made.detail);
     return absl::InternalError(made.detail);
   }
+  if (const absl::Status moved = folder->MoveTo(name, references_->PathOf(key)); !moved.ok()) {
+    return absl::InternalError(
+        absl::StrCat("the runner's reference is refused: ", moved.message()));
+  }
   references_->Add(key);
   if (!references_->Pin(key)) {
-    return absl::InternalError("the runner wrote no reference file");
+    return absl::InternalError("the reference is missing from the folder of references");
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 #include "worker/agent/bounded_dir.h"
 #include "worker/agent/builder_client.h"
 #include "worker/agent/lease_table.h"
+#include "worker/agent/output_folder.h"
 #include "worker/agent/reference_kernels.h"
 #include "worker/agent/runner_client.h"
 #include "worker/agent/server_link.h"
@@ -45,8 +46,9 @@ class CandidateRunner {
  public:
   struct Options {
     RunnerOptions runner;
-    absl::Duration run_limit;  // for one candidate's check and timing; more while no best is known
-    double peak_gflops = 0;    // of the machine
+    std::string output_parent;  // each process that makes a reference gets a folder in this one
+    absl::Duration run_limit;   // for one candidate's check and timing; more while no best is known
+    double peak_gflops = 0;     // of the machine
   };
   // The pointers must outlive this object.
   CandidateRunner(Options options, BoundedDir* artifacts, BoundedDir* references,

@@ -6,7 +6,6 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -15,13 +14,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
@@ -34,6 +36,50 @@ namespace hone::agent {
 namespace {
 
 constexpr off_t kErrorTail = 4096;
+// What a child writes to its standard error beyond this is lost; the write fails.
+constexpr off_t kErrorBytes = 1 << 20;
+
+// The environment variables that children get, by name or by a prefix that ends in an underscore:
+// what finds libraries, drivers and compilers, and what configures them. Others may be secrets.
+constexpr absl::string_view kVariables[] = {
+    "PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_", "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "XDG_CACHE_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "OMP_NUM_THREADS",
+    // Drivers of GPUs.
+    "CUDA_", "NVIDIA_", "OCL_", "OPENCL_", "POCL_", "MESA_", "RUSTICL_", "HSA_", "ROCR_", "GPU_",
+    "NEO_", "IGC_", "MALI_",
+    // Sanitizers, and those of Hone.
+    "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "HONE_NVRTC", "HONE_FAKE_",
+    "HONE_SIMULATED_"};
+
+// Returns the pointers to the variables of this process that children get, and a null.
+std::vector<char*> VariablesOfChildren() {
+  std::vector<char*> variables;
+  for (char** next = environ; next != nullptr && *next != nullptr; ++next) {
+    const absl::string_view variable = *next;
+    const absl::string_view name = variable.substr(0, variable.find('='));
+    const bool passed = std::any_of(
+        std::begin(kVariables), std::end(kVariables), [name](absl::string_view allowed) {
+          return absl::EndsWith(allowed, "_") ? absl::StartsWith(name, allowed) : name == allowed;
+        });
+    if (passed) variables.push_back(*next);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
+// Returns a file in memory that keeps its size, so that a child cannot fill the memory with its
+// standard error.
+int MakeErrorFile() {
+  const int fd = memfd_create("hone-child-stderr", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd >= 0 && (ftruncate(fd, kErrorBytes) != 0 ||
+                  fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)) {
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+  }
+  return fd;
+}
 
 void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
@@ -82,9 +128,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   auto child = std::unique_ptr<ChildProcess>(new ChildProcess);
   int to_child[2] = {-1, -1};
   int from_child[2] = {-1, -1};
-  child->error_ = memfd_create("hone-child-stderr", MFD_CLOEXEC);
-  if (child->error_ < 0 || fcntl(child->error_, F_SETFL, O_APPEND) != 0 ||
-      pipe2(to_child, O_CLOEXEC) != 0) {
+  child->error_ = MakeErrorFile();
+  if (child->error_ < 0 || pipe2(to_child, O_CLOEXEC) != 0) {
     return ErrnoStatus(errno, "prepare a child process");
   }
   child->input_ = to_child[1];
@@ -98,6 +143,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, child->error_, STDERR_FILENO);
+  // Also those that this process has inherited itself.
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   // The child gets default signal handling, no matter which signals this process ignores or blocks.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -112,11 +159,13 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  const std::vector<char*> variables = VariablesOfChildren();
   int error = ECANCELED;
   {
     absl::MutexLock lock(&children_mutex);
     if (!ending) {
-      error = posix_spawn(&child->pid_, words[0], &actions, &attributes, words.data(), environ);
+      error = posix_spawn(&child->pid_, words[0], &actions, &attributes, words.data(),
+                          variables.data());
     }
     if (error == 0) Children().insert(child->pid_);
   }
@@ -189,13 +238,14 @@ absl::Duration ChildProcess::CpuTime() const {
 }
 
 std::string ChildProcess::TakeErrorOutput() {
-  struct stat file;
-  if (fstat(error_, &file) != 0 || file.st_size == 0) return "";
-  const off_t begin = std::max<off_t>(0, file.st_size - kErrorTail);
-  std::string text(static_cast<size_t>(file.st_size - begin), '\0');
+  // The child's writes move the position, which the two processes share.
+  const off_t end = std::clamp<off_t>(lseek(error_, 0, SEEK_CUR), 0, kErrorBytes);
+  if (end == 0) return "";
+  const off_t begin = std::max<off_t>(0, end - kErrorTail);
+  std::string text(static_cast<size_t>(end - begin), '\0');
   const ssize_t n = pread(error_, text.data(), text.size(), begin);
   text.resize(std::max<ssize_t>(n, 0));
-  if (ftruncate(error_, 0) != 0) return text;  // the next call returns this text again
+  lseek(error_, 0, SEEK_SET);
   return text;
 }
 

@@ -21,8 +21,9 @@ struct ChildEnd {
 };
 
 // A process that reads requests from its standard input and answers on its standard output. Its
-// standard error is kept in memory, to be quoted in an outcome. Killed and reaped in the
-// destructor. Thread-compatible.
+// standard error is kept in memory, to be quoted in an outcome. It inherits no other descriptors,
+// and only the environment variables that programs need to find libraries and drivers, because the
+// others may be secrets. Killed and reaped in the destructor. Thread-compatible.
 class ChildProcess {
  public:
   // Starts `argv[0]`, a path. NotFound / PermissionDenied: it cannot be executed.
@@ -49,7 +50,8 @@ class ChildProcess {
   ChildEnd Wait(absl::Time deadline);
   // Returns the processor time of all its threads so far; stays constant after its end.
   absl::Duration CpuTime() const;
-  // Returns what it has written to standard error since the last call, at most the last 4 KiB.
+  // Returns what it has written to standard error since the last call, at most the last 4 KiB of
+  // the first MiB. Its writes fail beyond that.
   std::string TakeErrorOutput();
 
  private:

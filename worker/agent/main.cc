@@ -36,6 +36,7 @@
 #include "worker/agent/runner_client.h"
 #include "worker/agent/server_link.h"
 #include "worker/agent/worker.h"
+#include "worker/sandbox/guards.h"
 
 namespace {
 
@@ -77,6 +78,7 @@ struct Flags {
   std::string log_level = "info";
   bool exit_with_parent = false;
   bool unconfined = false;
+  bool allow_unguarded_files = false;
 };
 
 std::string DefaultStateDir() {
@@ -125,6 +127,19 @@ absl::StatusOr<std::unique_ptr<hone::agent::ServerLink>> LinkOf(const Flags& fla
   auto link = hone::agent::ConnectToServer(flags.server, *security);
   if (!link.ok()) return absl::InvalidArgumentError(link.status().message());
   return link;
+}
+
+// Checks that code of clients can be confined. Unavailable: it cannot, and this is not allowed.
+absl::Status CheckGuards(const Flags& flags) {
+  if (!flags.unconfined) HONE_RETURN_IF_ERROR(hone::sandbox::CheckSystemCallFilters());
+  if (!flags.allow_unguarded_files) HONE_RETURN_IF_ERROR(hone::sandbox::CheckFileGuard());
+  return absl::OkStatus();
+}
+
+// The words that tell hone-builder and hone-runner what the user allows.
+void AddAllowances(const Flags& flags, std::vector<std::string>& command) {
+  if (flags.unconfined) command.push_back("--unconfined");
+  if (flags.allow_unguarded_files) command.push_back("--allow-unguarded-files");
 }
 
 // Returns the RunnerCommand. It is empty, and this worker only builds, if --build-only is given, or
@@ -245,6 +260,7 @@ class EarlyCall {
 // InvalidArgument: the configuration is wrong.
 absl::Status Work(Flags flags) {
   SignalThread signal_thread;
+  HONE_RETURN_IF_ERROR(CheckGuards(flags));
   HONE_ASSIGN_OR_RETURN(const auto link, LinkOf(flags));
   HONE_RETURN_IF_ERROR(hone::MakeDirectories(flags.state_dir));
   HONE_RETURN_IF_ERROR(LockStateDir(flags.state_dir));
@@ -263,16 +279,17 @@ absl::Status Work(Flags flags) {
                                                       .lock = flags.lock}));
   options.state_dir = flags.state_dir;
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
+  AddAllowances(flags, options.builder.command);
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
-  // A runner of candidates may read artifacts and references. Another one, which runs no candidate,
-  // writes the references.
+  // A runner of candidates may read artifacts and references. Another one, which runs no candidate
+  // and reads no references, makes a reference in a folder of its own.
   const std::string artifacts = flags.state_dir + "/artifacts";
   const std::string references = flags.state_dir + hone::agent::kReferences;
   const auto runner_with = [&](std::vector<std::string> words) {
     words.insert(words.begin(), runner.begin(), runner.end());
     words.insert(words.end(), {"--lock", flags.lock, "--read", artifacts, "--whole-reference",
                                absl::StrCat(flags.whole_reference << 20)});
-    if (flags.unconfined) words.push_back("--unconfined");
+    AddAllowances(flags, words);
     return words;
   };
   options.runner.command = runner_with({"--read", references});
@@ -280,7 +297,7 @@ absl::Status Work(Flags flags) {
   if (flags.device != "cpu") {
     options.runner.command.insert(options.runner.command.end(), {"--device", flags.device});
   }
-  options.runner.reference_command = runner_with({"--write", references});
+  options.runner.reference_command = runner_with({});
   options.run_limit = absl::Seconds(flags.run_limit);
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));
@@ -404,8 +421,11 @@ int main(int argc, char** argv) {
   app.AddFlag("--insecure", flags.security.insecure,
               "Allow a server on another machine without TLS");
   app.AddFlag("--unconfined", flags.unconfined,
-              "Run kernels even where the system cannot filter their system calls (no seccomp)",
-              {Excludes("--build-only")});
+              "Work even where the system cannot filter the system calls of kernels and compilers "
+              "(no seccomp)");
+  app.AddFlag("--allow-unguarded-files", flags.allow_unguarded_files,
+              "Work even where the system cannot guard files from kernels and compilers (no "
+              "Landlock)");
   app.Add("--log-format", flags.log_format, "text or json", {ShowDefault()});
   app.Add("--log-level", flags.log_level, "debug, info, warning, error or off", {ShowDefault()});
   app.AddFlag("--exit-with-parent", flags.exit_with_parent, "Exit when the parent process exits");

@@ -73,13 +73,10 @@ absl::Status ReferenceKernels::FetchInputs(const std::string& digest) {
 absl::StatusOr<std::string> ReferenceKernels::Build(const std::string& workload,
                                                     const std::string& target) {
   BuilderClient builder(builder_);
-  const record::BuildResponse built = builder.Build({.workload = workload,
-                                                     .target = target,
-                                                     .artifact_dir = artifacts_->path(),
-                                                     .reference = true});
+  const record::BuildResponse built =
+      builder.Build({.workload = workload, .target = target, .reference = true}, *artifacts_);
   if (built.outcome == record::Outcome::kInvalid) return absl::InvalidArgumentError(built.detail);
   if (built.outcome != record::Outcome::kOk) return absl::InternalError(built.detail);
-  artifacts_->Add(built.artifact_digest);
   return built.artifact_digest;
 }
 
@@ -123,7 +120,9 @@ void ReferenceKernels::Offer(const v1::Lease& lease) {
     if (sent_.size() > kMaxSent) sent_.clear();
     if (sent.ok()) {
       sent_[name] = {*sent, SteadyNow() + kSendAgain};
-    } else if (!absl::IsUnavailable(sent.status())) {  // otherwise retried with the next candidate
+    } else if (!absl::IsUnavailable(sent.status()) &&
+               // The lease has expired, or the server was started again.
+               !absl::IsFailedPrecondition(sent.status())) {  // retried with the next candidate
       sent_[name] = {"", SteadyNow() + kBuildAgain};
     }
   }

@@ -104,11 +104,13 @@ MeasureResult RunnerClient::Receive(const RunRequest& request, absl::Duration pa
   return *std::move(result);
 }
 
-MeasureResult RunnerClient::RunOne(const RunRequest& request, absl::Duration patience) {
+MeasureResult RunnerClient::MakeReference(const RunRequest& request, const std::string& folder,
+                                          absl::Duration patience) {
   child_.reset();
-  if (absl::Status started = EnsureStarted(
-          options_.reference_command.empty() ? options_.command : options_.reference_command);
-      !started.ok()) {
+  std::vector<std::string> command =
+      options_.reference_command.empty() ? options_.command : options_.reference_command;
+  command.insert(command.end(), {"--write", folder});
+  if (absl::Status started = EnsureStarted(command); !started.ok()) {
     return Failure(Outcome::kDeviceLost, started.message());
   }
   child_->TakeErrorOutput();

@@ -24,7 +24,8 @@ absl::StatusOr<std::vector<std::string>> RunnerCommand(const std::string& progra
 
 struct RunnerOptions {
   std::vector<std::string> command;  // hone-runner and its arguments
-  // The command for making references, the only files that a runner writes; empty: `command`.
+  // The command for making references, the only files that a runner writes; empty: `command`. The
+  // folder to write to is added.
   std::vector<std::string> reference_command;
   // Additional time beyond a request's own limit: waiting for the timing lock, filling inputs,
   // making a reference.
@@ -53,8 +54,11 @@ class RunnerClient {
            absl::FunctionRef<void(size_t)> started,
            absl::FunctionRef<void(size_t, record::MeasureResult)> done);
 
-  // Runs one request that makes a reference, with its own patience, in a separate process.
-  record::MeasureResult RunOne(const record::RunRequest& request, absl::Duration patience);
+  // Runs a request that makes a reference, with its own patience, in a process of its own. That
+  // process can only write to `folder`, where the request's reference_data is. It has ended when
+  // this returns.
+  record::MeasureResult MakeReference(const record::RunRequest& request, const std::string& folder,
+                                      absl::Duration patience);
 
  private:
   absl::Status EnsureStarted(const std::vector<std::string>& command);

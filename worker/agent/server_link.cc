@@ -84,7 +84,6 @@ class GrpcLink final : public ServerLink {
   absl::Status Upload(const std::string& digest, const std::string& bytes) override {
     grpc::ClientContext context;
     rpc::SetDeadline(context, kTransferLimit);
-    context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
     if (!Begin(context)) return absl::CancelledError("the agent ends");
     v1::UploadArtifactResponse response;
     auto writer = stub_->UploadArtifact(&context, &response);

@@ -3,7 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -23,6 +25,7 @@ constexpr int kBatch = 8;  // minimum candidates timed in a row …
 constexpr absl::Duration kBatchWait = absl::Milliseconds(250);  // … unless one has waited this long
 constexpr int64_t kMaxArtifactBytes = int64_t{512} << 20;       // limits on disk, see CacheBytes
 constexpr int64_t kMaxReferenceBytes = int64_t{4} << 30;
+constexpr char kOutputs[] = "/outputs";  // what child processes write, see OutputFolder
 
 std::string RandomHex() {
   std::random_device device;
@@ -54,6 +57,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Se
   HONE_ASSIGN_OR_RETURN(
       auto references,
       BoundedDir::Open(reference_dir, std::min(share / 4 * 3, kMaxReferenceBytes)));
+  // A worker that was killed may have left folders here.
+  options.builder.output_parent = options.state_dir + kOutputs;
+  std::error_code ignored;
+  std::filesystem::remove_all(options.builder.output_parent, ignored);
   HONE_ASSIGN_OR_RETURN(auto spool, Spool::Open(options.state_dir + "/spool"));
   auto worker = std::unique_ptr<Worker>(new Worker(std::move(options), link, std::move(artifacts),
                                                    std::move(references), std::move(spool)));
@@ -265,6 +272,7 @@ bool Worker::BatchIsReady() const {
 
 void Worker::RunLoop() {
   CandidateRunner runner({.runner = options_.runner,
+                          .output_parent = options_.builder.output_parent,
                           .run_limit = options_.run_limit,
                           .peak_gflops = options_.capabilities.peak_gflops()},
                          artifacts_.get(), references_.get(), &reference_kernels_);

@@ -4,45 +4,42 @@
 #include <llvm/Config/llvm-config.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/base/command_line.h"
 #include "common/base/host_lock.h"
+#include "common/base/status_macros.h"
+#include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/cuda/detect.h"
+#include "common/target/host.h"
 #include "common/target/opencl/targets.h"
 #include "worker/builder/build.h"
 #include "worker/builder/commands.h"
 #include "worker/builder/nvrtc.h"
 #include "worker/compile/backend.h"
+#include "worker/sandbox/sandbox.h"
 
 namespace {
 
+using hone::ExistingFolder;
 using hone::HostLock;
 using hone::ShowDefault;
 using hone::record::BuildResponse;
 
 // A runaway compile ends only this process.
-constexpr rlim_t kAddressSpaceBytes = rlim_t{4} << 30;
-
-void LimitMemory() {
-#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer reserves terabytes of addresses
-  rlimit limit;
-  getrlimit(RLIMIT_AS, &limit);
-  limit.rlim_cur = std::min(kAddressSpaceBytes, limit.rlim_max);
-  setrlimit(RLIMIT_AS, &limit);
-#endif
-  const rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-}
+constexpr hone::sandbox::ProcessLimits kLimits = {
+    .memory_bytes = int64_t{4} << 30,
+    // An artifact is made of smaller files, and LLD writes them in pieces.
+    .file_bytes = int64_t{2 * hone::record::kMaxArtifactBytes},
+    .open_files = 128};
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hone-builder: %s\n", std::string(status.message()).c_str());
@@ -67,10 +64,30 @@ int Describe() {
   return 0;
 }
 
-int Serve(const std::string& lock_path) {
+// Confines this process, which compiles what clients have written. NVRTC is loaded when it is
+// needed, from the folders of the libraries that exist now.
+absl::Status Confine(const std::string& lock_path, hone::sandbox::SandboxOptions sandbox) {
+  sandbox.code = hone::sandbox::Code::kCompiler;
+  for (const std::string& file : HostLock::Files(lock_path)) {
+    HONE_RETURN_IF_ERROR(hone::FileLock::Open(file).status());  // makes it
+    sandbox.readable.push_back(file);
+  }
+  for (std::string& folder : hone::builder::NvrtcFolders()) {
+    sandbox.readable.push_back(std::move(folder));
+  }
+  hone::target::DetectHost();  // for references of GPUs; kept
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  return hone::sandbox::EnterSandbox(sandbox);
+#else
+  return absl::OkStatus();  // the runtimes of sanitizers use forbidden system calls
+#endif
+}
+
+int Serve(const std::string& lock_path, const hone::sandbox::SandboxOptions& sandbox) {
   // Keeps LLVM's own output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (absl::Status confined = Confine(lock_path, sandbox); !confined.ok()) return Fail(confined);
   for (;;) {
     const absl::StatusOr<std::string> message = hone::record::ReadFrame(STDIN_FILENO);
     if (absl::IsOutOfRange(message.status())) return 0;
@@ -116,6 +133,12 @@ int main(int argc, char** argv) {
   std::string lock_path = HostLock::DefaultPath();
   app.AddFlag("--describe", describe, "Print the compilers of this machine as JSON, and exit");
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
+  hone::sandbox::SandboxOptions sandbox;
+  app.Add("--write", sandbox.writable, "Folder that artifacts are written to", {ExistingFolder()});
+  app.AddFlag("--unconfined", sandbox.may_be_unconfined,
+              "Compile even if this system cannot filter system calls (no seccomp)");
+  app.AddFlag("--allow-unguarded-files", sandbox.may_leave_files_unguarded,
+              "Compile even if this system cannot guard files (no Landlock)");
   hone::builder::CodeOptions code_options;
   const hone::Command& code = hone::builder::AddCodeCommand(app, code_options);
   hone::builder::LinkCommandOptions link_options;
@@ -128,11 +151,12 @@ int main(int argc, char** argv) {
   }
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  LimitMemory();
+  hone::sandbox::LimitProcess(kLimits);
   if (code.Given()) {
     hone::cuda::AddTargets();
     hone::opencl::AddTargets();
     return Print(hone::builder::RunCodeCommand(code_options, lock_path));
   }
-  return link.Given() ? Print(hone::builder::RunLinkCommand(link_options)) : Serve(lock_path);
+  return link.Given() ? Print(hone::builder::RunLinkCommand(link_options))
+                      : Serve(lock_path, sandbox);
 }

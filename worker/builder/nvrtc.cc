@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
 #include "common/target/cuda/api.h"
 
@@ -133,6 +134,34 @@ std::vector<std::string> NvrtcCandidates(int driver_major) {
   return ForDriver(driver_major, std::move(candidates));
 }
 
+namespace {
+
+// Those of this machine, found once.
+const std::vector<std::string>& CandidatesHere() {
+  static const auto* const candidates =
+      new std::vector<std::string>(NvrtcCandidates(cuda::DriverVersion() / 1000));
+  return *candidates;
+}
+
+}  // namespace
+
+std::vector<std::string> NvrtcFolders() {
+  std::vector<std::string> folders = absl::StrSplit(Variable("LD_LIBRARY_PATH"), ':');
+  for (const std::string& candidate : CandidatesHere()) {
+    // The library may be a link to a file in another folder.
+    std::error_code error;
+    folders.push_back(fs::path(candidate).parent_path());
+    folders.push_back(fs::canonical(candidate, error).parent_path());
+  }
+  std::erase_if(folders, [](const std::string& folder) {
+    std::error_code error;
+    return !absl::StartsWith(folder, "/") || !fs::is_directory(folder, error);
+  });
+  std::ranges::sort(folders);
+  folders.erase(std::ranges::unique(folders).begin(), folders.end());
+  return folders;
+}
+
 // The functions of the library that are used here, without the prefix "nvrtc". Those that return a
 // code return 0 on success.
 struct Nvrtc::Api {
@@ -210,7 +239,7 @@ absl::StatusOr<std::unique_ptr<Nvrtc>> Nvrtc::Open(const std::string& library) {
 absl::StatusOr<const Nvrtc*> Nvrtc::Loaded() {
   static const auto* const loaded = new absl::StatusOr<std::unique_ptr<Nvrtc>>([] {
     absl::StatusOr<std::unique_ptr<Nvrtc>> opened = NotFound("there is no library");
-    for (const std::string& candidate : NvrtcCandidates(cuda::DriverVersion() / 1000)) {
+    for (const std::string& candidate : CandidatesHere()) {
       opened = Open(candidate);
       if (opened.ok()) return opened;
     }

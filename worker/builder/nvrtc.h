@@ -55,6 +55,11 @@ class Nvrtc {
 // supports this major version of CUDA; 0: it has no driver.
 std::vector<std::string> NvrtcCandidates(int driver_major);
 
+// Returns the folders that Nvrtc::Loaded reads: those of the candidates on this machine, and those
+// that the user names for libraries. A process that calls this before it enters a sandbox with
+// these folders can load NVRTC later.
+std::vector<std::string> NvrtcFolders();
+
 }  // namespace hone::builder
 
 #endif  // HONE_WORKER_BUILDER_NVRTC_H_

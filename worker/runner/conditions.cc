@@ -9,7 +9,8 @@
 #include "absl/time/time.h"
 #include "common/target/host.h"
 #include "worker/runner/machine_monitor.h"
-#include "worker/runner/sandbox.h"
+#include "worker/sandbox/guards.h"
+#include "worker/sandbox/sandbox.h"
 
 namespace hone::runner {
 namespace {
@@ -22,18 +23,20 @@ Condition Emulation() {
 }
 
 Condition SystemCalls() {
-  if (HasSystemCallFilters()) return {"seccomp", true, "kernels cannot leave their process", ""};
+  if (sandbox::HasSystemCallFilters())
+    return {"seccomp", true, "kernels cannot leave their process", ""};
   return {"seccomp", false, "this system cannot filter system calls",
           "a kernel can do whatever this user can: use a user of its own and trusted clients; "
           "hone-worker runs kernels only with --unconfined"};
 }
 
 Condition Files() {
-  if (const long version = FileGuardVersion(); version > 0) {
+  if (const long version = sandbox::FileGuardVersion(); version > 0) {
     return {"Landlock", true, absl::StrCat("version ", version, " guards files"), ""};
   }
   return {"Landlock", false, "this system is older than Linux 5.13, or has Landlock switched off",
-          "kernels can read and write the files of this user; give hone-worker a user of its own"};
+          "kernels can read and write the files of this user: use a user of its own and trusted "
+          "clients; hone-worker starts only with --allow-unguarded-files"};
 }
 
 Condition Governor(const std::string& root) {

@@ -2,10 +2,8 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -82,31 +80,6 @@ void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t 
 }
 
 int64_t DefaultMemoryBytes() { return target::DescribeHost().memory_bytes / 10 * 9; }
-
-void LimitResources(int64_t memory_bytes, bool driver) {
-  const auto limit = [](__rlimit_resource resource, rlim_t value) {
-    rlimit current;
-    if (getrlimit(resource, &current) != 0) return;
-    current.rlim_cur = std::min(value, current.rlim_max);
-    setrlimit(resource, &current);
-  };
-  const int64_t memory = memory_bytes > 0 ? memory_bytes : DefaultMemoryBytes();
-#if defined(__SANITIZE_ADDRESS__)
-  const bool shadow_memory = true;  // the sanitizer reserves terabytes of addresses
-#else
-  const bool shadow_memory = false;
-#endif
-  if (memory > 0 && !shadow_memory) {
-    limit(driver ? RLIMIT_DATA : RLIMIT_AS, static_cast<rlim_t>(memory));
-  }
-  // Not every system allows this; then the kernel's default applies.
-  if (FILE* const score = fopen("/proc/self/oom_score_adj", "we"); score != nullptr) {
-    fputs("1000", score);
-    fclose(score);
-  }
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_NOFILE, driver ? 1024 : 256);
-}
 
 Deadline::Deadline(absl::Duration limit, int fd, std::string last_words) {
   deadline_fd = fd;

@@ -12,7 +12,7 @@ namespace hone::runner {
 
 // Starts the threads of kernels, target::UsableCores() with the calling one, and pins each to a CPU
 // of its own, so that times do not depend on where the system puts them. They use the same pool as
-// exported networks. REQUIRES: the process has entered its sandbox, which threads inherit.
+// exported networks. REQUIRES: called by the sandbox (SandboxOptions::start_threads).
 void SetUpThreads();
 
 // The number of threads that SetUpThreads has started, or else target::UsableCores() at the first
@@ -25,12 +25,6 @@ void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t 
 
 // Returns the memory that kernels may use by default: nine tenths of the machine's. 0: unknown.
 int64_t DefaultMemoryBytes();
-
-// Limits what a faulty kernel can do to the machine: at most `memory_bytes` of address space (0:
-// DefaultMemoryBytes), no core files, few open files, and the highest OOM score. With the
-// `driver` of a GPU, which reserves far more addresses than it uses, the limit counts only memory
-// that is private and writable.
-void LimitResources(int64_t memory_bytes = 0, bool driver = false);
 
 // Writes all of `words` to `fd`, or as much as possible. Safe in a signal handler.
 void WriteLastWords(int fd, const std::string& words);

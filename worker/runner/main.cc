@@ -14,6 +14,7 @@
 #include "common/base/command_line.h"
 #include "common/base/host_lock.h"
 #include "common/base/seconds_text.h"
+#include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/host.h"
@@ -25,8 +26,9 @@
 #include "worker/runner/machine_monitor.h"
 #include "worker/runner/peak.h"
 #include "worker/runner/runner.h"
-#include "worker/runner/sandbox.h"
 #include "worker/runner/timing_lock.h"
+#include "worker/sandbox/driver_access.h"
+#include "worker/sandbox/sandbox.h"
 
 namespace {
 
@@ -84,6 +86,21 @@ void OnForbidden(int system_call) {
   hone::runner::WriteLastWords(forbidden_fd, *forbidden_frame);
 }
 
+// Limits of a process that measures on a device. References are the only files that a runner
+// writes, and candidates are loaded through files in memory; drivers have theirs, too.
+hone::sandbox::ProcessLimits LimitsOf(bool driver, bool writes_references, int64_t memory_bytes,
+                                      int64_t whole_reference_bytes) {
+  // If an output exceeds the range of f32, its reference is twice as large as expected.
+  const int64_t reference_bytes = 2 * whole_reference_bytes + hone::record::kMaxArtifactBytes;
+  return {.memory_bytes = memory_bytes,
+          .private_memory = driver,
+          .file_bytes = driver              ? memory_bytes
+                        : writes_references ? reference_bytes
+                                            : int64_t{hone::record::kMaxArtifactBytes},
+          .open_files = driver ? 1024 : 256,
+          .more_tasks = driver ? 4096 : 0};
+}
+
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "hone-runner: %s\n", std::string(status.message()).c_str());
   return 1;
@@ -119,7 +136,7 @@ int PrintDevices() {
 
 // `sandbox` has the paths; those of the timing lock and of the device's driver are added here.
 int Serve(const std::string& device, const std::string& lock_path, int64_t memory_bytes,
-          int64_t whole_reference_bytes, hone::runner::SandboxOptions sandbox) {
+          int64_t whole_reference_bytes, hone::sandbox::SandboxOptions sandbox) {
   // Keeps output of kernels and libraries on standard output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -135,23 +152,25 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   hone::target::DetectHost();
   hone::target::DescribeHost();
   if (device != kCpu) {
-    if (absl::Status ready = hone::runner::PrepareForDriver(sandbox); !ready.ok()) {
+    if (absl::Status ready = hone::sandbox::PrepareForDriver(sandbox); !ready.ok()) {
       return Fail(ready);
     }
+  } else {
+    // Not for a GPU: threads of its driver would inherit the affinity of this one.
+    sandbox.start_threads = hone::runner::SetUpThreads;
   }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  if (absl::Status confined = hone::runner::EnterSandbox(sandbox); !confined.ok()) {
+  if (absl::Status confined = hone::sandbox::EnterSandbox(sandbox); !confined.ok()) {
     return Fail(confined);
   }
+#else
+  if (sandbox.start_threads != nullptr) sandbox.start_threads();
 #endif
   hone::runner::RunnerOptions options;
   if (device != kCpu) {
     auto made = hone::runner::MakeGpuDevice(device);
     if (!made.ok()) return Fail(made.status());
     options.device = *std::move(made);
-  } else {
-    // Not for a GPU: threads of its driver would inherit the affinity of this one.
-    hone::runner::SetUpThreads();
   }
   options.lock_path = lock_path;
   options.monitor = &monitor;
@@ -203,7 +222,7 @@ int main(int argc, char** argv) {
               "Print the devices of this machine with their targets as JSON, and exit");
   app.Add("--device", device, "Device that runs the kernels: cpu, cuda, cuda:N, opencl or opencl:N",
           {ShowDefault()});
-  hone::runner::SandboxOptions sandbox;
+  hone::sandbox::SandboxOptions sandbox;
   int64_t memory_limit = 0;
   app.Add("--read", sandbox.readable, "File or folder that kernels are loaded from",
           {ExistingPath()});
@@ -218,6 +237,8 @@ int main(int argc, char** argv) {
   app.Add("--lock", lock_path, "The host's timing lock", {ShowDefault()});
   app.AddFlag("--unconfined", sandbox.may_be_unconfined,
               "Run kernels even if this system cannot filter their system calls");
+  app.AddFlag("--allow-unguarded-files", sandbox.may_leave_files_unguarded,
+              "Run kernels even if this system cannot guard files from them (no Landlock)");
   app.AddFlag("--describe", describe,
               "Print the measuring conditions on this machine as JSON, and exit");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
@@ -231,8 +252,8 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   const bool driver = device != kCpu;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  hone::runner::LimitResources(memory_limit, driver);
-  return Serve(device, lock_path,
-               memory_limit > 0 ? memory_limit : hone::runner::DefaultMemoryBytes(),
-               whole_reference, std::move(sandbox));
+  if (memory_limit == 0) memory_limit = hone::runner::DefaultMemoryBytes();
+  hone::sandbox::LimitProcess(
+      LimitsOf(driver, !sandbox.writable.empty(), memory_limit, whole_reference));
+  return Serve(device, lock_path, memory_limit, whole_reference, std::move(sandbox));
 }

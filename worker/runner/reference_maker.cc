@@ -1,5 +1,6 @@
 // Makes references: MakeReference of reference.h.
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
@@ -126,6 +126,14 @@ class FileWriter {
   bool done_ = false;
 };
 
+uint64_t SeedOfSystem() {
+  uint64_t seed = 0;
+  // Never fails with so few bytes, once the system has started.
+  while (getrandom(&seed, sizeof seed, 0) != sizeof seed) {
+  }
+  return seed;
+}
+
 absl::Status TooLargeError() {
   return absl::InvalidArgumentError(
       "the workload is too large for the interpreter, and no reference kernel was given");
@@ -169,7 +177,7 @@ class ReferenceMaker {
       : workload_(workload),
         signature_(signature),
         inputs_(inputs),
-        seed_(DigestOf(inputs.key()).low),
+        seed_(SeedOfSystem()),
         outputs_(workload.Outputs()),
         kept_(outputs_.size()),
         samples_(samples),
@@ -251,7 +259,7 @@ class ReferenceMaker {
   absl::Status SpotCheck() const {
     for (size_t o = 0; o < outputs_.size(); ++o) {
       const TensorSpec& output = signature_.outputs[o];
-      Rng rng(seed_, o, 77);
+      Rng rng(SeedOfSystem(), o, 77);  // drawn after the kernel has run, which cannot foresee it
       const int64_t limit = interpreter_->points() + kSpotCheckPoints;
       for (int check = 0; check < kMaxSpotChecks && interpreter_->points() < limit; ++check) {
         const auto at = static_cast<int64_t>(rng.Below(output.elements));
@@ -415,7 +423,7 @@ class ReferenceMaker {
   const ir::Workload& workload_;
   const Signature& signature_;
   const Inputs& inputs_;
-  const uint64_t seed_;  // for choices among elements
+  const uint64_t seed_;  // for the elements to sample
   const std::vector<ir::BufferId> outputs_;
   std::vector<KeptOutput> kept_;
   const bool samples_;

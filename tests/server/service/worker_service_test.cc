@@ -11,6 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/service/request_fields.h"
+#include "server/store/store.h"
+#include "tests/fakes/fake_task_environment.h"
 #include "tests/fault/tcp_proxy.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
@@ -290,6 +292,12 @@ TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
                                                     .target = target.ToText()});
   const std::string digest = ir::ParseWorkload(workload)->StructuralDigest().ToHex();
   const std::string name = record::ReferenceName{digest, target.Key()}.ToText();
+  // The job is about this workload and target.
+  Stop();
+  auto environment = std::make_unique<job::FakeTaskEnvironment>();
+  environment->workload_digest = digest;
+  ASSERT_THAT(StartWith(*store::OpenSqliteStore(folder + "/hone.db"), {}, std::move(environment)),
+              IsOk());
   const auto download = [&](const std::string& what) {
     grpc::ClientContext context;
     v1::DownloadArtifactRequest request;
@@ -303,16 +311,42 @@ TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {
   };
   const int64_t size = static_cast<int64_t>(bytes.size());
   EXPECT_EQ(download(name), "error 5") << "not found";
+  // Boards run the code, so that only a worker may send it that builds candidates of the workload.
+  const auto unleased = grpc::StatusCode::FAILED_PRECONDITION;
+  EXPECT_EQ(Upload(name, size, {bytes}).error_code(), unleased);
+  EXPECT_EQ(download(name), "error 5");
+  v1::SynchronizeRequest request = RemoteWorker::Hello("w");
+  request.mutable_capabilities()->set_target(target.ToText());
+  request.mutable_capabilities()->set_target_key(target.Key());
+  request.mutable_capabilities()->set_can_run(false);
+  v1::SynchronizeResponse response;
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
+  v1::SynchronizeRequest board = RemoteWorker::Hello("board");
+  *board.mutable_capabilities() = request.capabilities();
+  board.mutable_capabilities()->set_can_build(false);
+  board.mutable_capabilities()->set_can_run(true);
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, board, &response), IsOk());
+  v1::Job job;
+  ASSERT_THAT(Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(10), &job), IsOk());
+  EXPECT_EQ(Upload(name, size, {bytes}).error_code(), unleased) << "nothing is leased yet";
+  request.set_max_wait_ms(30000);
+  request.set_free_build_slots(1);
+  ASSERT_THAT(Call(*working, &WorkerStub::Synchronize, request, &response), IsOk());
+  ASSERT_EQ(response.start_size(), 1);
+  ASSERT_EQ(response.start(0).workload_digest(), digest);
   EXPECT_THAT(Upload(name, size, {bytes.substr(0, 7), bytes.substr(7)}), IsOk());
   EXPECT_EQ(download(name), bytes);
 
   const auto refused = grpc::StatusCode::INVALID_ARGUMENT;
   const std::string other(32, 'a');
+  for (const std::string& wrong : {record::ReferenceName{other, target.Key()}.ToText(),
+                                   record::ReferenceName{digest, "another-target"}.ToText()}) {
+    EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), unleased) << wrong;
+    EXPECT_EQ(download(wrong), "error 5") << wrong;
+  }
   for (const std::string& wrong : std::vector<std::string>{
-           record::ReferenceName{other, target.Key()}.ToText(),
-           record::ReferenceName{digest, "another-target"}.ToText(), "reference3/",
-           "reference3/" + digest, "reference3/../../etc/passwd", "reference3/" + digest + "/a/b",
-           "reference3/" + digest + "/"}) {
+           "reference3/", "reference3/" + digest, "reference3/../../etc/passwd",
+           "reference3/" + digest + "/a/b", "reference3/" + digest + "/"}) {
     EXPECT_EQ(Upload(wrong, size, {bytes}).error_code(), refused) << wrong;
     EXPECT_EQ(download(wrong), "error 5") << wrong;
   }

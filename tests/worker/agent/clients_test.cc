@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/proto_convert.h"
@@ -36,13 +38,14 @@ std::string AnswerOf(Outcome outcome) {
 
 class ClientsTest : public ::testing::Test {
  protected:
-  void SetUp() override { signal(SIGPIPE, SIG_IGN); }
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    artifacts_ = *BoundedDir::Open(folder_ / "artifacts", 64 << 20);
+  }
 
   record::BuildResponse Build(const std::string& space, bool reference = false) {
-    return builder_.Build({.workload = std::string(kMatmul),
-                           .space = space,
-                           .artifact_dir = folder_.path(),
-                           .reference = reference});
+    return builder_.Build(
+        {.workload = std::string(kMatmul), .space = space, .reference = reference}, *artifacts_);
   }
   record::RunRequest RunRequest(const std::string& space) {
     const record::BuildResponse built = Build(space);
@@ -50,8 +53,8 @@ class ClientsTest : public ::testing::Test {
     record::RunRequest request;
     request.workload = std::string(kMatmul);
     request.workload_digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
-    request.artifact_path = folder_ / built.artifact_digest;
-    request.reference_path = absl::StrCat(folder_.path(), "/", Build("", true).artifact_digest);
+    request.artifact_path = artifacts_->PathOf(built.artifact_digest);
+    request.reference_path = artifacts_->PathOf(Build("", true).artifact_digest);
     request.reference_data = folder_ / "reference";
     request.time_limit_ms = 20000;
     return request;
@@ -73,7 +76,10 @@ class ClientsTest : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  BuilderClient builder_{{.command = {FAKE_BUILDER}, .cpu_limit = absl::Milliseconds(200)}};
+  std::unique_ptr<BoundedDir> artifacts_;
+  BuilderClient builder_{{.command = {FAKE_BUILDER},
+                          .output_parent = folder_ / "outputs",
+                          .cpu_limit = absl::Milliseconds(200)}};
   std::vector<std::string> details_;
 };
 
@@ -96,16 +102,40 @@ TEST_F(ClientsTest, FailedBuilderIsReportedAndReplaced) {
   }
 }
 
+TEST_F(ClientsTest, OnlyOneArtifactIsTakenFromABuilder) {
+  const auto names_in = [](const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (!entry.is_directory()) names.push_back(entry.path().filename());
+    }
+    return names;
+  };
+  for (const char* const spoiled : {"second file", "symbolic link", "hard link", "other content"}) {
+    const record::BuildResponse response = Build(spoiled);
+    EXPECT_EQ(record::OutcomeName(response.outcome), "compile_error") << spoiled;
+    EXPECT_THAT(response.detail, HasSubstr("the builder's artifact is refused")) << spoiled;
+    EXPECT_TRUE(names_in(artifacts_->path()).empty()) << spoiled;
+  }
+  const record::BuildResponse good = Build("good");
+  EXPECT_EQ(good.outcome, Outcome::kOk) << good.detail;
+  EXPECT_THAT(names_in(artifacts_->path()), ElementsAre(good.artifact_digest));
+  EXPECT_THAT(names_in(folder_ / "outputs"),
+              ::testing::Not(::testing::Contains(good.artifact_digest)));
+}
+
 TEST_F(ClientsTest, ABuilderThatOnlyWaitsEndsByTheWallClock) {
-  BuilderClient sleeper({.command = {"/bin/sleep", "1000"}, .wall_limit = absl::Milliseconds(50)});
-  EXPECT_EQ(sleeper.Build({}).outcome, Outcome::kDeviceLost) << "the candidate is not at fault";
+  BuilderClient sleeper({.command = {"/bin/sh", "-c", "sleep 1000"},
+                         .output_parent = folder_ / "outputs",
+                         .wall_limit = absl::Milliseconds(50)});
+  EXPECT_EQ(sleeper.Build({}, *artifacts_).outcome, Outcome::kDeviceLost)
+      << "the candidate is not at fault";
 }
 
 TEST_F(ClientsTest, MissingProgramsAreDeviceLost) {
-  BuilderClient builder({.command = {"/no/such/builder"}});
-  EXPECT_EQ(builder.Build({}).outcome, Outcome::kDeviceLost);
+  BuilderClient builder({.command = {"/no/such/builder"}, .output_parent = folder_ / "outputs"});
+  EXPECT_EQ(builder.Build({}, *artifacts_).outcome, Outcome::kDeviceLost);
   RunnerClient runner({.command = {"/no/such/runner"}});
-  const MeasureResult result = runner.RunOne({}, absl::Seconds(1));
+  const MeasureResult result = runner.MakeReference({}, folder_.path(), absl::Seconds(1));
   EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
   EXPECT_THAT(result.detail, HasSubstr("/no/such/runner"));
 }
@@ -131,9 +161,10 @@ TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
                                    folder_ / "lock", "--write", folder_.path()}});
   record::RunRequest deaf = RunRequest("deaf");
   deaf.time_limit_ms = 100;
-  const MeasureResult killed = runner.RunOne(deaf, absl::Seconds(3));
+  const MeasureResult killed = runner.MakeReference(deaf, folder_.path(), absl::Seconds(3));
   EXPECT_EQ(killed.outcome, Outcome::kRunTimeout) << killed.detail;
-  EXPECT_EQ(runner.RunOne(RunRequest("good"), absl::Seconds(60)).outcome, Outcome::kOk)
+  EXPECT_EQ(runner.MakeReference(RunRequest("good"), folder_.path(), absl::Seconds(60)).outcome,
+            Outcome::kOk)
       << "the lock is free again";
 }
 
@@ -203,20 +234,21 @@ TEST_F(ClientsTest, AChildThatDiedWhileItWasIdleIsReplaced) {
   EXPECT_EQ(run(), Outcome::kOk);
   EXPECT_EQ(runs.Requests().size(), 2u);
 
-  const ScriptedChild builds(folder_ / "builds",
-                             record::ToProto(record::BuildResponse{}).SerializeAsString(),
+  const record::BuildResponse answer{.outcome = Outcome::kInvalid, .detail = "scripted"};
+  const ScriptedChild builds(folder_ / "builds", record::ToProto(answer).SerializeAsString(),
                              /*once=*/true);
-  BuilderClient builder({.command = {builds.path()}});
-  EXPECT_EQ(builder.Build({}).outcome, Outcome::kOk);
-  EXPECT_EQ(builder.Build({}).outcome, Outcome::kOk);
+  BuilderClient builder({.command = {builds.path()}, .output_parent = folder_ / "outputs"});
+  EXPECT_EQ(builder.Build({}, *artifacts_).detail, "scripted");
+  EXPECT_EQ(builder.Build({}, *artifacts_).detail, "scripted");
   EXPECT_EQ(builds.Requests().size(), 2u);
 }
 
 TEST_F(ClientsTest, ARunnerThatDoesNotAnswerIsKilled) {
-  RunnerClient runner({.command = {"/bin/sleep", "1000"}});
+  RunnerClient runner({.command = {"/bin/sh", "-c", "sleep 1000"}});
   record::RunRequest request;
   request.time_limit_ms = 10;
-  EXPECT_EQ(runner.RunOne(request, absl::Milliseconds(20)).outcome, Outcome::kRunTimeout);
+  EXPECT_EQ(runner.MakeReference(request, folder_.path(), absl::Milliseconds(20)).outcome,
+            Outcome::kRunTimeout);
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 // Speaks hone-builder's side of the pipe. The space of a request chooses the result: "good",
 // "wrong", "crash", "hang", … give the handwritten kernel of that name; "endless" never returns,
 // "abort" and "exit" end the process, and "memory" kills it like the kernel's out-of-memory killer.
+// "second file", "symbolic link", "hard link" and "other content" give the agent something else
+// than one artifact.
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
@@ -17,8 +21,23 @@
 
 namespace {
 
+// Does what the words say to an artifact that was written to this path.
+void Spoil(const std::string& words, const std::string& path) {
+  const std::string other = path + "-2";
+  if (words == "second file") std::ofstream(other) << "more";
+  if (words == "hard link")
+    std::filesystem::create_hard_link(path,
+                                      std::filesystem::path(path).parent_path().string() + "-2");
+  if (words == "other content") std::ofstream(path, std::ios::app) << "more";
+  if (words == "symbolic link") {
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink("/etc/hostname", path);
+  }
+}
+
 hone::record::BuildResponse Build(const hone::record::BuildRequest& request) {
-  const std::string kind = request.reference ? "reference" : request.space;
+  const bool spoiled = request.space.find(' ') != std::string::npos;
+  const std::string kind = request.reference ? "reference" : spoiled ? "good" : request.space;
   if (kind == "endless") {
     for (;;) asm volatile("");
   }
@@ -45,6 +64,7 @@ hone::record::BuildResponse Build(const hone::record::BuildRequest& request) {
     return {.outcome = hone::record::Outcome::kDeviceLost,
             .detail = std::string(written.message())};
   }
+  if (spoiled) Spoil(request.space, request.artifact_dir + "/" + response.artifact_digest);
   return response;
 }
 

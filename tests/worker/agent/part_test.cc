@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -11,6 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
@@ -96,9 +100,9 @@ class PartsTest : public ::testing::Test {
   }
 
   const target::Target target_ = *target::TargetByName("x86-avx2");
-  const BuilderOptions builder_ = {.command = {FAKE_BUILDER}};
   v1::Capabilities machine_;
   const TemporaryFolder folder_;
+  const BuilderOptions builder_ = {.command = {FAKE_BUILDER}, .output_parent = folder_ / "outputs"};
   FakeLink link_;
   std::unique_ptr<BoundedDir> artifacts_;
   std::unique_ptr<BoundedDir> references_;
@@ -199,10 +203,12 @@ TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
 }
 
 TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
-  ReferenceKernels kernels(machine_, {.command = {"/no/such/builder"}}, artifacts_.get(), &link_,
-                           uploader_.get());
-  CandidateRunner runner({.runner = {.command = {"/no/such/runner"}}}, artifacts_.get(),
-                         references_.get(), &kernels);
+  ReferenceKernels kernels(machine_,
+                           {.command = {"/no/such/builder"}, .output_parent = folder_ / "outputs"},
+                           artifacts_.get(), &link_, uploader_.get());
+  CandidateRunner runner(
+      {.runner = {.command = {"/no/such/runner"}}, .output_parent = folder_ / "outputs"},
+      artifacts_.get(), references_.get(), &kernels);
   const absl::Time connected = absl::InfinitePast();
   EXPECT_TRUE(runner.NeedsReference(kWorkloadDigest, connected));
   runner.MakeReference(kWorkloadDigest, "workload w\n", {kWorkloadDigest});
@@ -219,10 +225,39 @@ TEST_F(PartsTest, AFailureToMakeAReferenceIsReportedForEachCandidate) {
   EXPECT_THAT(result.detail, HasSubstr("the reference of this workload cannot be computed"));
 }
 
+// The kernel of a reference may come from another machine.
+TEST_F(PartsTest, AFetchedReferenceKernelCannotReachOtherReferences) {
+  constexpr absl::string_view kMatmul =
+      "workload matmul\n"
+      "input A: f32[64, 32]\n"
+      "input B: f32[32, 48]\n"
+      "output C[i: 64, j: 48] = sum(k: 32) A[i, k] * B[k, j]\n";
+  const std::string digest = ir::ParseWorkload(kMatmul)->StructuralDigest().ToHex();
+  machine_.set_can_build(false);
+  const std::vector<std::string> command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"),
+                                            "--lock", folder_ / "lock", "--read",
+                                            artifacts_->path()};
+  const CandidateRunner::Options options = {
+      .runner = {.command = command, .reference_command = command},
+      .output_parent = folder_ / "outputs"};
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidateRunner runner(options, artifacts_.get(), references_.get(), &kernels);
+  const auto object = ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_reference_spoils.so"));
+  link_.stored_[record::ReferenceName{digest, target_.Key()}.ToText()] =
+      record::EncodeArtifact({.shared_object = object.value()});
+  runner.MakeReference(digest, std::string(kMatmul), {digest});
+  EXPECT_FALSE(runner.NeedsReference(digest, absl::InfiniteFuture())) << "it was made";
+  for (const auto& entry : std::filesystem::directory_iterator(references_->path())) {
+    EXPECT_EQ(entry.path().filename(), digest);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "outputs"));
+}
+
 TEST_F(PartsTest, ReferencesOfHeldWorkloadsAreKept) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidateRunner runner({.runner = {.command = {"/no/such/runner"}}}, artifacts_.get(),
-                         references_.get(), &kernels);
+  CandidateRunner runner(
+      {.runner = {.command = {"/no/such/runner"}}, .output_parent = folder_ / "outputs"},
+      artifacts_.get(), references_.get(), &kernels);
   std::vector<std::string> digests;
   absl::flat_hash_set<std::string> held;
   for (int i = 0; i < 21; ++i) {

@@ -1,7 +1,9 @@
 // A handwritten kernel: C[64, 48] = A[64, 32] · B[32, 48] in f32. A KERNEL_… macro selects its
 // fault.
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,11 @@
 #include <cstdint>
 
 #include "common/target/kernel_abi.h"
+
+#if defined(KERNEL_REFERENCE) || defined(KERNEL_REFERENCE_WITH_GAPS) || \
+    defined(KERNEL_REFERENCE_SPOILS)
+#define KERNEL_OF_REFERENCE
+#endif
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -27,7 +34,7 @@ extern "C" void function_of_no_library();
 void Rows(void* const* buffers, int64_t begin, int64_t end) {
   const float* const a = static_cast<const float*>(buffers[0]);
   const float* const b = static_cast<const float*>(buffers[1]);
-#if defined(KERNEL_REFERENCE)
+#if defined(KERNEL_OF_REFERENCE)
   double* const c = static_cast<double*>(buffers[2]);
   double* const magnitude = static_cast<double*>(buffers[3]);
 #else
@@ -35,7 +42,7 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
 #endif
   for (int64_t i = begin; i < end; ++i) {
     for (int j = 0; j < kN; ++j) {
-#if defined(KERNEL_REFERENCE)
+#if defined(KERNEL_OF_REFERENCE)
       double sum = 0, absolute = 0;
       for (int k = 0; k < kK; ++k) {
         const double product = static_cast<double>(a[i * kK + k]) * b[k * kN + j];
@@ -43,6 +50,9 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
         absolute += product < 0 ? -product : product;
       }
       magnitude[i * kN + j] = absolute;
+#if defined(KERNEL_REFERENCE_WITH_GAPS)
+      if ((i * kN + j) % 512 == 5) sum += 1;
+#endif
 #else
       float sum = 0;
       for (int k = 0; k < kK; ++k) sum += a[i * kK + k] * b[k * kN + j];
@@ -51,6 +61,30 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
     }
   }
 }
+
+// Tries to write into the agent's folder of references. Finds it from the folder that the process
+// may write to.
+#if defined(KERNEL_REFERENCE_SPOILS)
+bool SpoilsReferences() {
+  static char words[65536];
+  const int file = open("/proc/self/cmdline", O_RDONLY);
+  const ssize_t size = read(file, words, sizeof words - 1);
+  close(file);
+  const char* folder = nullptr;
+  for (const char* word = words; word < words + size; word += strlen(word) + 1) {
+    if (strcmp(word, "--write") == 0) folder = word + strlen(word) + 1;
+  }
+  if (folder == nullptr) return false;
+  const char* const places[] = {"/../references/spoiled", "/../../references/spoiled"};
+  for (const char* const place : places) {
+    char path[4096];
+    strcpy(path, folder);
+    strcat(path, place);
+    if (open(path, O_WRONLY | O_CREAT, 0644) >= 0) return true;
+  }
+  return false;
+}
+#endif
 }  // namespace
 
 EXPORT int32_t hone_kernel_abi() {
@@ -123,6 +157,18 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, [[maybe_unused
 #elif defined(KERNEL_RAISES_LIMITS)
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_CPU, &all) == 0) return 7;
+#elif defined(KERNEL_STARTS_THREAD)
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr) == 0) {
+    return 7;
+  }
+#elif defined(KERNEL_WRITES_MUCH)
+  const int file = memfd_create("file", 0);
+  if (file < 0) return 8;
+  if (ftruncate(file, off_t{1} << 30) == 0 || errno != EFBIG) return 7;
+  close(file);
+#elif defined(KERNEL_REFERENCE_SPOILS)
+  if (SpoilsReferences()) return 7;
 #elif defined(KERNEL_HUNGRY)
   for (;;) {
     void* const more = malloc(size_t{256} << 20);

@@ -200,12 +200,24 @@ TEST_F(RunnerProcessTest, EachFailureHasItsOutcome) {
 
 // The sandbox denies these requests, and the kernel continues.
 TEST_F(RunnerProcessTest, DeniedSystemCallsDoNoHarm) {
-  for (const char* behaviour : {"reads_file", "writes_file", "signals_parent", "raises_limits"}) {
+  for (const char* behaviour :
+       {"reads_file", "writes_file", "signals_parent", "raises_limits", "starts_thread"}) {
     const MeasureResult result = Run(Request(behaviour));
     // The request failed, but the kernel did its work.
     EXPECT_EQ(record::OutcomeName(result.outcome), "ok") << behaviour << ": " << result.detail;
   }
   EXPECT_FALSE(std::filesystem::exists("/tmp/hone-written-by-a-kernel"));
+}
+
+// Files in memory do not count as its address space. (A process that writes references may write
+// more.)
+TEST_F(RunnerProcessTest, FilesOfKernelsAreBounded) {
+  ASSERT_EQ(Run(Request("good")).outcome, Outcome::kOk);  // makes the reference
+  HONE_ASSERT_OK_AND_ASSIGN(
+      runner_, ChildProcess::Start({absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
+                                    lock_, "--read", folder_.path()}));
+  const MeasureResult result = Run(Request("writes_much"));
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.detail;
 }
 
 TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
@@ -314,6 +326,22 @@ TEST_F(RunnerProcessTest, AWrongReferenceKernelIsFoundByTheInterpreter) {
   const MeasureResult result = Run(request);
   EXPECT_EQ(result.outcome, Outcome::kDeviceLost);
   EXPECT_THAT(result.detail, HasSubstr("the interpreter says"));
+}
+
+// A reference kernel that computes some elements wrongly cannot know which ones are looked at: the
+// same kernel is found in some attempts, and not in others.
+TEST_F(RunnerProcessTest, TheElementsThatAreLookedAtCannotBeForeseen) {
+  int found = 0;
+  constexpr int kAttempts = 40;  // each finds one of the 6 elements with a probability of 0.39
+  for (int i = 0; i < kAttempts; ++i) {
+    if (i > 0) Start({});
+    RunRequest request = Request("");
+    request.reference_path = Artifact("reference_with_gaps");
+    std::filesystem::remove(request.reference_data);
+    found += Run(request).outcome != Outcome::kOk;
+  }
+  EXPECT_GT(found, 0);
+  EXPECT_LT(found, kAttempts);
 }
 
 TEST_F(RunnerProcessTest, DamagedArtifactsAndTextsAreReported) {

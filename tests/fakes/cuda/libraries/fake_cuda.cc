@@ -1,5 +1,7 @@
 // libcuda.so.1 for tests: the functions of common/target/cuda/api.h, and those that the Python
 // package also calls, see README.md.
+#include <errno.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "common/target/cuda/api.h"
+#include "tests/fakes/cuda/libraries/compile_helper.h"
 #include "tests/fakes/cuda/libraries/fake_device.h"
 
 using hone::cuda::Result;
@@ -44,6 +47,12 @@ constexpr Result kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidD
 FakeModule* Of(Module module) { return reinterpret_cast<FakeModule*>(module); }
 FakeFunction* Of(Function function) { return reinterpret_cast<FakeFunction*>(function); }
 bool HasDevice() { return !FakeDriver::Get().faults.Has("no_device"); }
+
+__attribute__((constructor)) void HelpTheBuilder() {
+  if (std::strcmp(program_invocation_short_name, "hone-builder") == 0) {
+    hone::fakes::StartCompileHelper();
+  }
+}
 
 Result Copy(void* to, const void* from, DevicePointer pointer, size_t bytes) {
   FakeDriver& driver = FakeDriver::Get();

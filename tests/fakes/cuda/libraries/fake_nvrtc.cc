@@ -1,17 +1,11 @@
 // libnvrtc.so.12 for tests, see README.md.
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <string>
-#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/file.h"
-#include "tests/fakes/cuda/emulated_module.h"
+#include "tests/fakes/cuda/libraries/compile_helper.h"
 
 namespace {
 
@@ -22,15 +16,8 @@ struct Program {
   std::string source, log, cubin, ptx;
 };
 
-// The emulation compiles in the root of the source tree.
 int Compile(Program& program) {
-  const int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  absl::StatusOr<std::string> built = absl::InternalError("no folder to return to");
-  if (here >= 0 && chdir(HONE_SOURCE_DIR) == 0) {
-    built = hone::cuda::BuildEmulatedModule(program.source);
-    if (fchdir(here) != 0) built = absl::InternalError("the folder before is gone");
-  }
-  if (here >= 0) close(here);
+  const absl::StatusOr<std::string> built = hone::fakes::CompileForFakes(program.source);
   program.log = std::string(built.status().message());
   program.cubin = built.value_or("");
   program.ptx = "// emulated: there is no PTX\n";
