@@ -131,7 +131,8 @@ absl::Status CollectModelled(const CollectOptions& options, const target::Target
   }
   HONE_RETURN_IF_ERROR(MakeDirectories(options.work_folder));
   const std::unique_ptr<job::TaskEnvironment> environment = job::MakeCompilerEnvironment(1);
-  size_t number = 0;
+  size_t number = 0, failed = 0;
+  absl::Status failure;
   for (const SampleTask& task : options.tasks) {
     ++number;
     if (known.contains(task.workload)) continue;
@@ -146,7 +147,12 @@ absl::Status CollectModelled(const CollectOptions& options, const target::Target
         std::fprintf(stderr, "skipped: %s\n", std::string(status.message()).c_str());
         continue;
       }
-      HONE_RETURN_IF_ERROR(status);
+      if (!status.ok()) {
+        std::fprintf(stderr, "failed: %s\n", std::string(status.message()).c_str());
+        failure = status;
+        ++failed;
+        continue;
+      }
     }
     HONE_ASSIGN_OR_RETURN(parts.emplace_back(), record::Dataset::Open(path));
   }
@@ -154,7 +160,13 @@ absl::Status CollectModelled(const CollectOptions& options, const target::Target
                         record::DatasetWriter::Create(options.out));
   for (const std::unique_ptr<record::Dataset>& part : parts)
     HONE_RETURN_IF_ERROR(CopyRecords(*part, *writer));
-  return writer->Finish();
+  HONE_RETURN_IF_ERROR(writer->Finish());
+  if (failed == 0) return absl::OkStatus();
+  return absl::Status(failure.code(),
+                      absl::StrCat(failed, " of ", options.tasks.size(),
+                                   " tasks failed and are not in the dataset; the same command "
+                                   "models them: ",
+                                   failure.message()));
 }
 
 }  // namespace hone::lab

@@ -67,7 +67,8 @@ absl::Status CopyRecords(record::Dataset& from, record::DatasetWriter& to);
 // each task without such results gets them. Tasks that have no design space on a GPU are skipped,
 // with a line that says so. Errors: InvalidArgument, FailedPrecondition: this machine has no such
 // GPU or it cannot be used, the target is unknown, or `out` has the other kind of results. Aborted:
-// `hone` failed on some tasks, which are not in the dataset; call it again to measure them.
+// `hone` failed on some tasks, which are not in the dataset; call it again to measure them. With
+// modelled costs, the code is that of the failure.
 absl::Status Collect(const CollectOptions& options);
 
 // Writes a store that knows nothing but what a server would have learned from the development tasks

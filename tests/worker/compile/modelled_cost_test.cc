@@ -74,7 +74,7 @@ TEST(ModelledCostTest, VectorsAndTilesCostLess) {
   const ModelledCost plain = CostOf(target, kMatmul);
   const ModelledCost vectors =
       CostOf(target, absl::StrCat(kMatmul,
-                                  "l3, l4 = split(l1, 4)\nreorder(l0, l3, l2, l4)\n"
+                                  "l3, l4 = split(l1, 8, 4)\nreorder(l0, l3, l2, l4)\n"
                                   "vectorize(l4)\n"));
   const ModelledCost tile = CostOf(
       target, absl::StrCat(kMatmul, "l3, l4, l5 = register_tile(b0, l0, l1, l2, 8, 2, 4, 4)\n"));

@@ -96,7 +96,7 @@ TEST_F(CollectTest, ModelsTheCostsOfACpuThatIsNotHere) {
                             "\nwhile read -r line; do n=$((n + 1)); if [ $n = 3 ]; then echo "
                             "'{\"error\": \"too large\"}'; else echo \"{\\\"cycles\\\": $((1000 + "
                             "n))}\"; fi; done\n"));
-  std::ofstream(folder_ / "tasks.txt") << "matmul m=32 n=32 k=32\nrelu m=64 n=64\n";
+  std::ofstream(folder_ / "tasks.txt") << "matmul m=32 n=32 k=32\nadd m=64 n=64\n";
   CollectOptions options = OptionsOf(*ReadSampleTasks(folder_ / "tasks.txt"));
   options.target = "arm/cortex-a76";
   options.uniform = 6;
@@ -137,7 +137,7 @@ TEST_F(CollectTest, ModelsTheCostsOfACpuThatIsNotHere) {
 
 TEST_F(CollectTest, SaysWhyTheBuilderFailed) {
   WriteProgram("hone-builder", "echo 'no such CPU' >&2; exit 2\n");
-  std::ofstream(folder_ / "tasks.txt") << "relu m=64 n=64\n";
+  std::ofstream(folder_ / "tasks.txt") << "add m=64 n=64\n";
   CollectOptions options = OptionsOf(*ReadSampleTasks(folder_ / "tasks.txt"));
   options.target = "arm/cortex-a76";
   options.uniform = options.drafted = 2;
