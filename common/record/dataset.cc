@@ -138,6 +138,7 @@ class FileWriter final : public DatasetWriter {
 
   int32_t Target(const DatasetTarget& target) override {
     return Index(targets_, target, [&] {
+      is_modelled_.push_back(target.IsModelled());
       ok_ &= target_texts_.Add(target.text) && target_machines_.Add(target.machine);
     });
   }
@@ -155,6 +156,13 @@ class FileWriter final : public DatasetWriter {
   }
 
   absl::Status Append(const DatasetRecord& record) override {
+    if (first_target_ < 0) first_target_ = record.target;
+    if (is_modelled_[record.target] != is_modelled_[first_target_]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_,
+                       ": measured and modelled results cannot be in one dataset; build one "
+                       "of each kind"));
+    }
     for (const int64_t decision : record.decisions) ok_ &= decisions_.Add(decision);
     decisions_end_ += static_cast<int64_t>(record.decisions.size());
     ok_ &= target_.Add(record.target) && task_.Add(record.task) && space_.Add(record.space) &&
@@ -190,6 +198,8 @@ class FileWriter final : public DatasetWriter {
   const std::string path_;
   Handle file_;
   std::error_code ignored_;
+  std::vector<bool> is_modelled_;  // by target
+  int32_t first_target_ = -1;      // of the first record
   bool ok_ = true, finished_ = false;
   std::map<DatasetTarget, int32_t> targets_;
   std::map<DatasetTask, int32_t> tasks_;

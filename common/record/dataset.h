@@ -17,9 +17,14 @@
 // characters and one of their ends.
 namespace hone::record {
 
+// The beginning of DatasetTarget::machine if nothing was timed: the latencies are what a model of
+// the CPU says. They are never mixed with measured ones.
+inline constexpr char kModelled[] = "modelled: ";
+
 struct DatasetTarget {
   std::string text;     // target::Target::ToText
-  std::string machine;  // description of the measuring machine; "modelled: …" if nothing was timed
+  std::string machine;  // description of the measuring machine, or of the model, with kModelled
+  bool IsModelled() const { return machine.starts_with(kModelled); }
   friend auto operator<=>(const DatasetTarget&, const DatasetTarget&) = default;
 };
 
@@ -61,7 +66,8 @@ class DatasetWriter {
   virtual int32_t Space(const std::string& text) = 0;
   virtual int32_t Source(const std::string& name) = 0;
 
-  // REQUIRES: its indices were returned by this writer.
+  // InvalidArgument: the file would have both measured and modelled results (kModelled). REQUIRES:
+  // its indices were returned by this writer.
   virtual absl::Status Append(const DatasetRecord& record) = 0;
   virtual absl::Status Finish() = 0;
 };

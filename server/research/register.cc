@@ -28,6 +28,12 @@ void AddEvolutionary(const search::EvolutionaryOptions& options) {
                                   }});
 }
 
+void AddPortfolio(const search::PortfolioOptions& options) {
+  search::RegisterSearchStrategy({options.name, [options](search::SearchContext context) {
+                                    return search::MakePortfolioSearch(std::move(context), options);
+                                  }});
+}
+
 void AddStrategies() {
   using Cooling = search::AnnealingOptions::Cooling;
   AddAnnealing({});
@@ -36,6 +42,8 @@ void AddStrategies() {
   AddAnnealing({.name = "annealing-restarts", .restarts = 4});
   AddEvolutionary({.name = "evolutionary-metropolis", .temperature = 0.05});
   AddEvolutionary({.name = "evolutionary-no-crossover", .mutation = 1});
+  AddPortfolio({.name = "portfolio-no-bayesian", .bayesian = false});
+  AddPortfolio({.name = "portfolio-no-droplet", .droplet = false});
   search::RegisterSearchStrategy({"bayesian-index", search::MakeBayesianIndexSearch});
   search::RegisterSearchStrategy({"draft", search::MakeDraftSearch});
   search::RegisterSearchStrategy({"genetic", search::MakeGeneticSearch});
@@ -44,7 +52,9 @@ void AddStrategies() {
 
 void AddModels() {
   for (const cost_model::ModelKind* kind :
-       {&cost_model::kFormulaModel, &cost_model::kMlpModel, &cost_model::kTreeGruModel}) {
+       {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kMlpModel,
+        &cost_model::kTreeGruModel, &cost_model::kXgboostBagModel,
+        &cost_model::kXgboostRankModel}) {
     cost_model::RegisterCostModel(*kind);
   }
 }

@@ -67,7 +67,7 @@ TEST_F(Spaces, UnknownNamesAreRejectedBeforeAWorkerStarts) {
                              {"--cost-model", "oracle"},
                              {"--feature-set", "smell"},
                              {"--space", "sketches"},
-                             {"--cost-model", "analytic", "--feature-set", "knob"}}) {
+                             {"--cost-model", "formula", "--feature-set", "knob"}}) {
     transcript.Run(With({"matmul", "m=8", "n=8", "k=8"}, words));
   }
   transcript.Run({"softmax", "m=8", "n=8", "--space", "templates"});

@@ -120,6 +120,17 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
   return response;
 }
 
+// Lowers the only candidate of a trace file.
+absl::StatusOr<lower::LoweredProgram> LowerDecided(absl::string_view trace,
+                                                   const target::Target& target) {
+  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
+  HONE_RETURN_IF_ERROR(
+      schedule::CheckDecided(file.parsed, "code is generated for a single candidate"));
+  const std::vector<int64_t> decisions = file.parsed.decisions;
+  HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));
+  return lower::Lower(source.program, target);
+}
+
 }  // namespace
 
 absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int64_t> decisions) {
@@ -132,15 +143,20 @@ absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int
 }
 
 absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target) {
-  HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(trace));
-  HONE_RETURN_IF_ERROR(
-      schedule::CheckDecided(file.parsed, "code is generated for a single candidate"));
-  const std::vector<int64_t> decisions = file.parsed.decisions;
-  HONE_ASSIGN_OR_RETURN(const Source source, ReplayFile(std::move(file), decisions));
-  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(source.program, target));
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, LowerDecided(trace, target));
   HONE_ASSIGN_OR_RETURN(codegen::Code code,
                         codegen::Generate(lowered, target, {.keep_source = true}));
   return absl::StrCat(code.source, RemarksOn(code, target));
+}
+
+absl::StatusOr<codegen::ModelledCost> CostOfTrace(absl::string_view trace,
+                                                  const target::Target& target) {
+  if (target.kind != target::Kind::kCpu) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(target.cpu, " is a GPU; only costs of CPUs can be modelled"));
+  }
+  HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, LowerDecided(trace, target));
+  return codegen::ModelCost(lowered, target);
 }
 
 absl::StatusOr<target::Target> ReadTarget(absl::string_view text) {

@@ -12,6 +12,7 @@
 #include "common/record/record.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
+#include "worker/compile/llvm/modelled_cost.h"
 
 namespace hone::builder {
 
@@ -31,6 +32,12 @@ absl::StatusOr<Source> ReplayFile(schedule::TraceFile file, absl::Span<const int
 // the trace is malformed, has open decisions or does not replay, or the code would exceed a limit.
 // Unimplemented: the target has no code for the program. Internal: a bug of the code generator.
 absl::StatusOr<std::string> CodeText(absl::string_view trace, const target::Target& target);
+
+// Models what the code of a schedule costs on a CPU that need not be at hand
+// (worker/compile/llvm/modelled_cost.h). Errors are those of CodeText; InvalidArgument: the target
+// is a GPU or a CPU without a model, too.
+absl::StatusOr<codegen::ModelledCost> CostOfTrace(absl::string_view trace,
+                                                  const target::Target& target);
 
 // Parses a target: a preset's name, "native" (target::TargetByName), or a target's text form.
 // InvalidArgument: an unknown name (the message lists the names), or a malformed text.

@@ -1,8 +1,10 @@
 #include "worker/builder/commands.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -10,7 +12,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
@@ -41,6 +45,39 @@ absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target
   }
   return response.outcome == record::Outcome::kInvalid ? absl::InvalidArgumentError(response.detail)
                                                        : absl::AbortedError(response.detail);
+}
+
+// The blocks of a kernel that are listed.
+constexpr size_t kListedBlocks = 12;
+
+std::string CostText(const codegen::ModelledCost& cost, const target::Target& target) {
+  std::string text = absl::StrFormat("%.0f cycles, modelled for %s with %d cores\n", cost.cycles,
+                                     target.cpu, target.cores);
+  absl::StrAppendFormat(&text, "%12s %10s %12s %7s  %s\n", "executions", "cycles", "instructions",
+                        "share", "block");
+  for (size_t i = 0; i < std::min(kListedBlocks, cost.blocks.size()); ++i) {
+    const codegen::ModelledBlock& block = cost.blocks[i];
+    absl::StrAppendFormat(&text, "%12.0f %10.1f %12d %5.1f %%  %s\n", block.executions,
+                          block.cycles, block.instructions,
+                          100 * block.executions * block.cycles / std::max(cost.cycles, 1.0),
+                          block.name);
+  }
+  return text;
+}
+
+// Answers one line of JSON.
+absl::StatusOr<std::string> AnswerLine(absl::string_view line, const target::Target& target) {
+  const nlohmann::json request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!request.is_object() || !request.contains("trace") || !request["trace"].is_string()) {
+    return absl::InvalidArgumentError(
+        "not an object with the text of a schedule, such as {\"trace\": \"workload …\"}");
+  }
+  const absl::StatusOr<codegen::ModelledCost> cost =
+      CostOfTrace(request["trace"].get<std::string>(), target);
+  const nlohmann::json answer =
+      cost.ok() ? nlohmann::json{{"cycles", cost->cycles}}
+                : nlohmann::json{{"error", std::string(cost.status().message())}};
+  return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -75,6 +112,55 @@ absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
   HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
                                                                absl::InfiniteFuture(), lock_path));
   return options.artifact ? ArtifactBytes(*trace, target) : CodeText(*trace, target);
+}
+
+const Command& AddCostCommand(Command& app, CostCommandOptions& options) {
+  Command& command = app.AddCommand(
+      "cost", "Model how many cycles a schedule takes on a CPU, which need not be at hand");
+  command.Add(
+      "--target", options.target,
+      absl::StrCat("Target of the code, a CPU: ", absl::StrJoin(target::TargetNames(), ", "),
+                   ", or the text form of a target"),
+      {ShowDefault(), NotEmpty()});
+  command.AddFlag("--lines", options.lines,
+                  "FILE has a schedule per line, as {\"trace\": TEXT}; answer each with a line, "
+                  "{\"cycles\": N} or {\"error\": TEXT}");
+  command.Add("file", options.file, "FILE.trace with its decisions; \"-\" reads standard input",
+              {Required()});
+  command.Footer(
+      "The cycles are those of LLVM's model of the CPU for each basic block, times its executions. "
+      "They contain no caches and no memory.\n"
+      "Example: hone-builder cost --target arm/neoverse-v1 best.trace");
+  return command;
+}
+
+absl::StatusOr<std::string> RunCostCommand(const CostCommandOptions& options,
+                                           const std::string& lock_path) {
+  HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
+  absl::StatusOr<std::string> text = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
+  if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
+  const auto lock = [&] {
+    return HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path);
+  };
+  if (!options.lines) {
+    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
+    HONE_ASSIGN_OR_RETURN(const codegen::ModelledCost cost, CostOfTrace(*text, target));
+    return CostText(cost, target);
+  }
+  std::string answers;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
+    const absl::StatusOr<std::string> answer = AnswerLine(line, target);
+    if (!answer.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.file, ":", number, ": ", answer.status().message()));
+    }
+    absl::StrAppend(&answers, *answer, "\n");
+  }
+  return answers;
 }
 
 const Command& AddLinkCommand(Command& app, LinkCommandOptions& options) {

@@ -25,6 +25,23 @@ const Command& AddCodeCommand(Command& app, CodeOptions& options);
 absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
                                            const std::string& lock_path);
 
+// The options of `hone-builder cost`, which models what schedules cost.
+struct CostCommandOptions {
+  std::string target = "native";
+  bool lines = false;
+  std::string file;
+};
+
+// Adds the command. `options` must outlive `app`.
+const Command& AddCostCommand(Command& app, CostCommandOptions& options);
+
+// Runs the command. Returns the cost of the schedule as text, or with `lines` a line of JSON for
+// each line of the file. Holds the host's timing lock in shared mode while it models a schedule.
+// Errors are those of RunCodeCommand; with `lines`, a schedule that cannot be modelled is an
+// answer.
+absl::StatusOr<std::string> RunCostCommand(const CostCommandOptions& options,
+                                           const std::string& lock_path);
+
 // The options of `hone-builder link`, which links object files to a shared object.
 struct LinkCommandOptions {
   std::string visible;

@@ -1,6 +1,6 @@
 // hone-builder: compiles and links the candidates that the agent names on standard input
 // (BuildRequest), and answers on standard output (BuildResponse), one at a time. Its commands print
-// the code of a schedule and link object files. See --help.
+// the code of a schedule, model its cost, and link object files. See --help.
 #include <llvm/Config/llvm-config.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -141,6 +141,8 @@ int main(int argc, char** argv) {
               "Compile even if this system cannot guard files (no Landlock)");
   hone::builder::CodeOptions code_options;
   const hone::Command& code = hone::builder::AddCodeCommand(app, code_options);
+  hone::builder::CostCommandOptions cost_options;
+  const hone::Command& cost = hone::builder::AddCostCommand(app, cost_options);
   hone::builder::LinkCommandOptions link_options;
   const hone::Command& link = hone::builder::AddLinkCommand(app, link_options);
   app.AddVersion("hone-builder " HONE_VERSION " with LLVM " LLVM_VERSION_STRING);
@@ -157,6 +159,7 @@ int main(int argc, char** argv) {
     hone::opencl::AddTargets();
     return Print(hone::builder::RunCodeCommand(code_options, lock_path));
   }
+  if (cost.Given()) return Print(hone::builder::RunCostCommand(cost_options, lock_path));
   return link.Given() ? Print(hone::builder::RunLinkCommand(link_options))
                       : Serve(lock_path, sandbox);
 }

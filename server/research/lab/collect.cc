@@ -27,6 +27,7 @@
 #include "server/job/actor/job_codec.h"
 #include "server/job/search/learned_draft.h"
 #include "server/research/lab/judge.h"
+#include "server/research/lab/modelled.h"
 #include "server/research/lab/sample.h"
 #include "server/research/lab/tune_process.h"
 #include "server/store/store.h"
@@ -120,27 +121,10 @@ absl::StatusOr<record::DatasetTarget> OfKind(record::DatasetTarget described) {
   return described;
 }
 
-// Copies records between datasets, or from a store to a dataset.
+// Copies records from a store to a dataset.
 class Packer {
  public:
   explicit Packer(record::DatasetWriter* writer) : writer_(writer) {}
-
-  absl::Status Add(record::Dataset& dataset) {
-    for (int64_t first = 0; first < dataset.size(); first += record::kDatasetPage) {
-      HONE_ASSIGN_OR_RETURN(std::vector<record::DatasetRecord> page,
-                            dataset.Read(first, record::kDatasetPage));
-      for (record::DatasetRecord& record : page) {
-        HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
-                              OfKind(dataset.targets()[record.target]));
-        record.target = writer_->Target(of_kind);
-        record.task = writer_->Task(dataset.tasks()[record.task]);
-        record.space = writer_->Space(dataset.spaces()[record.space]);
-        record.source = writer_->Source(dataset.sources()[record.source]);
-        HONE_RETURN_IF_ERROR(writer_->Append(record));
-      }
-    }
-    return absl::OkStatus();
-  }
 
   // Adds the results of a task. `source`: of the records, instead of the strategy's name, unless it
   // is "".
@@ -282,7 +266,7 @@ absl::Status CollectLearned(const CollectOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
   Packer packer(writer.get());
-  HONE_RETURN_IF_ERROR(packer.Add(*before));
+  HONE_RETURN_IF_ERROR(CopyRecords(*before, *writer));
   for (const SampleTask* task : tasks) {
     const std::string folder = absl::StrCat(FolderOf(*task, options), "-learned");
     const std::string path = folder + kStore, done = folder + "/done";
@@ -304,12 +288,58 @@ absl::Status CollectLearned(const CollectOptions& options) {
   return writer->Finish();
 }
 
+// Returns the target of a CPU that need not be here; nullopt: `hone tune` measures on a device of
+// this machine.
+absl::StatusOr<std::optional<target::Target>> DistantCpu(const CollectOptions& options) {
+  if (options.target == "native" || target::InterfaceOfDevice(options.target) != nullptr)
+    return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(target::Target target, absl::StartsWith(options.target, "target ")
+                                                   ? target::Target::FromText(options.target)
+                                                   : target::TargetByName(options.target));
+  if (target.kind == target::Kind::kCpu) return target;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--target ", options.target,
+      ": a GPU's cost is not modelled; name a device of this machine, such as opencl, or a CPU"));
+}
+
 }  // namespace
+
+absl::Status CheckKind(const record::Dataset& dataset, const std::string& path, bool modelled) {
+  for (const record::DatasetTarget& target : dataset.targets()) {
+    if (target.IsModelled() == modelled) continue;
+    return absl::InvalidArgumentError(
+        modelled ? absl::StrCat(path, " has measurements; give modelled costs another file")
+                 : absl::StrCat(path, " has modelled costs, which are not measurements"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CopyRecords(record::Dataset& from, record::DatasetWriter& to) {
+  for (int64_t first = 0; first < from.size(); first += record::kDatasetPage) {
+    HONE_ASSIGN_OR_RETURN(std::vector<record::DatasetRecord> page,
+                          from.Read(first, record::kDatasetPage));
+    for (record::DatasetRecord& record : page) {
+      HONE_ASSIGN_OR_RETURN(const record::DatasetTarget of_kind,
+                            OfKind(from.targets()[record.target]));
+      record.target = to.Target(of_kind);
+      record.task = to.Task(from.tasks()[record.task]);
+      record.space = to.Space(from.spaces()[record.space]);
+      record.source = to.Source(from.sources()[record.source]);
+      HONE_RETURN_IF_ERROR(to.Append(record));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Learn(const std::string& dataset, const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored))
     return absl::InvalidArgumentError(absl::StrCat(path, " exists; name a new store"));
+  {
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> opened,
+                          record::Dataset::Open(dataset));
+    HONE_RETURN_IF_ERROR(CheckKind(*opened, dataset, /*modelled=*/false));
+  }
   HONE_ASSIGN_OR_RETURN(const Sample sample,
                         ReadSample(dataset, {job::kLearnedDraft}, /*threads=*/2));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
@@ -357,11 +387,14 @@ std::string WhyNoSpace(const SampleTask& task, const target::Target& target) {
 }
 
 absl::Status Collect(const CollectOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const std::optional<target::Target> distant, DistantCpu(options));
+  if (distant.has_value()) return CollectModelled(options, *distant);
   HONE_ASSIGN_OR_RETURN(const std::optional<target::Target> gpu, GpuTarget(options));
   std::set<std::string> measured, unfinished;
   std::unique_ptr<record::Dataset> before;
   if (std::filesystem::exists(options.out)) {
     HONE_ASSIGN_OR_RETURN(before, record::Dataset::Open(options.out));
+    HONE_RETURN_IF_ERROR(CheckKind(*before, options.out, /*modelled=*/false));
     for (const record::DatasetTask& task : before->tasks()) measured.insert(task.workload);
   }
   HONE_RETURN_IF_ERROR(MakeDirectories(options.work_folder));
@@ -385,7 +418,7 @@ absl::Status Collect(const CollectOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::DatasetWriter> writer,
                         record::DatasetWriter::Create(options.out));
   Packer packer(writer.get());
-  if (before != nullptr) HONE_RETURN_IF_ERROR(packer.Add(*before));
+  if (before != nullptr) HONE_RETURN_IF_ERROR(CopyRecords(*before, *writer));
   for (const SampleTask& task : options.tasks) {
     const std::string path = FolderOf(task, options) + kStore;
     // The dataset has only tasks that were measured to the end.

@@ -20,6 +20,7 @@
 #include "common/record/dataset.h"
 #include "server/job/actor/compiler_environment.h"
 #include "server/job/search/recorded_task.h"
+#include "server/research/lab/modelled.h"
 #include "server/research/lab/sample.h"
 #include "server/tuner/search/run_in_threads.h"
 
@@ -51,6 +52,7 @@ absl::StatusOr<std::string> NameOf(const std::string& text) {
 
 absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_t number,
                                           const Records& records, const Sample& sample,
+                                          const ReadOptions& options,
                                           const job::TaskEnvironment& environment) {
   const std::vector<std::string>& feature_sets = sample.feature_sets;
   const record::DatasetTask& described = dataset.tasks()[number];
@@ -62,7 +64,13 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
   HONE_ASSIGN_OR_RETURN(task.held_out, IsHeldOut(described.workload));
   task.features.resize(feature_sets.size());
   std::map<int32_t, std::unique_ptr<job::TaskSpaces>> spaces;
-  for (const record::DatasetRecord& record : records) {
+  std::vector<std::string> traces;
+  const size_t step =
+      options.results > 0
+          ? std::max<size_t>(1, (records.size() + options.results - 1) / options.results)
+          : 1;
+  for (size_t i = 0; i < records.size(); i += step) {
+    const record::DatasetRecord& record = records[i];
     auto [space, fresh] = spaces.try_emplace(record.space);
     if (fresh) {
       auto opened = environment.OpenKept(dataset.spaces()[record.space], sample.target);
@@ -83,6 +91,13 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
     task.latency_ns.push_back(record.latency_ns);
     if (record.latency_ns > 0 && (task.best_ns == 0 || record.latency_ns < task.best_ns))
       task.best_ns = record.latency_ns;
+    if (options.modelled_by.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(traces.emplace_back(),
+                          environment.TraceText(dataset.spaces()[record.space], record.decisions));
+  }
+  if (!options.modelled_by.empty()) {
+    HONE_ASSIGN_OR_RETURN(task.modelled_cycles,
+                          ModelCycles(options.modelled_by, sample.target, traces));
   }
   return task;
 }
@@ -123,6 +138,16 @@ absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::stri
 
 size_t SetOf(const Sample& sample, const cost_model::CostModel& model) {
   return absl::c_find(sample.feature_sets, model.feature_set()) - sample.feature_sets.begin();
+}
+
+std::vector<TaskScore> ScoreModelledCosts(const std::vector<const JudgedTask*>& tasks) {
+  std::vector<TaskScore> scores;
+  for (const JudgedTask* task : tasks) {
+    std::vector<double> speeds;
+    for (const double cycles : task->modelled_cycles) speeds.push_back(cycles > 0 ? 1 / cycles : 0);
+    scores.push_back(ScoreTask(*task, std::move(speeds)));
+  }
+  return scores;
 }
 
 absl::Status Score(const cost_model::CostModel& model, const Sample& sample,
@@ -193,8 +218,7 @@ std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks)
 }  // namespace
 
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads, const std::string& only,
-                                  const target::Calibration& calibration) {
+                                  int threads, const ReadOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
                         record::Dataset::Open(path));
   if (dataset->targets().size() != 1) {
@@ -204,21 +228,23 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
   HONE_ASSIGN_OR_RETURN(const auto by_task, ReadByTask(*dataset));
   HONE_ASSIGN_OR_RETURN(target::Target target,
                         target::Target::FromText(dataset->targets()[0].text));
-  target.calibration = calibration;
+  target.calibration = options.calibration;
   Sample sample{.target = target.ToText(),
                 .machine = dataset->targets()[0].machine,
+                .modelled = dataset->targets()[0].IsModelled(),
                 .feature_sets = std::move(feature_sets)};
   std::vector<std::pair<int32_t, const Records*>> work;
   for (const auto& [task, records] : by_task) {
     HONE_ASSIGN_OR_RETURN(const std::string name, NameOf(dataset->tasks()[task].workload));
-    if (absl::StrContains(name, only)) work.emplace_back(task, &records);
+    if (absl::StrContains(name, options.only)) work.emplace_back(task, &records);
   }
   std::vector<absl::StatusOr<JudgedTask>> tasks(work.size(), absl::UnknownError(""));
   std::atomic<size_t> next = 0;
   const std::unique_ptr<job::TaskEnvironment> environment = job::MakeCompilerEnvironment(1);
   search::RunInThreads(threads, [&](size_t) {
     for (size_t i = next++; i < work.size(); i = next++) {
-      tasks[i] = ReadJudgedTask(*dataset, work[i].first, *work[i].second, sample, *environment);
+      tasks[i] =
+          ReadJudgedTask(*dataset, work[i].first, *work[i].second, sample, options, *environment);
     }
   });
   for (absl::StatusOr<JudgedTask>& task : tasks) {
@@ -276,6 +302,7 @@ TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores) {
 absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names) {
   std::vector<std::string> sets;
   for (const std::string& name : names) {
+    if (name == kModelledCost) continue;
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
     const std::string set(model->feature_set());
     if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
@@ -320,7 +347,10 @@ absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
   std::vector<JudgedModel> models;
   for (const std::string& name : names) {
     JudgedModel model{.name = name};
-    if (training.other != nullptr) {
+    if (name == kModelledCost) {
+      model.development = ScoreModelledCosts(development);
+      model.held_out = ScoreModelledCosts(held_out);
+    } else if (training.other != nullptr) {
       const Tasks train = select(*training.other, false);
       HONE_RETURN_IF_ERROR(judge(name, train, development, model.development));
       HONE_RETURN_IF_ERROR(judge(name, train, held_out, model.held_out));
@@ -370,8 +400,9 @@ std::string JudgementText(const Sample& sample, const std::vector<JudgedModel>& 
     candidates += task.latency_ns.size();
     left_out += task.left_out;
   }
-  std::string text = absl::StrFormat("%d candidates of %d tasks on %s", candidates,
-                                     sample.tasks.size(), sample.machine);
+  std::string text =
+      absl::StrFormat("%d candidates of %d tasks %s %s", candidates, sample.tasks.size(),
+                      sample.modelled ? "**not measured** but" : "on", sample.machine);
   if (left_out > 0) absl::StrAppend(&text, "; ", left_out, " do not replay and were left out");
   absl::StrAppend(&text, "\n");
   for (const bool held_out : {false, true}) {

@@ -31,23 +31,33 @@ struct JudgedTask {
   std::vector<double> latency_ns;                   // per candidate; 0: failed
   double best_ns = 0;                               // best known
   std::vector<cost_model::FeatureMatrix> features;  // per feature set of Sample
-  int left_out = 0;                                 // candidates that do not replay any more
+  std::vector<double> modelled_cycles;  // per candidate, if they were asked for; 0: refused
+  int left_out = 0;                     // candidates that do not replay any more
 };
 
 // The measurements of one dataset.
 struct Sample {
   std::string target, machine;
+  bool modelled = false;  // nothing was timed: the latencies are modelled costs
   std::vector<std::string> feature_sets;
   std::vector<JudgedTask> tasks;
 };
 
-// Reads a dataset of one target and extracts features, in `threads` threads. `only`: only tasks
-// whose name contains it. `calibration`: what to assume that a worker measured, instead of the
-// dataset's; "": the constants of the kind of CPU. Tasks of which nothing ran are left out.
-// InvalidArgument: the dataset is malformed or has several targets.
+struct ReadOptions {
+  std::string only;  // only tasks whose name contains it
+  // What to assume that a worker measured, instead of the dataset's; "": the constants of the kind
+  // of CPU.
+  target::Calibration calibration;
+  int results = 0;  // at most so many of each task, evenly; 0: all
+  // The folder of hone-builder, which models what candidates cost (modelled.h); "": not asked for.
+  std::string modelled_by;
+};
+
+// Reads a dataset of one target and extracts features, in `threads` threads. Tasks of which nothing
+// ran are left out. InvalidArgument: the dataset is malformed or has several targets. Others are
+// those of ModelCycles.
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
-                                  int threads, const std::string& only = "",
-                                  const target::Calibration& calibration = {});
+                                  int threads, const ReadOptions& options = {});
 
 // Returns the lowest latency of every workload of a dataset, by its text.
 absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path);
@@ -65,6 +75,9 @@ struct TaskScore {
 };
 TaskScore ScoreTask(const JudgedTask& task, std::vector<double> scores);
 
+// The name of the modelled cost among the models that are judged.
+inline constexpr char kModelledCost[] = "modelled";
+
 // The scores of one model, on tasks that it was not trained on.
 struct JudgedModel {
   std::string name;
@@ -79,10 +92,10 @@ struct Training {
   const Sample* other = nullptr;
 };
 
-// Judges `names`: "presets" is the draft without training; the others are registered models. For
-// development tasks, the model is trained on four fifths of the development tasks and judged on the
-// others, in turn; for held-out tasks, it is trained on all development tasks. Errors are those of
-// the models.
+// Judges `names`: "presets" is the draft without training; kModelledCost is what LLVM's model of
+// the CPU says, which the sample must have; the others are registered models. For development
+// tasks, the model is trained on four fifths of the development tasks and judged on the others, in
+// turn; for held-out tasks, it is trained on all development tasks. Errors are those of the models.
 absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
                                                const std::vector<std::string>& names,
                                                const Training& training = {});

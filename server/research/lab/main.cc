@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -32,6 +33,7 @@ struct Flags {
   bool per_task = false, held_out = false, development = false;
   int threads = 0;
   std::string learn_from;
+  ReadOptions read;
   Training training;
   std::vector<std::string> variants;
   Comparison comparison;
@@ -63,14 +65,15 @@ absl::Status CollectSample(Flags& flags) {
 
 absl::Status JudgeModels(const Flags& flags) {
   std::vector<std::string> names = flags.models;
-  if (names.empty())
-    names = {"presets", "draft", "residual", "analytic", "xgboost", "mlp", "random"};
+  if (names.empty()) names = {"presets", "draft", "residual", "xgboost", "mlp", "random"};
   const int threads = flags.threads > 0
                           ? flags.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOf(names));
-  HONE_ASSIGN_OR_RETURN(const target::Calibration calibration,
-                        target::Calibration::FromText(flags.calibration));
+  ReadOptions read = flags.read;
+  read.only = flags.only;
+  HONE_ASSIGN_OR_RETURN(read.calibration, target::Calibration::FromText(flags.calibration));
+  if (absl::c_linear_search(names, kModelledCost)) read.modelled_by = ProgramDir();
   Training training = flags.training;
   Sample other;
   if (!flags.learn_from.empty()) {
@@ -78,8 +81,7 @@ absl::Status JudgeModels(const Flags& flags) {
     training.other = &other;
   }
   for (const std::string& path : flags.datasets) {
-    HONE_ASSIGN_OR_RETURN(const Sample sample,
-                          ReadSample(path, sets, threads, flags.only, calibration));
+    HONE_ASSIGN_OR_RETURN(const Sample sample, ReadSample(path, sets, threads, read));
     HONE_ASSIGN_OR_RETURN(const std::vector<JudgedModel> models, Judge(sample, names, training));
     std::printf("%s\n", JudgementText(sample, models, flags.per_task).c_str());
     std::fflush(stdout);
@@ -135,6 +137,8 @@ int Main(int argc, char** argv) {
       "Examples:\n"
       "  hone-lab tasks --held-out\n"
       "  hone-lab collect --work /tmp/sample --out sample.h5\n"
+      "  hone-lab collect --work /tmp/a76 --out a76.h5 --target arm/cortex-a76 --uniform 100 "
+      "--drafted 32\n"
       "  hone-lab judge tests/bench/sample/*.h5\n"
       "  hone-lab judge sample.h5 --cost-model residual --cost-model xgboost --per-task\n"
       "  hone-lab compare --held-out --variant portfolio --variant evolutionary --trials 64 --out "
@@ -166,8 +170,11 @@ int Main(int argc, char** argv) {
               "Folder of the store; a repeated command continues from it", {Required()});
   collect.Add("--out", flags.collect.out, "The dataset; its tasks are not measured again",
               {Required()});
-  collect.Add("--target", flags.collect.target,
-              "Target of hone tune, such as opencl (default native)");
+  collect.Add(
+      "--target", flags.collect.target,
+      "Target of hone tune, such as opencl (default native); or a CPU that need not be here, "
+      "such as arm/cortex-a76, for which costs are modelled instead of measured: --searched "
+      "and --learned do not apply");
   collect.Add("--uniform", flags.collect.uniform, "Uniform draws of each task (default 300)",
               {Range(0, 100000)});
   collect.Add("--drafted", flags.collect.drafted, "First candidates of the draft (default 64)",
@@ -180,14 +187,18 @@ int Main(int argc, char** argv) {
   judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
   judge.Add(
       "--cost-model", flags.models,
-      "Cost model, or presets, the draft without training; may be repeated (default: presets, "
-      "draft, residual, analytic, xgboost, mlp, random)",
+      "Cost model; or presets, the draft without training; or modelled, LLVM's model of the CPU, "
+      "which compiles every candidate; may be repeated (default: presets, draft, residual, "
+      "xgboost, mlp, random)",
       {OneWordPerUse()});
   judge.Add("--calibration", flags.calibration,
             "Judge with these measured constants, as hone-runner --measure-peak prints them");
   judge.Add("--learn-from", flags.learn_from,
             "Train on the development tasks of this dataset, which another machine made",
             {ExistingFile()});
+  judge.Add("--results", flags.read.results,
+            "Read at most this many results of each task, evenly (default 0, all)",
+            {Range(0, 100000)});
   judge.Add("--train-tasks", flags.training.tasks,
             "Train on at most this many tasks, as in a young store (default 0, all)",
             {Range(0, 100000)});

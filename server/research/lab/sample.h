@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/record/dataset.h"
 #include "common/target/target.h"
 
 // The sample: measurements of random candidates of many tasks, one dataset
@@ -37,11 +38,13 @@ std::string WhyNoSpace(const SampleTask& task, const target::Target& target);
 
 struct CollectOptions {
   std::vector<SampleTask> tasks;
-  std::string program_folder;     // contains `hone`
-  std::string work_folder;        // has the store; continues an interrupted collection
-  std::string target = "native";  // of `hone tune`, such as "opencl"
-  int uniform = 300;              // uniform draws of each task
-  int drafted = 64;               // the first candidates of the draft
+  std::string program_folder;  // contains `hone` and `hone-builder`
+  std::string work_folder;     // has the stores; continues an interrupted collection
+  // "native", a GPU of this machine such as "opencl", or a CPU's name or text, for which costs are
+  // modelled instead (modelled.h).
+  std::string target = "native";
+  int uniform = 300;  // uniform draws of each task
+  int drafted = 64;   // the first candidates of the draft
   int searched =
       64;  // trials of the default search after them, so that the best known latency is low
   // The first candidates of a draft that was learned from the results of other development tasks,
@@ -51,18 +54,26 @@ struct CollectOptions {
   std::string out;   // the dataset
 };
 
+// InvalidArgument: a dataset has modelled costs where measurements are wanted, or the reverse.
+// `path`: for the message.
+absl::Status CheckKind(const record::Dataset& dataset, const std::string& path, bool modelled);
+
+// Copies all records to another dataset. Their targets lose the calibration of their day.
+absl::Status CopyRecords(record::Dataset& from, record::DatasetWriter& to);
+
 // Measures candidates of every task with the real service: `hone tune` with the strategies
 // `random`, `draft` and `portfolio`. Then writes all results in the store to the dataset. If `out`
 // exists, its records are kept, and its tasks are not measured again; except that with `learned`
 // each task without such results gets them. Tasks that have no design space on a GPU are skipped,
 // with a line that says so. Errors: InvalidArgument, FailedPrecondition: this machine has no such
-// GPU, or it cannot be used. Aborted: `hone` failed on some tasks, which are not in the dataset;
-// call it again to measure them.
+// GPU or it cannot be used, the target is unknown, or `out` has the other kind of results. Aborted:
+// `hone` failed on some tasks, which are not in the dataset; call it again to measure them. With
+// modelled costs, the code is that of the failure.
 absl::Status Collect(const CollectOptions& options);
 
 // Writes a store that knows nothing but what a server would have learned from the development tasks
-// of a dataset, to compare searches with it. InvalidArgument: the store exists, or the dataset is
-// malformed.
+// of a dataset, to compare searches with it. InvalidArgument: the store exists, the dataset is
+// malformed, or its costs are modelled: no server may take them for measurements.
 absl::Status Learn(const std::string& dataset, const std::string& store);
 
 }  // namespace hone::lab

@@ -4,7 +4,6 @@
 #include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
 #include "server/research/model/models.h"
-#include "server/tuner/cost_model/models.h"
 
 namespace hone::cost_model {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
+#include "server/research/model/calibration.h"
+#include "server/research/model/column_scaler.h"
 #include "server/research/model/mlp_network.h"
 #include "server/research/model/models.h"
-#include "server/tuner/cost_model/column_scaler.h"
-#include "server/tuner/cost_model/linear_fit.h"
 #include "server/tuner/cost_model/rank_loss.h"
 
 namespace hone::cost_model {

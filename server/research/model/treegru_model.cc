@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/research/model/calibration.h"
+#include "server/research/model/column_scaler.h"
 #include "server/research/model/models.h"
-#include "server/tuner/cost_model/column_scaler.h"
-#include "server/tuner/cost_model/linear_fit.h"
 #include "server/tuner/cost_model/rank_loss.h"
 
 namespace hone::cost_model {

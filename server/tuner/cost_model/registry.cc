@@ -11,8 +11,10 @@ namespace {
 
 std::vector<const ModelKind*>& Kinds() {
   static auto* const kinds = new std::vector<const ModelKind*>{
-      &kRandomModel,  &kAnalyticModel,    &kDraftModel,      &kResidualModel,
-      &kXgboostModel, &kXgboostRankModel, &kXgboostBagModel, &kGpModel,
+      &kRandomModel,
+      &kDraftModel,
+      &kResidualModel,
+      &kXgboostModel,
   };
   return *kinds;
 }

@@ -84,7 +84,7 @@ std::vector<StrategyEntry>& Strategies() {
          return MakeEvolutionarySearch(std::move(context),
                                        {.name = "evolutionary-drafted", .draft = true});
        }},
-      {"portfolio", MakePortfolioSearch},
+      {"portfolio", [](SearchContext context) { return MakePortfolioSearch(std::move(context)); }},
       {"random", MakeRandomSearch},
   };
   return *strategies;

@@ -1,5 +1,5 @@
-// Random candidates for cores of ARM: what the draft says of them, and their assembly, one line of
-// JSON each. draft_order.py costs the assembly.
+// Random candidates for cores of ARM: the cycles that the draft expects, and those of LLVM's model
+// of the core, one line of JSON each, for draft_order.py.
 
 #include <cstdio>
 #include <memory>
@@ -17,7 +17,7 @@
 #include "server/tuner/feature/machine.h"
 #include "server/tuner/feature/nest.h"
 #include "server/tuner/space/generate.h"
-#include "worker/compile/backend.h"
+#include "worker/compile/llvm/modelled_cost.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::bench {
@@ -32,13 +32,12 @@ struct Options {
 absl::StatusOr<nlohmann::ordered_json> Describe(const ir::Program& program,
                                                 const target::Target& target) {
   HONE_ASSIGN_OR_RETURN(const lower::LoweredProgram lowered, lower::Lower(program, target));
-  HONE_ASSIGN_OR_RETURN(const codegen::Code code,
-                        codegen::Generate(lowered, target, {.keep_source = true}));
+  HONE_ASSIGN_OR_RETURN(const codegen::ModelledCost cost, codegen::ModelCost(lowered, target));
   feature::Nest nest;
   HONE_RETURN_IF_ERROR(nest.Analyze(program));
   const feature::AnalyticEstimate estimate =
       feature::EstimateCost(nest, feature::AnalyticMachine::Of(target));
-  return nlohmann::ordered_json{{"draft_cycles", estimate.cycles}, {"assembly", code.source}};
+  return nlohmann::ordered_json{{"draft_cycles", estimate.cycles}, {"cost", cost.cycles}};
 }
 
 absl::Status PrintCandidates(const Options& options) {
@@ -69,7 +68,8 @@ absl::Status PrintCandidates(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  Command app("Prints random candidates with their drafts and their assembly.", "arm_candidates");
+  Command app("Prints random candidates with their drafts and their modelled costs.",
+              "arm_candidates");
   app.Add("--core", options.core, "Target; one of its cores is used");
   app.Add("--operator", options.op, "Operator with its sizes");
   app.Add("--candidates", options.candidates, "Candidates to print", {Range(1, 100000)});

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string>
 
+#include "server/research/model/models.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/cost_model/pack_objective.h"

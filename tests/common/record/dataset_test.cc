@@ -78,6 +78,20 @@ TEST_F(DatasetTest, MayBeEmpty) {
   EXPECT_THAT(none, IsEmpty());
 }
 
+TEST_F(DatasetTest, NeverMixesModelledAndMeasuredResults) {
+  const auto writer = *DatasetWriter::Create(path_);
+  const int32_t modelled = writer->Target({"target arch=aarch64", "modelled: a CPU"});
+  const int32_t measured = writer->Target({"target arch=aarch64", "a CPU"});
+  writer->Task({"workload a", "", 0});
+  writer->Space("space 0");
+  writer->Source("random");
+  EXPECT_THAT(writer->Append({.target = modelled, .latency_ns = 1}), IsOk());
+  EXPECT_THAT(writer->Append({.target = modelled, .latency_ns = 2}), IsOk());
+  EXPECT_THAT(writer->Append({.target = measured, .latency_ns = 3}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("measured and modelled results cannot be in one dataset")));
+}
+
 TEST_F(DatasetTest, AppearsOnlyWhenItIsFinished) {
   {
     auto writer = *DatasetWriter::Create(path_);

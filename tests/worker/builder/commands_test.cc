@@ -1,7 +1,9 @@
 // `hone-builder code`: output, messages and exit codes.
+// `hone-builder cost`: output, messages and exit codes.
 // `hone-builder link`: output, messages and exit codes.
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -61,6 +63,49 @@ TEST_F(CodeCommandTest, MistakesAreUsageErrors) {
   ExpectUsageError({"-"}, "2:1: ", "nonsense");
   ExpectUsageError({"/nowhere/mine.trace"}, "/nowhere/mine.trace");
   ExpectUsageError({}, "file is required");
+}
+
+class CostCommandTest : public ::testing::Test {
+ protected:
+  Result Cost(const integration::Words& words, const std::string& input = "") {
+    return RunProgram(integration::With({"hone-builder", "--lock", files_ / "lock", "cost"}, words),
+                      {}, absl::Seconds(120), input);
+  }
+  static std::string Line(const std::string& trace) {
+    return nlohmann::json{{"trace", trace}}.dump() + "\n";
+  }
+
+  TemporaryFolder files_;
+};
+
+TEST_F(CostCommandTest, PrintsTheCostOfASchedule) {
+  const Result result = Cost({"--target", "arm/neoverse-v1", "-"}, kTrace);
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.output, AllOf(HasSubstr(" cycles, modelled for neoverse-v1 with 64 cores\n"),
+                                   HasSubstr("hone_main/entry")));
+}
+
+TEST_F(CostCommandTest, AnswersEachLine) {
+  const Result result = Cost({"--target", "arm/cortex-a76", "--lines", "-"},
+                             Line(kTrace) + Line("nonsense") + Line(kTrace));
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.output, testing::MatchesRegex("(\\{\"cycles\":[0-9.]+\\})\n"
+                                                   "\\{\"error\":\"2:1: .*\"\\}\n"
+                                                   "(\\{\"cycles\":[0-9.]+\\})\n"));
+}
+
+TEST_F(CostCommandTest, MistakesAreUsageErrors) {
+  const auto refused = [&](const integration::Words& words, const std::string& input,
+                           const std::string& why) {
+    const Result result = Cost(words, input);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_THAT(result.errors, AllOf(HasSubstr("hone-builder: "), HasSubstr(why)));
+    EXPECT_THAT(result.output, IsEmpty());
+  };
+  refused({"--target", "pdp11", "-"}, kTrace, "x86-avx2, x86-avx512, arm-neon");
+  refused({"--target", "generic/opencl", "-"}, kTrace, "only costs of CPUs can be modelled");
+  refused({"--lines", "-"}, Line(kTrace) + "cheap\n", "-:2: not an object with the text");
+  refused({"/nowhere/mine.trace"}, "", "/nowhere/mine.trace");
 }
 
 TEST_F(CodeCommandTest, OutputErrorsAreFailures) {

@@ -24,6 +24,7 @@
 #include "worker/compile/backend.h"
 #include "worker/compile/llvm/entry_points.h"
 #include "worker/compile/llvm/function_emitter.h"
+#include "worker/compile/llvm/generated_module.h"
 #include "worker/compile/llvm/machine.h"
 #include "worker/compile/llvm/vector_parts.h"
 #include "worker/compile/lower/lower.h"
@@ -98,12 +99,6 @@ void SetOption(absl::string_view name, absl::string_view value) {
   }
 }
 
-void SetOptions(const Passes& passes) {
-  SetOption("disable-lsr", passes.advance_pointers ? "false" : "true");
-  SetOption("enable-misched", passes.schedule ? "true" : "false");
-  SetOption("pre-RA-sched", passes.schedule ? "default" : "source");
-}
-
 absl::StatusOr<std::string> Generate(llvm::Module& module, const Passes& optional,
                                      llvm::TargetMachine& target_machine,
                                      llvm::CodeGenFileType type) {
@@ -156,17 +151,22 @@ class Llvm final : public Backend {
 
 }  // namespace
 
-absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
-                                       const target::Target& target,
-                                       const CompileOptions& options) {
+void SetOptions(const Passes& passes) {
+  SetOption("disable-lsr", passes.advance_pointers ? "false" : "true");
+  SetOption("enable-misched", passes.schedule ? "true" : "false");
+  SetOption("pre-RA-sched", passes.schedule ? "default" : "source");
+}
+
+absl::StatusOr<GeneratedModule> GenerateModule(const lower::LoweredProgram& program,
+                                               const target::Target& target) {
   HONE_RETURN_IF_ERROR(lower::CheckIntrinsics(program, target));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Machine> machine, Machine::For(target));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> target_machine,
-                        MakeTargetMachine(target));
-  llvm::LLVMContext context;
-  llvm::Module module("hone_kernel", context);
+  GeneratedModule result{.context = std::make_unique<llvm::LLVMContext>()};
+  HONE_ASSIGN_OR_RETURN(result.machine, MakeTargetMachine(target));
+  result.module = std::make_unique<llvm::Module>("hone_kernel", *result.context);
+  llvm::Module& module = *result.module;
   module.setTargetTriple(target.triple);
-  module.setDataLayout(target_machine->createDataLayout());
+  module.setDataLayout(result.machine->createDataLayout());
   module.setPICLevel(llvm::PICLevel::SmallPIC);
   ModuleState state{
       .program = program, .module = &module, .target = &target, .machine = machine.get()};
@@ -184,8 +184,8 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
     (prepacks ? prepack : main) = function;
   }
   if (main == nullptr) return absl::InternalError("the program has no kernel \"main\"");
-  HONE_ASSIGN_OR_RETURN(llvm::Function* const guard,
-                        machine->EmitCpuGuard(module, *target_machine->getMCSubtargetInfo()));
+  const llvm::MCSubtargetInfo& subtarget = *result.machine->getMCSubtargetInfo();
+  HONE_ASSIGN_OR_RETURN(llvm::Function* const guard, machine->EmitCpuGuard(module, subtarget));
   EmitEntryPoints(state, guard, prepack, main);
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
@@ -201,16 +201,24 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream))
     return absl::InternalError(absl::StrCat("LLVM refuses the generated code: ", problem));
-  machine->ReplaceCalls(module, *target_machine->getMCSubtargetInfo());
-  Optimize(module, *target_machine);
+  machine->ReplaceCalls(module, subtarget);
+  Optimize(module, *result.machine);
   for (llvm::Function& function : module) KeepInParts(function, target.vector_bits);
-  const Passes passes = machine->Arrange(module);
+  result.passes = machine->Arrange(module);
   if (const int64_t instructions = CountInstructions(module, target.vector_bits);
       instructions > kMaxInstructions) {
     return absl::InvalidArgumentError(absl::StrCat("the unrolled code has ", instructions,
                                                    " instructions; at most ", kMaxInstructions,
                                                    " are compiled"));
   }
+  return result;
+}
+
+absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
+                                       const target::Target& target,
+                                       const CompileOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const GeneratedModule generated, GenerateModule(program, target));
+  llvm::Module& module = *generated.module;
   CompiledObject result;
   if (options.keep_ir) {
     llvm::raw_string_ostream text(result.ir);
@@ -218,11 +226,11 @@ absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,
   }
   if (options.keep_assembly) {
     const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, passes, *target_machine,
+    HONE_ASSIGN_OR_RETURN(result.assembly, Generate(*copy, generated.passes, *generated.machine,
                                                     llvm::CodeGenFileType::AssemblyFile));
   }
-  HONE_ASSIGN_OR_RETURN(
-      result.object, Generate(module, passes, *target_machine, llvm::CodeGenFileType::ObjectFile));
+  HONE_ASSIGN_OR_RETURN(result.object, Generate(module, generated.passes, *generated.machine,
+                                                llvm::CodeGenFileType::ObjectFile));
   return result;
 }
 

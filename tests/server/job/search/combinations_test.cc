@@ -144,7 +144,7 @@ TEST(CombinationsTest, IncompatibleChoicesAreExplained) {
     return !status.ok();
   };
   EXPECT_TRUE(refused(environment->CheckSpace(kWorkload, "sketches").status(), "rules, templates"));
-  EXPECT_TRUE(refused(environment->CreateModel("analytic", {.feature_set = "knob"}).status(),
+  EXPECT_TRUE(refused(environment->CreateModel("formula", {.feature_set = "knob"}).status(),
                       "reads only feature set 'analytic'"));
   EXPECT_TRUE(refused(environment->CreateModel("random", {.feature_set = "knob"}).status(),
                       "reads no features"));

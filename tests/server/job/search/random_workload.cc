@@ -171,8 +171,7 @@ absl::StatusOr<double> EstimateOf(const std::string& trace, const std::string& p
   HONE_ASSIGN_OR_RETURN(const ir::Program program,
                         schedule::Replay(std::make_shared<const ir::Workload>(file.workload),
                                          file.parsed.trace, file.parsed.decisions));
-  return 1 /
-         search::DraftScoreOf(*cost_model::MakeModel(cost_model::kAnalyticModel), program, target);
+  return 1 / search::DraftScoreOf(*cost_model::MakeModel(cost_model::kDraftModel), program, target);
 }
 
 absl::Status CheckDraft(const std::string& trace, uint64_t seed) {

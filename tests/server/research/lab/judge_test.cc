@@ -129,5 +129,26 @@ TEST(ShippedDraftTest, OrdersTasksOfAnotherMachine) {
   EXPECT_GT(with / tasks, without / tasks + 0.05);
 }
 
+TEST(JudgeTest, JudgesTheModelledCost) {
+  Sample sample = MakeSample(4);
+  for (JudgedTask& task : sample.tasks) {
+    task.modelled_cycles = task.latency_ns;  // a perfect model
+    task.modelled_cycles[0] = 0;             // which does not compile this one
+  }
+  HONE_ASSERT_OK_AND_ASSIGN(const auto models, Judge(sample, {kModelledCost}));
+  ASSERT_EQ(models[0].held_out.size(), 2u);
+  EXPECT_GT(models[0].held_out[0].pairs, 0.95);
+  EXPECT_LT(models[0].held_out[0].pairs, 1);
+  EXPECT_THAT(JudgementText(sample, models, false), HasSubstr("| modelled | "));
+}
+
+TEST(JudgeTest, TheTitleSaysThatNothingWasMeasured) {
+  Sample sample = MakeSample(2);
+  sample.machine = "modelled: cortex-a76 with 4 cores";
+  sample.modelled = true;
+  EXPECT_THAT(JudgementText(sample, {}, false),
+              HasSubstr("of 2 tasks **not measured** but modelled: cortex-a76 with 4 cores"));
+}
+
 }  // namespace
 }  // namespace hone::lab

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
+#include "common/record/dataset.h"
 #include "common/target/device_list.h"
 #include "tests/golden.h"
 #include "tests/status.h"
@@ -85,6 +86,63 @@ TEST_F(CollectTest, LearningDoesNotTouchAStoreThatExists) {
   std::ofstream(folder_ / "no.h5") << "not a dataset";
   EXPECT_FALSE(Learn(folder_ / "no.h5", folder_ / "new.db").ok());
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new.db"));
+}
+
+// Instead of measuring, it asks the builder. The costs are marked, and nothing takes them for
+// measurements.
+TEST_F(CollectTest, ModelsTheCostsOfACpuThatIsNotHere) {
+  WriteProgram("hone-builder",
+               absl::StrCat("echo \"$*\" >> ", folder_ / "asked",
+                            "\nwhile read -r line; do n=$((n + 1)); if [ $n = 3 ]; then echo "
+                            "'{\"error\": \"too large\"}'; else echo \"{\\\"cycles\\\": $((1000 + "
+                            "n))}\"; fi; done\n"));
+  std::ofstream(folder_ / "tasks.txt") << "matmul m=32 n=32 k=32\nadd m=64 n=64\n";
+  CollectOptions options = OptionsOf(*ReadSampleTasks(folder_ / "tasks.txt"));
+  options.target = "arm/cortex-a76";
+  options.uniform = 6;
+  options.drafted = 3;
+  ASSERT_THAT(Collect(options), IsOk());
+  EXPECT_THAT(TextOf("asked"),
+              testing::ContainsRegex("^cost --target target arch=aarch64 .*\n.*\n$"));
+  {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto dataset, record::Dataset::Open(options.out));
+    EXPECT_EQ(dataset->targets()[0].machine, "modelled: cortex-a76 with 4 cores");
+    EXPECT_EQ(dataset->tasks().size(), 2u);
+    EXPECT_THAT(dataset->sources(), testing::ElementsAre("random", "draft"));
+    ASSERT_EQ(dataset->size(), 18);
+    HONE_ASSERT_OK_AND_ASSIGN(const auto records, dataset->Read(0, 18));
+    EXPECT_EQ(records[0].latency_ns, 1001);
+    EXPECT_EQ(records[2].latency_ns, 0);
+    EXPECT_EQ(records[2].outcome, record::Outcome::kInvalid);
+    EXPECT_EQ(records[8].latency_ns, 1009);
+  }
+  ASSERT_THAT(Collect(options), IsOk());
+  EXPECT_THAT(TextOf("asked"), testing::ContainsRegex("^[^\n]*\n[^\n]*\n$"))
+      << "nothing is repeated";
+
+  EXPECT_THAT(Learn(options.out, folder_ / "learned.db"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("modelled costs")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "learned.db"));
+  options.target = "native";
+  EXPECT_THAT(Collect(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("sample.h5 has modelled costs")));
+  options.target = "arm/cortex-a76";
+  options.out = "tests/bench/sample/x86_64-znver3-avx2-1c.h5";
+  EXPECT_THAT(Collect(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("has measurements; give modelled costs")));
+  options.target = "arm/mali-g52";
+  EXPECT_THAT(Collect(options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("a GPU's cost is not modelled")));
+}
+
+TEST_F(CollectTest, SaysWhyTheBuilderFailed) {
+  WriteProgram("hone-builder", "echo 'no such CPU' >&2; exit 2\n");
+  std::ofstream(folder_ / "tasks.txt") << "add m=64 n=64\n";
+  CollectOptions options = OptionsOf(*ReadSampleTasks(folder_ / "tasks.txt"));
+  options.target = "arm/cortex-a76";
+  options.uniform = options.drafted = 2;
+  EXPECT_THAT(Collect(options),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no such CPU")));
 }
 
 TEST_F(CollectTest, ATaskThatFailsDoesNotEndTheCollection) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "server/research/model/models.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/models.h"

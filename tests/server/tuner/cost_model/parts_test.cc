@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "common/base/rng.h"
+#include "server/research/model/calibration.h"
+#include "server/research/model/column_scaler.h"
 #include "server/research/model/mlp_network.h"
-#include "server/tuner/cost_model/column_scaler.h"
 #include "server/tuner/cost_model/dense.h"
-#include "server/tuner/cost_model/linear_fit.h"
 #include "server/tuner/cost_model/pack_objective.h"
 #include "server/tuner/cost_model/rank_loss.h"
 
@@ -177,20 +177,6 @@ TEST(MlpNetworkTest, BackwardIsTheGradientOfForward) {
           << "parameter " << p << ", entry " << i;
     }
   }
-}
-
-TEST(RobustLineTest, OutliersWeighLittleAndThePriorFillsGaps) {
-  std::vector<float> rows;
-  std::vector<double> labels;
-  for (int i = 0; i < 40; ++i) {
-    const float x = static_cast<float>(i % 8) - 3.5f;
-    rows.insert(rows.end(), {x, 0.0f});
-    labels.push_back(1 + 2 * x + (i % 10 == 0 ? 50 : 0));
-  }
-  const LinearFit fit = FitRobustly(rows, labels, {0, -1}, 1e-3);
-  EXPECT_NEAR(fit.intercept, 1, 0.05);
-  EXPECT_NEAR(fit.weights[0], 2, 0.05);
-  EXPECT_NEAR(fit.weights[1], -1, 1e-6);  // no data, so the prior decides
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ TEST(CostModelRegistryTest, HasTheModels) {
     names.push_back(info.name);
     if (!info.missing.empty()) missing.push_back(info.name);
   }
-  EXPECT_THAT(names, ElementsAre("random", "analytic", "draft", "residual", "xgboost",
-                                 "xgboost-rank", "xgboost-bag", "gp", "formula", "mlp", "treegru"));
+  EXPECT_THAT(names, ElementsAre("random", "draft", "residual", "xgboost", "formula", "gp", "mlp",
+                                 "treegru", "xgboost-bag", "xgboost-rank"));
   EXPECT_THAT(missing, testing::IsSubsetOf({"treegru"}));
   EXPECT_EQ(CostModelNames().size(), names.size() - missing.size());
 }
@@ -36,8 +36,8 @@ TEST(CostModelRegistryTest, ReportsMissingDependencies) {
 TEST(CostModelRegistryTest, ListsTheNamesForAnUnknownOne) {
   EXPECT_THAT(CreateCostModel("crystal ball", {}),
               StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("'crystal ball'; there are: random, analytic, draft, residual, "
-                                 "xgboost, xgboost-rank")));
+                       HasSubstr("'crystal ball'; there are: random, draft, residual, xgboost, "
+                                 "formula, gp")));
 }
 
 TEST(CostModelRegistryTest, RejectsZeroThreads) {

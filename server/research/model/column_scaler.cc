@@ -1,4 +1,4 @@
-#include "server/tuner/cost_model/column_scaler.h"
+#include "server/research/model/column_scaler.h"
 
 #include <algorithm>
 #include <cmath>

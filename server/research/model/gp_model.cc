@@ -4,10 +4,10 @@
 
 #include "absl/algorithm/container.h"
 #include "common/base/status_macros.h"
-#include "server/tuner/cost_model/column_scaler.h"
+#include "server/research/model/column_scaler.h"
+#include "server/research/model/models.h"
+#include "server/research/model/spread_scale.h"
 #include "server/tuner/cost_model/gaussian_process.h"
-#include "server/tuner/cost_model/models.h"
-#include "server/tuner/cost_model/spread_scale.h"
 
 namespace hone::cost_model {
 namespace {

@@ -1,5 +1,5 @@
 // The spread of the Gaussian process covers its errors, including in tasks that it has not seen.
-#include "server/tuner/cost_model/spread_scale.h"
+#include "server/research/model/spread_scale.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_TUNER_COST_MODEL_SPREAD_SCALE_H_
-#define HONE_SERVER_TUNER_COST_MODEL_SPREAD_SCALE_H_
+#ifndef HONE_SERVER_RESEARCH_MODEL_SPREAD_SCALE_H_
+#define HONE_SERVER_RESEARCH_MODEL_SPREAD_SCALE_H_
 
 #include <vector>
 
@@ -48,4 +48,4 @@ std::vector<int> Neighbourhoods(const Matrix& points, int groups);
 
 }  // namespace hone::cost_model
 
-#endif  // HONE_SERVER_TUNER_COST_MODEL_SPREAD_SCALE_H_
+#endif  // HONE_SERVER_RESEARCH_MODEL_SPREAD_SCALE_H_

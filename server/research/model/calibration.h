@@ -1,25 +1,11 @@
-#ifndef HONE_SERVER_TUNER_COST_MODEL_LINEAR_FIT_H_
-#define HONE_SERVER_TUNER_COST_MODEL_LINEAR_FIT_H_
-
-#include <vector>
+#ifndef HONE_SERVER_RESEARCH_MODEL_CALIBRATION_H_
+#define HONE_SERVER_RESEARCH_MODEL_CALIBRATION_H_
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/tuner/cost_model/byte_io.h"
 
 namespace hone::cost_model {
-
-struct LinearFit {
-  double intercept = 0;
-  std::vector<double> weights;
-};
-
-// Minimizes Σ huber(y - intercept - weights·x) + pull·|weights - prior|² by reweighted least
-// squares. Huber's loss becomes linear at 1.345 deviations; the deviation is estimated from the
-// median residual. `rows` has prior.size() values per label. REQUIRES: at least one label, pull >
-// 0.
-LinearFit FitRobustly(absl::Span<const float> rows, absl::Span<const double> labels,
-                      absl::Span<const double> prior, double pull);
 
 // An increasing linear function from scores to throughputs, for models that learn only an order.
 struct Calibration {
@@ -38,4 +24,4 @@ struct Calibration {
 
 }  // namespace hone::cost_model
 
-#endif  // HONE_SERVER_TUNER_COST_MODEL_LINEAR_FIT_H_
+#endif  // HONE_SERVER_RESEARCH_MODEL_CALIBRATION_H_

@@ -1,4 +1,4 @@
-#include "server/tuner/cost_model/spread_scale.h"
+#include "server/research/model/spread_scale.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_TUNER_COST_MODEL_COLUMN_SCALER_H_
-#define HONE_SERVER_TUNER_COST_MODEL_COLUMN_SCALER_H_
+#ifndef HONE_SERVER_RESEARCH_MODEL_COLUMN_SCALER_H_
+#define HONE_SERVER_RESEARCH_MODEL_COLUMN_SCALER_H_
 
 #include <cstdint>
 #include <vector>
@@ -50,4 +50,4 @@ class ColumnScaler {
 
 }  // namespace hone::cost_model
 
-#endif  // HONE_SERVER_TUNER_COST_MODEL_COLUMN_SCALER_H_
+#endif  // HONE_SERVER_RESEARCH_MODEL_COLUMN_SCALER_H_
