@@ -1,6 +1,7 @@
 #include "worker/runner/sandbox.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -201,7 +202,11 @@ void AddRulesOfKernels(bool writer, Filter& filter) {
   filter.Rule("kill tgkill", SCMP_ACT_TRAP, {SCMP_A0(SCMP_CMP_NE, self)});
   filter.Rule("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)});
   filter.Rule("clone", SCMP_ACT_TRAP, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
-  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, FIONREAD)});
+  // Counters that were opened before the sandbox may be switched on and off.
+  for (const scmp_datum_t request : {scmp_datum_t{FIONREAD}, scmp_datum_t{PERF_EVENT_IOC_ENABLE},
+                                     scmp_datum_t{PERF_EVENT_IOC_DISABLE}}) {
+    filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, request)});
+  }
 }
 
 void AddRulesOfDrivers(Filter& filter) {

@@ -1,6 +1,7 @@
 // A handwritten kernel: C[64, 48] = A[64, 32] · B[32, 48] in f32. A KERNEL_… macro selects its
 // fault.
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -123,6 +125,12 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, [[maybe_unused
 #elif defined(KERNEL_RAISES_LIMITS)
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_CPU, &all) == 0) return 7;
+#elif defined(KERNEL_OPENS_COUNTER)
+  perf_event_attr event = {};
+  event.size = sizeof event;
+  event.type = PERF_TYPE_SOFTWARE;
+  event.config = PERF_COUNT_SW_CPU_CLOCK;
+  if (syscall(SYS_perf_event_open, &event, 0, -1, -1, 0) >= 0) return 7;
 #elif defined(KERNEL_HUNGRY)
   for (;;) {
     void* const more = malloc(size_t{256} << 20);
