@@ -111,6 +111,7 @@ void VisitFields(R& result, Visit& visit) {
   visit({.proto = "machine", .column = ""}, result.machine);
   visit({.proto = "processes", .rule = Rule::kCount, .most = 1 << 16}, result.processes);
   visit({.proto = "inputs", .rule = Rule::kName}, result.inputs);
+  visit({.proto = "counters", .rule = Rule::kFree}, result.counters);
 }
 
 template <Is<Environment> E, typename Visit>

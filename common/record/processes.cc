@@ -18,6 +18,7 @@ MeasureResult MedianOfProcesses(absl::Span<const MeasureResult> results) {
     raw.push_back(result.latency_ns);
     steady.push_back(SteadyLatencyNs(result));
     combined.max_error = std::max(combined.max_error, result.max_error);
+    if (!result.counters.empty()) combined.counters = result.counters;
   }
   combined.latency_ns = Median(raw);
   combined.reference_drift = combined.latency_ns / Median(steady);

@@ -85,6 +85,7 @@ struct MeasureResult {
   int processes = 0;  // how many processes this is the median of; 0: the result of one process
   // What it was measured on: kSeededInputs or the digest of a user's data (given_inputs.h).
   std::string inputs;
+  std::string counters;  // what one run counted (counters.h); "" if nothing was counted
 };
 
 // Returns the latency scaled to the machine's speed at the time when its worker registered. Results

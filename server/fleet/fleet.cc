@@ -177,6 +177,7 @@ void Fleet::ReadLeases(Worker& worker, const WorkerReport& report) {
       worker.unknown_leases[held.lease_id] = tell ? worker.last_seen : told->second;
       continue;
     }
+    if (lease->phase != held.phase) lease->phase_since = worker.last_seen;
     lease->phase = held.phase;
     if (stops && held.phase == LeasePhase::kQueued) deliveries_.TakeBack(held.lease_id);
   }

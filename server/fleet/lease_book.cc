@@ -223,7 +223,8 @@ Lease* LeaseBook::Grant(const std::string& worker_id, absl::Time now,
            .run = !build || runs(to_run),
            .alone = item->suspect,
            .granted = now,
-           .deadline = now + options_.lease_limit};
+           .deadline = now + options_.lease_limit,
+           .phase_since = now};
   by_worker_[worker_id].insert(lease.id);
   deadlines_.emplace_back(lease.deadline, lease.id);
   ++counts_.granted;

@@ -153,6 +153,7 @@ struct Lease {
   absl::Time granted;
   absl::Time deadline;
   LeasePhase phase = LeasePhase::kQueued;
+  absl::Time phase_since;  // when the server learned of the phase
 };
 
 // How a lease without an answer ended.

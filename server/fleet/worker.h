@@ -33,6 +33,7 @@ struct WorkItem {
 
   std::string workload;  // text form
   std::string workload_digest;
+  std::string op;     // the workload's name
   std::string space;  // the design space's text
   std::string space_digest;
   std::vector<int64_t> decisions;
@@ -161,6 +162,14 @@ using SynchronizeDone = absl::AnyInvocable<void(SynchronizeReply) &&>;
 // and the call of an idle one is held, but a silent worker counts as disconnected only later.
 inline bool HasCalledAfter(absl::Duration silent) { return silent < absl::Seconds(5); }
 
+// A lease that a worker has started, for lists.
+struct Activity {
+  std::shared_ptr<const WorkItem> work;
+  bool running = false;     // it checks or measures the candidate; otherwise it builds it
+  absl::Duration duration;  // since the server learned that it builds or runs the candidate
+  int attempt = 1;          // of the item
+};
+
 // A registered worker, for lists and look-ups.
 struct WorkerInfo {
   std::string id;
@@ -172,7 +181,8 @@ struct WorkerInfo {
   absl::Duration silent;  // time since its last call; infinite if it has not called since the start
   int leases = 0;
   std::string last_error;
-  record::MachineState machine;  // of its last result
+  record::MachineState machine;      // of its last result
+  std::vector<Activity> activities;  // its leases that it has started, the oldest first
 
   bool HasCalled() const { return HasCalledAfter(silent); }
   // Returns whether it takes work.

@@ -1,7 +1,11 @@
 #include "server/fleet/worker_list.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace hone::fleet {
 
@@ -25,7 +29,23 @@ WorkerInfo WorkerList::Of(const std::string& id) const {
           .silent = parts_.calls->IsHeld(*worker) ? absl::ZeroDuration() : now - worker->last_seen,
           .leases = static_cast<int>(parts_.book->Of(id).size()),
           .last_error = has_rival ? worker->rival : worker->last_error,
-          .machine = worker->machine};
+          .machine = worker->machine,
+          .activities = ActivitiesOf(id, now)};
+}
+
+std::vector<Activity> WorkerList::ActivitiesOf(const std::string& id, absl::Time now) const {
+  std::vector<Activity> activities;
+  for (const std::string& lease_id : parts_.book->Of(id)) {
+    const Lease& lease = parts_.book->leases().at(lease_id);
+    if (lease.phase == LeasePhase::kQueued) continue;
+    const TrackedItem& item = parts_.book->ItemOf(lease);
+    activities.push_back({.work = item.work,
+                          .running = lease.phase == LeasePhase::kRunning,
+                          .duration = now - lease.phase_since,
+                          .attempt = 1 + item.attempts + item.device_errors});
+  }
+  std::ranges::stable_sort(activities, std::ranges::greater(), &Activity::duration);
+  return activities;
 }
 
 std::optional<WorkerInfo> WorkerList::Find(const std::string& id) const {

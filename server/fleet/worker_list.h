@@ -40,6 +40,7 @@ class WorkerList {
   std::optional<SilentWork> FindSilentWork(const std::string& job_id) const;
 
  private:
+  std::vector<Activity> ActivitiesOf(const std::string& id, absl::Time now) const;
   // Whether a worker that is connected still calls.
   bool IsCalling(const Worker& worker) const;
 

@@ -39,6 +39,18 @@ v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
   return message;
 }
 
+void Fill(const std::vector<job::MeasuredValue>& values,
+          google::protobuf::RepeatedPtrField<v1::MeasuredValue>& rows) {
+  for (const job::MeasuredValue& value : values) {
+    v1::MeasuredValue& row = *rows.Add();
+    row.set_name(value.name);
+    row.set_meaning(value.meaning);
+    row.set_value(value.value);
+    row.set_missing(value.missing);
+    if (value.estimate.has_value()) row.set_estimate(*value.estimate);
+  }
+}
+
 void Fill(const job::Explanation& explanation, v1::Explanation& message) {
   v1::Roofline& roofline = *message.mutable_roofline();
   roofline.set_flops(explanation.roofline.flops);
@@ -70,6 +82,9 @@ void Fill(const job::Explanation& explanation, v1::Explanation& message) {
   for (const job::TriedSchedule& near : tried.near) *message.add_near() = ToProto(near);
   if (tried.best_of_others.has_value())
     *message.mutable_best_of_others() = ToProto(*tried.best_of_others);
+  Fill(explanation.counters, *message.mutable_counters());
+  Fill(explanation.ratios, *message.mutable_ratios());
+  message.set_not_counted(explanation.not_counted);
 }
 
 }  // namespace

@@ -409,6 +409,16 @@ v1::WorkerInfo ToProto(const fleet::WorkerInfo& worker, absl::Time now) {
   if (worker.machine != record::MachineState()) {
     *message.mutable_machine() = record::ToProto(worker.machine);
   }
+  for (const fleet::Activity& activity : worker.activities) {
+    v1::WorkerActivity& row = *message.add_activities();
+    row.set_job_id(activity.work->job_id);
+    row.set_operator_(activity.work->op);
+    row.set_workload_digest(activity.work->workload_digest);
+    row.set_running(activity.running);
+    row.set_since_unix_ms(absl::ToUnixMillis(now - activity.duration));
+    row.set_attempt(activity.attempt);
+    row.set_policy(activity.work->policy.name);
+  }
   return message;
 }
 

@@ -1,13 +1,17 @@
 #include "server/service/record_service.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/record/origin.h"
@@ -88,6 +92,54 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
       return FieldError("quarantine", "not one of its values");
   }
   return query;
+}
+
+constexpr std::pair<v1::RecordOrder, store::RecordOrder> kOrders[] = {
+    {v1::RECORD_ORDER_UNSPECIFIED, store::RecordOrder::kId},
+    {v1::RECORD_ORDER_TIME, store::RecordOrder::kTime},
+    {v1::RECORD_ORDER_OPERATOR, store::RecordOrder::kOperator},
+    {v1::RECORD_ORDER_WORKLOAD, store::RecordOrder::kWorkload},
+    {v1::RECORD_ORDER_TARGET, store::RecordOrder::kTarget},
+    {v1::RECORD_ORDER_JOB, store::RecordOrder::kJob},
+    {v1::RECORD_ORDER_LATENCY, store::RecordOrder::kLatency}};
+
+// Page tokens name the last record of the page: its id and, in another order than that of ids, ":"
+// and the value that records are sorted by.
+std::string PageToken(const record::Record& last, store::RecordOrder order) {
+  const store::RecordPlace place = store::PlaceOf(last, order);
+  std::string token = absl::StrCat(last.id);
+  if (order == store::RecordOrder::kId) return token;
+  absl::StrAppend(&token, ":");
+  if (order == store::RecordOrder::kTime || order == store::RecordOrder::kLatency) {
+    absl::StrAppendFormat(&token, "%.17g", place.number);
+  } else {
+    absl::StrAppend(&token, place.text);
+  }
+  return token;
+}
+
+// Sets where the page of a token begins. Returns false if the token is malformed.
+bool ReadPageToken(absl::string_view token, store::RecordQuery& query) {
+  if (query.order == store::RecordOrder::kId) {
+    int64_t& last = query.newest_first ? query.before_id : query.after_id;
+    return absl::SimpleAtoi(token, &last) && last >= (query.newest_first ? 1 : 0);
+  }
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(token, absl::MaxSplits(':', 1));
+  store::RecordPlace place;
+  if (!absl::SimpleAtoi(parts.first, &place.id) || place.id < 1) return false;
+  if (parts.first.size() == token.size()) return false;
+  if (query.order == store::RecordOrder::kTime || query.order == store::RecordOrder::kLatency) {
+    // Beyond this, not every whole number is a double.
+    constexpr double kMost = 9e15;
+    if (!absl::SimpleAtod(parts.second, &place.number) || !(std::abs(place.number) < kMost)) {
+      return false;
+    }
+  } else {
+    place.text = std::string(parts.second);
+  }
+  query.after = std::move(place);
+  return true;
 }
 
 // Long work ends when its caller disconnects or the server shuts down.
@@ -187,16 +239,26 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
   query.newest_first = request.newest_first();
-  // The token is the id of the last record of the previous page.
-  int64_t& last = query.newest_first ? query.before_id : query.after_id;
-  if (!request.page_token().empty() &&
-      (!absl::SimpleAtoi(request.page_token(), &last) || last < (query.newest_first ? 1 : 0))) {
+  const auto* const order =
+      std::ranges::find(kOrders, request.order(), [](const auto& each) { return each.first; });
+  if (order == std::end(kOrders)) return FieldError("order", "not one of its values");
+  query.order = order->second;
+  for (const auto& [message, each] : kOrders) {
+    if (store::IsServed(query, each)) response->add_orders(message);
+  }
+  if (!store::IsServed(query, query.order)) {
+    return FieldError("order",
+                      "no index sorts records like this with these filters; orders other than the "
+                      "number need no filters, except that times may have a span and latencies a "
+                      "workload with a target");
+  }
+  if (!request.page_token().empty() && !ReadPageToken(request.page_token(), query)) {
     return FieldError("page_token", "not a page token of this server");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, deps_.store->Query(query));
   for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
   if (static_cast<int>(records.size()) == query.page_size) {
-    response->set_next_page_token(absl::StrCat(records.back().id));
+    response->set_next_page_token(PageToken(records.back(), query.order));
   }
   return absl::OkStatus();
 }

@@ -8,7 +8,7 @@
 namespace hone::store {
 
 size_t DatabaseStore::BytesOf(const record::Record& record) {
-  return kRowBytes + record.result.detail.size() +
+  return kRowBytes + record.result.detail.size() + record.result.counters.size() +
          8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
 }
 

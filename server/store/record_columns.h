@@ -63,11 +63,15 @@ inline absl::Status CheckRecord(const record::Record& record) {
   return absl::OkStatus();
 }
 
-// InvalidArgument: the page size is not from 1 to 1000, or the outcome is unknown.
+// InvalidArgument: the page size is not from 1 to 1000, the outcome is unknown, or no index serves
+// the order.
 inline absl::Status CheckQuery(const RecordQuery& query) {
   if (query.page_size < 1 || query.page_size > 1000) {
     return absl::InvalidArgumentError(
         absl::StrCat("a page has 1 to 1000 records, not ", query.page_size));
+  }
+  if (!IsServed(query, query.order)) {
+    return absl::InvalidArgumentError("records cannot be sorted in this order with these filters");
   }
   if (query.outcome.empty()) return absl::OkStatus();
   return record::OutcomeFromName(query.outcome).status();

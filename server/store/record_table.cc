@@ -43,6 +43,8 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
   const bool sqlite = dialect == Dialect::kSqlite;
   // SQLite seeks by a row of values only if those on the right have no affinity, which + removes.
   const absl::string_view plain = sqlite ? "+" : "";
+  // PostgreSQL must know that both parts of the recursion are sorted alike.
+  const absl::string_view bytewise = sqlite ? "" : " COLLATE \"C\"";
   std::string after;
   if (query.target.empty()) {
     after = absl::StrCat("(n.target, n.workload, n.tolerance) > (", plain, "t.target, ", plain,
@@ -55,7 +57,9 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
   }
   return absl::StrCat(
       "WITH RECURSIVE task (id, target, workload, tolerance) AS ("
-      "SELECT CAST(0 AS bigint), CAST(? AS text), CAST(? AS text), CAST(-1 AS double precision)"
+      "SELECT CAST(0 AS bigint), CAST(? AS text)",
+      bytewise, ", CAST(? AS text)", bytewise,
+      ", CAST(-1 AS double precision)"
       " UNION ALL SELECT c.id, c.target, c.workload, c.tolerance FROM task t CROSS JOIN record c"
       " WHERE c.id = (SELECT n.id FROM record n WHERE n.policy_name = 'confirm'"
       " AND n.outcome = 'ok'"
@@ -66,6 +70,65 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
       " SELECT t.id FROM task t WHERE NOT EXISTS (SELECT 1 FROM best b WHERE"
       " b.workload = t.workload AND b.target = t.target AND b.tolerance = t.tolerance"
       " AND b.replaced_unix_ms IS NULL)");
+}
+
+absl::string_view ColumnOf(RecordOrder order) {
+  switch (order) {
+    case RecordOrder::kId:
+      return "id";
+    case RecordOrder::kTime:
+      return "created_unix_ms";
+    case RecordOrder::kOperator:
+      return "op";
+    case RecordOrder::kWorkload:
+      return "workload";
+    case RecordOrder::kTarget:
+      return "target";
+    case RecordOrder::kJob:
+      return "job";
+    case RecordOrder::kLatency:
+      return "latency_ns";
+  }
+  return "id";
+}
+
+void BindPlace(Statement& statement, const RecordPlace& place, RecordOrder order) {
+  if (order == RecordOrder::kTime) {
+    statement.Bind(static_cast<int64_t>(place.number));
+  } else if (order == RecordOrder::kLatency) {
+    statement.Bind(place.number);
+  } else {
+    statement.Bind(place.text);
+  }
+}
+
+// Adds records in another order than that of ids, until there is a page of them.
+absl::Status AddOrdered(Connection& connection, const RecordQuery& query, bool ties,
+                        std::vector<record::Record>& records) {
+  HONE_ASSIGN_OR_RETURN(Statement statement,
+                        connection.Prepare(OrderedSql(query, ties, connection.dialect())));
+  if (!query.workload_digest.empty()) statement.Bind(query.workload_digest).Bind(query.target);
+  if (query.after.has_value()) BindPlace(statement, *query.after, query.order);
+  if (ties) statement.Bind(query.after->id);
+  if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
+  if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
+  statement.Bind(query.page_size - static_cast<int64_t>(records.size()));
+  return Connection::ForEachRow(statement, [&]() -> absl::Status {
+    HONE_ASSIGN_OR_RETURN(records.emplace_back(), ReadRecord(statement));
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<record::Record>> QueryOrdered(Connection& connection,
+                                                         const RecordQuery& query) {
+  std::vector<record::Record> records;
+  if (query.after.has_value()) {
+    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/true, records));
+  }
+  if (static_cast<int>(records.size()) < query.page_size) {
+    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/false, records));
+  }
+  return records;
 }
 
 // `which`: the condition, whose parameters `bind` binds.
@@ -185,9 +248,89 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
       where, " ORDER BY r.id", query.newest_first ? " DESC" : "", " LIMIT ?");
 }
 
+bool IsServed(const RecordQuery& query, RecordOrder order) {
+  if (order == RecordOrder::kId) return true;
+  const bool task = !query.workload_digest.empty() && !query.target.empty();
+  const bool any_task = query.workload_digest.empty() && query.target.empty();
+  const bool any_time = query.since_unix_ms == 0 && query.until_unix_ms == 0;
+  if (!query.op.empty() || !query.job_id.empty() || query.best_only || query.unpublished_best ||
+      query.proposed || !query.proposer.empty()) {
+    return false;
+  }
+  if (order == RecordOrder::kLatency) {
+    return (task || any_task) && any_time && (query.outcome.empty() || query.outcome == kOkName) &&
+           query.quarantine != QuarantineFilter::kOnly;
+  }
+  return any_task && (any_time || order == RecordOrder::kTime) && query.outcome.empty() &&
+         query.quarantine == QuarantineFilter::kAll;
+}
+
+RecordPlace PlaceOf(const record::Record& record, RecordOrder order) {
+  RecordPlace place{.id = record.id};
+  switch (order) {
+    case RecordOrder::kId:
+      break;
+    case RecordOrder::kTime:
+      place.number = static_cast<double>(record.created_unix_ms);
+      break;
+    case RecordOrder::kLatency:
+      place.number = record.result.latency_ns;
+      break;
+    case RecordOrder::kOperator:
+      place.text = record.op;
+      break;
+    case RecordOrder::kWorkload:
+      place.text = record.workload_digest;
+      break;
+    case RecordOrder::kTarget:
+      place.text = record.target;
+      break;
+    case RecordOrder::kJob:
+      place.text = record.job_id;
+      break;
+  }
+  return place;
+}
+
+std::string OrderedSql(const RecordQuery& query, bool ties, Dialect dialect) {
+  const std::string column = absl::StrCat("r.", ColumnOf(query.order));
+  const absl::string_view beyond = query.newest_first ? " < ?" : " > ?";
+  const absl::string_view direction = query.newest_first ? " DESC" : "";
+  std::string where;
+  if (query.order == RecordOrder::kLatency) {
+    // The condition of the indexes.
+    absl::StrAppend(&where, " AND r.outcome = 'ok' AND ",
+                    dialect == Dialect::kSqlite ? "r.quarantined = 0" : "NOT r.quarantined");
+    if (!query.workload_digest.empty()) {
+      absl::StrAppend(&where, " AND r.workload = ? AND r.target = ?");
+    }
+  }
+  if (ties) {
+    absl::StrAppend(&where, " AND ", column, " = ? AND r.id", beyond);
+  } else if (query.after.has_value()) {
+    absl::StrAppend(&where, " AND ", column, beyond);
+  }
+  // Behind a place, its time is the nearer bound.
+  const absl::string_view no_index = NoIndex(dialect);
+  if (query.since_unix_ms != 0) {
+    absl::StrAppend(&where, " AND ",
+                    ties || (query.after.has_value() && !query.newest_first) ? no_index : "",
+                    "r.created_unix_ms >= ?");
+  }
+  if (query.until_unix_ms != 0) {
+    absl::StrAppend(&where, " AND ",
+                    ties || (query.after.has_value() && query.newest_first) ? no_index : "",
+                    "r.created_unix_ms < ?");
+  }
+  return absl::StrCat("SELECT ", Columns().select,
+                      " FROM record r CROSS JOIN environment e WHERE e.id = r.environment", where,
+                      " ORDER BY ", column, direction, ", r.id", direction, " LIMIT ?");
+}
+
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query) {
   HONE_RETURN_IF_ERROR(CheckQuery(query));
+  if (query.order != RecordOrder::kId) return QueryOrdered(connection, query);
   const std::string sql = QuerySql(query, connection.dialect());
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   statement.Bind(query.after_id);

@@ -87,6 +87,25 @@ struct Pin {
 
 enum class QuarantineFilter { kAll, kOnly, kNone };
 
+// What records are sorted by, and then by their ids.
+enum class RecordOrder {
+  kId,
+  kTime,
+  kOperator,
+  kWorkload,
+  kTarget,
+  kJob,
+  kLatency,  // only records that are ok and not quarantined
+};
+
+// Where a page of records ends: the value that they are sorted by, and the id.
+struct RecordPlace {
+  std::string text;   // of an operator, a workload, a target or a job
+  double number = 0;  // of a time (whole) or a latency
+  int64_t id = 0;
+  friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
+};
+
 struct RecordQuery {
   // "" and 0 match all records unless a comment says otherwise.
   std::string workload_digest;
@@ -101,14 +120,26 @@ struct RecordQuery {
   int page_size = 100;        // 1 to 1000
   int64_t after_id = 0;       // only records with a larger id; serves as the page token
   int64_t before_id = 0;      // only records with a smaller id
-  bool newest_first = false;  // by descending id, otherwise by ascending id
+  bool newest_first = false;  // in descending order, otherwise in ascending order
   int64_t until_unix_ms = 0;  // only records that were made before this time
   std::string job_id;
   std::string outcome;  // by name
   QuarantineFilter quarantine = QuarantineFilter::kAll;
   bool proposed = false;  // only candidates that other programs proposed
   std::string proposer;   // only those of this program
+  RecordOrder order = RecordOrder::kId;
+  // For another order than that of ids: only records behind this place, in place of after_id and
+  // before_id. Pages stay complete while records arrive, because their places never change.
+  std::optional<RecordPlace> after;
 };
+
+// Whether an index serves an order with the filters of a query, so that a page takes milliseconds
+// in a store of any size. The order of ids is always served, that of times without other filters
+// than times, and that of latencies without filters or of a workload on a target; the others only
+// without filters.
+bool IsServed(const RecordQuery& query, RecordOrder order);
+// The place of a record in an order.
+RecordPlace PlaceOf(const record::Record& record, RecordOrder order);
 
 // The key of a trained cost model. One row of a key is in use: the newest that this server trained,
 // or the newest imported one if it was both stored and trained later.

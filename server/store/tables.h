@@ -65,8 +65,11 @@ absl::Status QuarantineRecords(Connection& connection, const std::string& worklo
 absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
                                      const std::string& reason, int64_t now_unix_ms);
 
-// Returns the statement of Store::Query.
+// Returns the statement of Store::Query in the order of ids.
 std::string QuerySql(const RecordQuery& query, Dialect dialect = Dialect::kSqlite);
+// Returns the statement of Store::Query in another order. A page behind a place needs two: `ties`
+// are the records with the same value and another id, which come first.
+std::string OrderedSql(const RecordQuery& query, bool ties, Dialect dialect = Dialect::kSqlite);
 // InvalidArgument: see CheckQuery.
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query);

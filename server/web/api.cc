@@ -61,6 +61,7 @@ void Trim(v1::ListWorkersResponse& list) {
 void Trim(v1::ListRecordsResponse& list) {
   for (v1::Record& record : *list.mutable_records()) {
     record.mutable_result()->clear_samples_ns();
+    record.mutable_result()->clear_counters();
     record.mutable_candidate()->clear_decisions();
   }
 }

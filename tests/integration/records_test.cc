@@ -73,6 +73,7 @@ nlohmann::json Json(const Row& row, int trial) {
             {"stopped_early", false},
             {"processes", 0},
             {"inputs", ""},
+            {"counters", ""},
             {"max_error", 0.25},
             {"artifact", ""},
             {"facts",

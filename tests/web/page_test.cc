@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -145,6 +147,10 @@ TEST_F(PageTest, AUserWalksThroughAllViews) {
   EXPECT_TRUE(browser_->Shows("caption", "50 records"));
   browser_->Click("th button", "latency");
   EXPECT_TRUE(browser_->Shows("th[aria-sort=ascending]", "latency"));
+  EXPECT_TRUE(browser_->Shows("caption", "sorted by latency"));
+  EXPECT_EQ(browser_->Run("return document.activeElement.textContent"), "latency ▲");
+  // A workload on a target has indexes for numbers and latencies only.
+  EXPECT_EQ(browser_->Run("return [...document.querySelectorAll('th button')].length"), 2);
   const auto sorted = browser_->Run(
       "return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[4].textContent)"
       ".map((text) => parseFloat(text) * (text.endsWith('ns') ? 1 : 1000))");
@@ -185,6 +191,106 @@ TEST_F(PageTest, AUserWalksThroughAllViews) {
   EXPECT_TRUE(browser_->Shows("caption", "3 trained models"));
   EXPECT_TRUE(browser_->Shows("h3", "nearest on t"));
   Look("models");
+  EXPECT_EQ(Errors(), "");
+}
+
+TEST_F(PageTest, AColumnSortsAllRecordsOnTheServer) {
+  const RemoteWorker worker(Connect(), "w1");
+  WaitForEnd(Create(Request(60)).id());
+  WaitForEnd(Create(Network("resnet", 60)).id());
+  Enter();
+  browser_->Click("nav a", "Records");
+  EXPECT_TRUE(browser_->Shows("th[aria-sort=descending]", "id")) << "the newest first";
+  EXPECT_TRUE(browser_->Shows("td", "gamma"));
+  const auto operators = [&] {
+    return browser_->Run(
+        "return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[1].textContent)");
+  };
+  browser_->Click("th button", "operator");
+  EXPECT_TRUE(browser_->Shows("caption", "50 records, sorted by operator"));
+  std::vector<std::string> all;
+  for (int page = 0;; ++page) {
+    ASSERT_LT(page, 10);
+    for (const auto& name : operators()) all.push_back(name.get<std::string>());
+    if (browser_
+            ->Run("return [...document.querySelectorAll('a')].every("
+                  "(link) => link.textContent !== 'Next page')")
+            .get<bool>()) {
+      break;
+    }
+    const std::string before = browser_->Url();
+    browser_->Click("a", "Next page");
+    EXPECT_TRUE(browser_->Shows("a", "First page"));
+    while (operators().empty() || browser_->Url() == before) absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_TRUE(browser_->Shows("th[aria-sort=ascending]", "operator"));
+  }
+  EXPECT_GE(all.size(), 120u);
+  EXPECT_EQ(all.front(), "alpha");
+  EXPECT_EQ(all.back(), "op");
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+
+  // The keyboard sorts, keeps the focus, and sorts the other way round the next time.
+  browser_->Click("a", "First page");
+  EXPECT_TRUE(browser_->Shows("td", "alpha"));
+  browser_->Run("document.querySelectorAll('th button')[1].focus()");
+  browser_->Press(Browser::kSpace);
+  EXPECT_TRUE(browser_->Shows("th[aria-sort=descending]", "operator"));
+  EXPECT_TRUE(browser_->Shows("td", "op"));
+  EXPECT_EQ(browser_->Run("return document.activeElement.textContent"), "operator ▼");
+  browser_->Run("history.back()");
+  EXPECT_TRUE(browser_->Shows("th[aria-sort=ascending]", "operator"));
+  EXPECT_TRUE(browser_->Shows("td", "alpha"));
+  // No index has outcomes, and with another filter only the number is left.
+  EXPECT_TRUE(browser_->Lacks("th button", "outcome"));
+  browser_->Type("input[name=operator]", "op");
+  browser_->Press(Browser::kEnter);
+  EXPECT_TRUE(browser_->Shows("caption", "can be sorted by id."));
+  EXPECT_TRUE(browser_->Lacks("th button", "latency"));
+  Look("records_sorted");
+  EXPECT_EQ(Errors(), "");
+}
+
+TEST_F(PageTest, AWorkerShowsWhatItDoesNow) {
+  RemoteWorker worker(Connect(), "w1");
+  worker.slow = 1;
+  const v1::Job job = Create(Request(200));
+  Enter();
+  browser_->Click("nav a", "Fleet");
+  EXPECT_TRUE(browser_->Shows("td", "builds op, job " + job.id() + ", since "));
+  EXPECT_TRUE(browser_->Shows("td", "more started"));
+  Look("fleet_busy");
+  worker.slow = 0;
+  EXPECT_TRUE(browser_->Lacks("td", "builds op")) << "without a click";
+  EXPECT_EQ(Errors(), "");
+}
+
+TEST_F(PageTest, AKernelShowsItsCounters) {
+  Enter();
+  const auto show = [&](const std::string& found) {
+    browser_->Run(
+        absl::StrCat("const {explained} = await import('/kernel.js');"
+                     "document.querySelector('main').replaceChildren(document.createElement('h1'), "
+                     "...explained(",
+                     found, ")); document.querySelector('h1').textContent = 'Why';"));
+  };
+  const std::string common =
+      "estimate_cycles: 1000, cycle_ns: 0.5, terms: [{name: 'pipes', meaning: 'm', cycles: 1, "
+      "gain: "
+      "0.1}], near: [], ";
+  show("{" + common +
+       "not_counted: '', ratios: ["
+       "{name: 'instructions per cycle', meaning: 'of each core', value: 2.512, missing: ''},"
+       "{name: 'bytes from beyond L2', meaning: 'lines', value: 3071000, missing: '', estimate: "
+       "12500}, {name: 'last-level misses', meaning: 'm', value: 0, missing: 'none here'}], "
+       "counters: [{name: 'llc_misses', meaning: 'm', value: 0, missing: 'none here'}]}");
+  EXPECT_TRUE(browser_->Shows("td", "2.512"));
+  EXPECT_TRUE(browser_->Shows("td", "3.071 M"));
+  EXPECT_TRUE(browser_->Shows("td", "12.5 k"));
+  EXPECT_TRUE(browser_->Shows("p", "Missing: last-level misses, llc_misses: none here."));
+  EXPECT_TRUE(browser_->Lacks("td", "llc_misses")) << "a missing value is not 0";
+  Look("counters");
+  show("{" + common + "not_counted: 'kernels of GPUs are not counted', ratios: [], counters: []}");
+  EXPECT_TRUE(browser_->Shows("p", "No counters were measured: kernels of GPUs are not counted."));
   EXPECT_EQ(Errors(), "");
 }
 

@@ -25,6 +25,7 @@
 #include "worker/runner/limits.h"
 #include "worker/runner/machine_monitor.h"
 #include "worker/runner/peak.h"
+#include "worker/runner/perf_counters.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/timing_lock.h"
 #include "worker/sandbox/driver_access.h"
@@ -151,6 +152,11 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   hone::runner::ThrottleWatch throttle;
   hone::target::DetectHost();
   hone::target::DescribeHost();
+  // Opens the counters while that is allowed. They do not see what a GPU does.
+  std::optional<hone::runner::PerfCounters> counters;
+  if (device == kCpu) {
+    counters.emplace(hone::runner::HardwareEvents(hone::runner::Processor::Detect()));
+  }
   if (device != kCpu) {
     if (absl::Status ready = hone::sandbox::PrepareForDriver(sandbox); !ready.ok()) {
       return Fail(ready);
@@ -177,6 +183,7 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   options.memory_bytes = memory_bytes;
   options.whole_reference_bytes = whole_reference_bytes;
   options.throttle = &throttle;
+  if (counters.has_value()) options.counters = &*counters;
   options.deadline = [out](absl::Duration limit) -> std::shared_ptr<void> {
     return std::make_shared<hone::runner::Deadline>(limit, out, TimeoutFrame(limit));
   };

@@ -307,6 +307,19 @@ absl::StatusOr<bool> Runner::CheckAgain(DeviceKernel& kernel, const RunRequest& 
   return false;
 }
 
+absl::StatusOr<std::string> Runner::CountRuns(DeviceKernel& kernel, double latency_ns) {
+  const double least_ns = absl::ToDoubleNanoseconds(options_.counters->least_time());
+  const auto runs = static_cast<int64_t>(std::ceil(least_ns / std::max(latency_ns, 1.0)));
+  options_.counters->Begin();
+  const absl::StatusOr<double> ns =
+      kernel.Run(bench_->Buffers(Filling::kReal), runs, /*flushed=*/false);
+  std::vector<record::Counter> counters = options_.counters->End();
+  HONE_RETURN_IF_ERROR(ns.status());
+  counters.insert(counters.begin(), {.name = record::kWallNs, .value = *ns});
+  for (record::Counter& counter : counters) counter.value /= static_cast<double>(runs);
+  return record::CountersText(counters);
+}
+
 absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   HONE_RETURN_IF_ERROR(PrepareBench(request));
   MeasureResult result;
@@ -366,6 +379,10 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   if (options_.monitor != nullptr) result.machine = options_.monitor->Look();
   options_.device->Observe(result.machine);
   result.machine.remeasured = timing.remeasured;
+  // Emptying the caches would be counted, too.
+  if (confirm && !flushed && options_.counters != nullptr) {
+    HONE_ASSIGN_OR_RETURN(result.counters, CountRuns(*kernel, timing.latency_ns));
+  }
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {
     // Uses the smallest sample, because the first run, on poisoned outputs, may be one of few.
     const double timed_ns = *std::min_element(timing.samples_ns.begin(), timing.samples_ns.end());

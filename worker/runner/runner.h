@@ -16,6 +16,7 @@
 #include "worker/runner/device.h"
 #include "worker/runner/inputs.h"
 #include "worker/runner/machine_monitor.h"
+#include "worker/runner/perf_counters.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/signature.h"
 #include "worker/runner/timing.h"
@@ -43,6 +44,9 @@ struct RunnerOptions {
   // may be null. Must outlive the runner.
   ThrottleWatch* throttle = nullptr;
   absl::Duration throttle_patience = absl::Seconds(30);
+  // Counts what finalists do, in extra runs after their timing; may be null. Must outlive the
+  // runner.
+  CounterSource* counters = nullptr;
   std::function<void(absl::Duration)> sleep = absl::SleepFor;
   // Returns an object that ends the process when a kernel exceeds `limit`; destroying the object
   // cancels it. Tests pass a function that does nothing.
@@ -119,6 +123,9 @@ class Runner {
   absl::StatusOr<bool> CheckAgain(DeviceKernel& kernel, const record::RunRequest& request,
                                   double timed_ns, record::MeasureResult& result);
   absl::StatusOr<Digest> DigestOfInputs();
+  // Runs the kernel again and returns the counts of one run (common/record/counters.h).
+  // `latency_ns`: of one run.
+  absl::StatusOr<std::string> CountRuns(DeviceKernel& kernel, double latency_ns);
 
   RunnerOptions options_;
   TimingLock lock_;

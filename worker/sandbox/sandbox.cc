@@ -1,6 +1,7 @@
 #include "worker/sandbox/sandbox.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -118,7 +119,11 @@ void AddRulesOfKernels(bool writer, uint32_t forbidden, Filter& filter) {
   const auto self = static_cast<scmp_datum_t>(getpid());
   filter.Rule("kill tgkill", forbidden, {SCMP_A0(SCMP_CMP_NE, self)});
   filter.Rule("clone", forbidden, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
-  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, FIONREAD)});
+  // Counters that were opened before the sandbox may be switched on and off.
+  for (const scmp_datum_t request : {scmp_datum_t{FIONREAD}, scmp_datum_t{PERF_EVENT_IOC_ENABLE},
+                                     scmp_datum_t{PERF_EVENT_IOC_DISABLE}}) {
+    filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_EQ, request)});
+  }
 }
 
 void AddRulesOfDrivers(Filter& filter) {

@@ -63,6 +63,7 @@ absl::Status PrintExplanationJson(const v1::Explanation& explanation) {
     json["share_of_roofline"] = best.gflops() / roofline.gflops;
   json["limit"] = explanation.terms().empty() ? Json(nullptr) : Json(explanation.terms(0).name());
   json["estimate"] = EstimateJson(explanation);
+  json["measured"] = CountersJson(explanation);
   Json near = Json::array();
   for (const v1::TriedSchedule& tried : explanation.near()) near.push_back(TriedJson(tried));
   json["tried"] = {
@@ -168,6 +169,7 @@ absl::Status PrintExplanation(const Globals& globals, const v1::Explanation& exp
   PrintWrapped(MeasuredText(best));
   PrintPosition(explanation);
   PrintEstimate(explanation);
+  PrintCounters(explanation);
   PrintTried(explanation);
   return absl::OkStatus();
 }
@@ -220,13 +222,16 @@ void AddExplain(Command& app, Globals& globals) {
   Complete(
       command, globals,
       "Measures nothing. Explains the best known schedule of an operator, or that of a FILE.trace. "
-      "The output has three parts:\n\n"
+      "The output has four parts:\n\n"
       "The roofline is the upper limit of the device's speed, as in hone compare.\n\n"
       "The estimate is that of the draft, which ranks schedules before they are measured. For "
       "each term, such as the load ports, memory, or the imbalance of the cores, the output has "
       "its cost if nothing else cost anything, and by how much the estimate would shrink without "
       "it. Terms overlap, so these shares do not add up. The term with the largest share is the "
       "limit.\n\n"
+      "What was measured are counters of the processor, such as instructions per cycle and misses "
+      "of caches, of the runs that confirmed the schedule. If the machine does not let Hone count, "
+      "the output says why.\n\n"
       "What was tried nearby are the measured schedules that differ in one or two decisions, with "
       "their time relative to the explained schedule. Both times are of a search, or both of a "
       "confirmation, where the store has both.\n\n"

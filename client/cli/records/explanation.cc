@@ -1,16 +1,52 @@
 #include "client/cli/records/explanation.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/output/format.h"
+#include "client/cli/output/table.h"
+#include "client/cli/output/terminal.h"
 #include "client/cli/tune/apply_trace.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
+namespace {
+
+Json MeasuredValuesJson(const google::protobuf::RepeatedPtrField<v1::MeasuredValue>& values) {
+  Json rows = Json::array();
+  for (const v1::MeasuredValue& value : values) {
+    const bool known = value.missing().empty();
+    rows.push_back({{"name", value.name()},
+                    {"meaning", value.meaning()},
+                    {"value", known ? Json(value.value()) : Json(nullptr)},
+                    {"estimate", value.has_estimate() ? Json(value.estimate()) : Json(nullptr)},
+                    {"missing", known ? Json(nullptr) : Json(value.missing())}});
+  }
+  return rows;
+}
+
+// "812", "12.5 k", "3.071 G"
+std::string CountText(double value) {
+  constexpr struct {
+    double scale;
+    const char* unit;
+  } kScales[] = {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e4, " k"}};
+  for (const auto& [scale, unit] : kScales) {
+    if (value >= scale)
+      return absl::StrFormat("%.4g%s", value / (scale == 1e4 ? 1e3 : scale), unit);
+  }
+  return absl::StrFormat("%.4g", value);
+}
+
+}  // namespace
 
 ir::Roofline RooflineOf(const v1::Explanation& explanation) {
   const v1::Roofline& roofline = explanation.roofline();
@@ -68,6 +104,39 @@ Json EstimateJson(const v1::Explanation& explanation) {
           {"learned", explanation.learned()},
           {"terms", std::move(terms)},
           {"statements", std::move(statements)}};
+}
+
+Json CountersJson(const v1::Explanation& explanation) {
+  const std::string& why = explanation.not_counted();
+  return {{"ratios", MeasuredValuesJson(explanation.ratios())},
+          {"counters", MeasuredValuesJson(explanation.counters())},
+          {"not_counted", why.empty() ? Json(nullptr) : Json(why)}};
+}
+
+void PrintCounters(const v1::Explanation& explanation) {
+  if (explanation.best().record().id() == 0) return;
+  if (!explanation.not_counted().empty()) {
+    PrintWrapped(absl::StrCat("\nmeasured: no counters, because ", explanation.not_counted()));
+    return;
+  }
+  PrintWrapped("\nmeasured in extra runs after the timing, for one run:");
+  absl::PrintF("\n");
+  Table table({Left("measured"), Right("value"), Right("estimate"), Text("what it is")});
+  std::map<std::string, std::vector<std::string>> missing;  // names by reason
+  for (const auto* const values : {&explanation.ratios(), &explanation.counters()}) {
+    for (const v1::MeasuredValue& value : *values) {
+      if (value.missing().empty()) {
+        table.AddRow({value.name(), CountText(value.value()),
+                      value.has_estimate() ? CountText(value.estimate()) : "-", value.meaning()});
+      } else {
+        missing[value.missing()].push_back(value.name());
+      }
+    }
+  }
+  table.Print();
+  for (const auto& [reason, names] : missing) {
+    PrintWrapped(absl::StrCat("\nmissing: ", absl::StrJoin(names, ", "), ": ", reason));
+  }
 }
 
 Json MeasuredJson(const v1::Best& best) {

@@ -23,6 +23,10 @@ Json RooflineJson(const ir::Roofline& roofline);
 std::string CyclesText(double cycles, double cycle_ns);
 // The draft's estimate, by term and by statement.
 Json EstimateJson(const v1::Explanation& explanation);
+// What the kernel counted, and what follows from it.
+Json CountersJson(const v1::Explanation& explanation);
+// The same as text. Prints nothing for a trace.
+void PrintCounters(const v1::Explanation& explanation);
 // Record, latency_ns, gflops and outcome of an explained record; record is null for a trace.
 Json MeasuredJson(const v1::Best& best);
 // "record 4711, 4.880 ms, 440.1 GFLOP/s", "record 4711, crash", or "not measured" for a trace.

@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
+#include "common/record/counters.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "nlohmann/json.hpp"
@@ -242,6 +243,131 @@ absl::StatusOr<TriedSchedules> TriedNear(store::Store& store, const record::Reco
   return tried;
 }
 
+struct CounterMeaning {
+  absl::string_view name, meaning;
+};
+constexpr CounterMeaning kCounterMeanings[] = {
+    {record::kWallNs, "nanoseconds that the run took while it was counted"},
+    {record::kProcessorNs, "nanoseconds of processor time, of all threads"},
+    {record::kPageFaults, "pages that the system had to provide"},
+    {record::kContextSwitches, "threads that lost their cores or slept"},
+    {record::kCycles, "clock cycles of all threads"},
+    {record::kInstructions, "instructions of all threads"},
+    {record::kBranchMisses, "branches that the processor predicted wrongly"},
+    {record::kL1dMisses, "loads that missed L1"},
+    {record::kL2Misses, "requests that missed L2"},
+    {record::kLlcMisses, "loads that missed the last level of caches"},
+    {record::kFlops, "floating-point operations; a multiply-add is two"},
+};
+
+// What follows from the counters: a counter times a factor over another counter, or over a known
+// number.
+class MeasuredRatios {
+ public:
+  MeasuredRatios(const std::vector<MeasuredValue>& counters, std::vector<MeasuredValue>& ratios)
+      : counters_(counters), ratios_(ratios) {}
+
+  void Add(absl::string_view name, absl::string_view meaning, double factor,
+           absl::string_view above, absl::string_view below) {
+    Add(name, meaning, factor, above, ValueOf(below));
+  }
+  void Add(absl::string_view name, absl::string_view meaning, double factor,
+           absl::string_view above, double below) {
+    Add(name, meaning, factor, above, {.value = below});
+  }
+  void Estimated(double estimate) {
+    if (estimate > 0) ratios_.back().estimate = estimate;
+  }
+
+ private:
+  void Add(absl::string_view name, absl::string_view meaning, double factor,
+           absl::string_view above, const MeasuredValue& divisor) {
+    const MeasuredValue counter = ValueOf(above);
+    MeasuredValue& ratio = ratios_.emplace_back();
+    ratio.name = std::string(name);
+    ratio.meaning = std::string(meaning);
+    ratio.missing = !counter.missing.empty() ? counter.missing : divisor.missing;
+    if (!ratio.missing.empty()) return;
+    if (divisor.value > 0) {
+      ratio.value = factor * counter.value / divisor.value;
+    } else {
+      ratio.missing = "there is nothing to compare with";
+    }
+  }
+  MeasuredValue ValueOf(absl::string_view name) const {
+    const auto found = std::ranges::find(counters_, name, &MeasuredValue::name);
+    if (found != counters_.end()) return *found;
+    return {.missing = "Hone knows no event for it on this kind of processor"};
+  }
+
+  const std::vector<MeasuredValue>& counters_;
+  std::vector<MeasuredValue>& ratios_;
+};
+
+std::string WhyNotCounted(const record::Record& record, target::Kind kind) {
+  if (kind != target::Kind::kCpu) return "kernels of GPUs are not counted";
+  if (record.result.outcome != record::Outcome::kOk) return "the kernel failed";
+  if (record.policy.name != "confirm") {
+    return "only finalists are counted, while they are confirmed";
+  }
+  if (record.policy.cache == "flushed") return "runs with emptied caches are not counted";
+  return "its worker did not count; hone revalidate measures it again";
+}
+
+void AddMeasured(const Explained& what, target::Kind kind, Explanation& explanation) {
+  const record::Record& record = *what.record;
+  for (const record::Counter& counter : record::ParseCounters(record.result.counters)) {
+    const auto* const known =
+        std::ranges::find(kCounterMeanings, counter.name, &CounterMeaning::name);
+    if (known == std::end(kCounterMeanings)) continue;
+    explanation.counters.push_back({.name = counter.name,
+                                    .meaning = std::string(known->meaning),
+                                    .value = counter.value,
+                                    .missing = counter.missing});
+  }
+  if (explanation.counters.empty()) {
+    explanation.not_counted = WhyNotCounted(record, kind);
+    return;
+  }
+  using record::kBranchMisses, record::kCycles, record::kFlops, record::kInstructions,
+      record::kL1dMisses, record::kL2Misses, record::kLlcMisses, record::kProcessorNs,
+      record::kWallNs;
+  MeasuredRatios ratios(explanation.counters, explanation.ratios);
+  const double flops = explanation.roofline.flops;
+  if (what.speed.peak_gflops > 0 && what.speed.gflops > 0) {
+    explanation.ratios.push_back({.name = "share of the peak",
+                                  .meaning = "useful operations over those of the measured peak",
+                                  .value = what.speed.gflops / what.speed.peak_gflops});
+  }
+  ratios.Add("busy cores", "processor time over time; threads that wait actively are busy", 1,
+             kProcessorNs, kWallNs);
+  ratios.Add("clock, GHz", "cycles over processor time", 1, kCycles, kProcessorNs);
+  ratios.Add("instructions per cycle", "of each core", 1, kInstructions, kCycles);
+  ratios.Add("instructions per multiply-add", "vector instructions do several at once", 2,
+             kInstructions, flops);
+  ratios.Add("operations per useful one", "above 1: padded and repeated work", 1, kFlops, flops);
+  constexpr char kPerThousand[] = "per 1000 instructions";
+  ratios.Add("L1 misses", kPerThousand, 1000, kL1dMisses, kInstructions);
+  ratios.Add("L2 misses", kPerThousand, 1000, kL2Misses, kInstructions);
+  ratios.Add("last-level misses", kPerThousand, 1000, kLlcMisses, kInstructions);
+  ratios.Add("branch misses", kPerThousand, 1000, kBranchMisses, kInstructions);
+  ratios.Add("bytes from beyond L2", "lines of L2 misses", feature::kLineBytes, kL2Misses, 1.0);
+  ratios.Estimated(explanation.estimate.l2_bytes);
+  ratios.Add("bytes from memory", "lines of last-level misses", feature::kLineBytes, kLlcMisses,
+             1.0);
+  ratios.Estimated(explanation.estimate.l3_bytes);
+}
+
+// Returns the lines of a statement that a level of caches gets from the next one.
+double LinesOf(const feature::AnalyticTerms& terms, const feature::AnalyticMachine& machine,
+               int level) {
+  const double contended = level == 1 ? terms.contended_cycles : 0;
+  const double jumps = terms.jump_cycles[level];
+  return (terms.traffic_cycles[level] - jumps - contended) / machine.line_cycles[level] +
+         jumps / (machine.line_cycles[level] * machine.unforeseen) +
+         contended / machine.contended_line_cycles;
+}
+
 }  // namespace
 
 absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Target& given,
@@ -261,6 +387,13 @@ absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Ta
   HONE_RETURN_IF_ERROR(nest.Analyze(program));
   const DraftWeights weights = WeightsOf(learned);
   const std::vector<double> imbalances = ImbalancesOf(nest, target);
+  if (target.kind == target::Kind::kCpu) {
+    const feature::AnalyticMachine machine = feature::AnalyticMachine::Of(target);
+    for (const feature::AnalyticTerms& terms : feature::EstimateCost(nest, machine).statements) {
+      estimate.l2_bytes += feature::kLineBytes * LinesOf(terms, machine, 1);
+      estimate.l3_bytes += feature::kLineBytes * LinesOf(terms, machine, 2);
+    }
+  }
   double imbalance = 0;
   std::vector<double> without(std::size(kTerms), 0);  // of the whole program
   estimate.terms.resize(std::size(kTerms));
@@ -320,6 +453,7 @@ absl::StatusOr<Explanation> Explain(store::Store& store, const TaskEnvironment& 
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::NamedCall> calls,
                         schedule::NamedCallsOf(workload, parsed.trace, parsed.decisions));
   HONE_ASSIGN_OR_RETURN(explanation.tried, TriedNear(store, *what.record, calls));
+  AddMeasured(what, target.kind, explanation);
   return explanation;
 }
 

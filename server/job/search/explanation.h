@@ -42,6 +42,8 @@ struct Estimate {
   // learned its factors, which compare schedules but know no durations; 0: unknown.
   double cycle_ns = 0;
   bool learned = false;
+  // What passes from L3 or memory into L2, and from memory into L3; 0 for a GPU.
+  double l2_bytes = 0, l3_bytes = 0;
   std::vector<EstimateTerm> terms;  // those that cost something, the largest gain first
   std::vector<StatementEstimate> statements;
 };
@@ -80,11 +82,23 @@ struct Explained {
   ir::MeasuredSpeed speed;               // of the record and its device
 };
 
+// A counter of the kernel, or a ratio of counters.
+struct MeasuredValue {
+  std::string name, meaning;
+  double value = 0;
+  std::string missing;  // why it is missing; "": it is known
+  std::optional<double> estimate;
+};
+
 struct Explanation {
   std::string workload;  // text form
   ir::Roofline roofline;
   Estimate estimate;
   TriedSchedules tried;  // empty without a record
+  // What one run of the record's kernel counted (common/record/counters.h), and what follows from
+  // it.
+  std::vector<MeasuredValue> counters, ratios;
+  std::string not_counted;  // why there are no counters; "": there are
 };
 
 // Reads every record of the workload and the target. Takes milliseconds, and some 10 µs for each

@@ -41,9 +41,9 @@ CREATE INDEX environment_by_cpu ON environment (cpu, hone_version);
 
 CREATE TABLE record (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  workload text NOT NULL,
-  op text NOT NULL,
-  target text NOT NULL,
+  workload text COLLATE "C" NOT NULL,
+  op text COLLATE "C" NOT NULL,
+  target text COLLATE "C" NOT NULL,
   tolerance double precision NOT NULL,
   policy_name text NOT NULL,
   policy_cache text NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE record (
   quarantined boolean NOT NULL,
   quarantine_reason text NOT NULL,
   environment bigint NOT NULL REFERENCES environment (id),
-  job text NOT NULL,
+  job text COLLATE "C" NOT NULL,
   trial bigint NOT NULL,
   space text NOT NULL,
   decisions bytea NOT NULL,
@@ -81,6 +81,7 @@ CREATE TABLE record (
   remeasured bigint NOT NULL,
   processes bigint NOT NULL,
   inputs text NOT NULL,
+  counters text NOT NULL,
   samples_ns bytea NOT NULL,
   detail bytea NOT NULL
 );
@@ -88,16 +89,19 @@ CREATE INDEX record_by_workload ON record (workload, id);
 CREATE INDEX record_by_op ON record (op, id);
 CREATE INDEX record_by_target ON record (target, id);
 CREATE INDEX record_by_job ON record (job, id);
-CREATE INDEX record_by_time ON record (created_unix_ms);
+CREATE INDEX record_by_time ON record (created_unix_ms, id);
 CREATE INDEX record_failed ON record (outcome, id) WHERE outcome <> 'ok';
 CREATE INDEX record_quarantined ON record (id) WHERE quarantined;
+CREATE INDEX record_by_latency ON record (latency_ns, id) WHERE outcome = 'ok' AND NOT quarantined;
+CREATE INDEX record_by_task_latency ON record (workload, target, latency_ns, id)
+  WHERE outcome = 'ok' AND NOT quarantined;
 CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
   WHERE policy_name = 'confirm' AND outcome = 'ok' AND NOT quarantined;
 
 CREATE TABLE best (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  workload text NOT NULL,
-  target text NOT NULL,
+  workload text COLLATE "C" NOT NULL,
+  target text COLLATE "C" NOT NULL,
   tolerance double precision NOT NULL,
   policy text NOT NULL,
   record bigint NOT NULL REFERENCES record (id),

@@ -85,6 +85,7 @@ CREATE TABLE record (
   remeasured INTEGER NOT NULL,
   processes INTEGER NOT NULL,
   inputs TEXT NOT NULL,
+  counters TEXT NOT NULL,
   samples_ns BLOB NOT NULL,
   detail TEXT NOT NULL
 ) STRICT;
@@ -95,6 +96,9 @@ CREATE INDEX record_by_job ON record (job);
 CREATE INDEX record_by_time ON record (created_unix_ms);
 CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
 CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;
+CREATE INDEX record_by_latency ON record (latency_ns) WHERE outcome = 'ok' AND quarantined = 0;
+CREATE INDEX record_by_task_latency ON record (workload, target, latency_ns)
+  WHERE outcome = 'ok' AND quarantined = 0;
 CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
   WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
 

@@ -1,5 +1,5 @@
 // The workers.
-import {action, count, el, follow, get, link, mayAdminister, number, problem, table, time, word} from './page.js';
+import {action, count, el, follow, link, mayAdminister, number, problem, short, table, time} from './page.js';
 
 const kPage = 100;
 const kMost = 1000;  // the server's limit of a page
@@ -12,6 +12,21 @@ function stateOf(worker) {
   return worker.leases > 0 ? 'working' : 'idle';
 }
 const does = (worker) => [worker.can_build && 'builds', worker.can_run && 'measures'].filter(Boolean).join(', ') || '–';
+// What a worker does now: the leases that it has started, and how many wait at it.
+const kShown = 3;
+function now(worker) {
+  const activities = worker.activities || [];
+  const queued = worker.leases - activities.length;
+  if (!worker.leases) return '–';
+  return [
+    activities.slice(0, kShown).map((activity) => el('div', {},
+        `${activity.running ? (activity.policy === 'confirm' ? 'confirms' : 'measures') : 'builds'} `,
+        link(activity.operator || short(activity.workload_digest), 'records', {workload_digest: activity.workload_digest, target: worker.target}),
+        ', job ', link(activity.job_id, 'job', {id: activity.job_id}), `, since ${time(activity.since_unix_ms).slice(11)}`,
+        activity.attempt > 1 ? `, attempt ${activity.attempt}` : '')),
+    el('div', {class: 'soft'}, [activities.length > kShown && `${activities.length - kShown} more started`, queued > 0 && `${queued} queued`].filter(Boolean).join(', ')),
+  ];
+}
 const heat = (worker) => (worker.machine ? worker.machine.temperature_c : 0);
 
 export function fleet(body) {
@@ -21,27 +36,12 @@ export function fleet(body) {
   const [totals, list, pager] = [el('p', {'aria-live': 'off'}), el('div', {}), el('p', {class: 'row'})];
   const order = {changed: () => draw()};
   let workers = [], first = 0, more = false;
-  const running = new Map();  // target → the jobs that run on it
-  const now = (worker) => {
-    if (!worker.leases) return '–';
-    const jobs = (running.get(worker.target) || []).slice(0, 3);
-    return el('span', {}, `${worker.leases} lease${worker.leases === 1 ? '' : 's'}`, jobs.length ? ', job ' : '',
-        jobs.flatMap((id, i) => [i ? ', ' : '', link(id, 'job', {id})]));
-  };
-  const readJobs = () => get('jobs', {page_size: kPage}).then((page) => {
-    running.clear();
-    for (const job of page.jobs) {
-      if (!['running', 'confirming'].includes(word(job.state, 'JOB_STATE_'))) continue;
-      running.set(job.target, [...(running.get(job.target) || []), job.id]);
-    }
-    draw();
-  }, () => {});
   body.append(el('form', {submit: (event) => event.preventDefault()}, el('label', {}, 'Worker, host or target', filter), el('label', {}, 'State', state)), totals, list, pager);
   const columns = [
     {name: 'worker', value: (worker) => worker.id},
     {name: 'host', value: (worker) => worker.host},
     {name: 'state', value: stateOf, show: (worker) => el('span', {class: ['away', 'gets no work'].includes(stateOf(worker)) ? 'bad' : null}, stateOf(worker))},
-    {name: 'does', value: does}, {name: 'now', value: (worker) => worker.leases, show: now},
+    {name: 'does', value: does}, {name: 'now (UTC)', value: (worker) => worker.leases, show: now},
     {name: '°C', value: heat, show: (worker) => number(heat(worker), 0), right: true},
     {name: 'MHz', value: (worker) => (worker.machine ? worker.machine.frequency_mhz : 0), show: (worker) => number(worker.machine && worker.machine.frequency_mhz, 0), right: true},
     {name: 'load', value: (worker) => (worker.machine ? worker.machine.load : 0), show: (worker) => number(worker.machine && worker.machine.load, 2), right: true},
@@ -65,9 +65,9 @@ export function fleet(body) {
     if (column && column.value) shown.sort((a, b) => ((x, y) => (x < y ? -1 : x > y ? 1 : 0))(column.value(a), column.value(b)) * (order.down ? -1 : 1));
     first = Math.max(0, Math.min(first, Math.floor((shown.length - 1) / kPage) * kPage));
     const part = shown.slice(first, first + kPage);
-    const active = list.contains(document.activeElement) ? [...list.querySelectorAll('button')].indexOf(document.activeElement) : -1;
+    const active = list.contains(document.activeElement) ? [...list.querySelectorAll('a, button')].indexOf(document.activeElement) : -1;
     list.replaceChildren(table(shown.length ? `Workers ${first + 1} to ${first + part.length} of ${count(shown.length)}` : 'No workers', columns, part, order));
-    if (active >= 0) list.querySelectorAll('button')[active]?.focus();
+    if (active >= 0) list.querySelectorAll('a, button')[active]?.focus();
     pager.replaceChildren(...[first > 0 && step('Previous', -kPage), first + kPage < shown.length && step('Next', kPage)].filter(Boolean));
     const states = {};
     for (const worker of workers) states[stateOf(worker)] = (states[stateOf(worker)] || 0) + 1;
@@ -77,6 +77,5 @@ export function fleet(body) {
     workers = page.workers;
     more = page.next_page_token !== '';
     draw();
-    if (workers.some((worker) => worker.leases > 0)) readJobs();
   }, (error) => list.replaceChildren(problem(error)));
 }

@@ -1,5 +1,5 @@
 // One kernel: its schedule, its code and where it stands on the roofline.
-import {action, count, el, facts, get, latency, link, mayAdminister, number, percent, problem, say, table, text, time} from './page.js';
+import {action, amount, count, el, facts, get, latency, link, mayAdminister, number, percent, problem, say, table, text, time} from './page.js';
 import {roofline} from './charts.js';
 
 // What limits the kernel, as far as the roofline tells.
@@ -12,8 +12,25 @@ function limitOf({best, flops, bytes}) {
   return `memory: ${percent(gflops / memory)} of what ${rate.toFixed(1)} GB/s allow`;
 }
 
-// What the estimate says about the schedule, and what was tried nearby: ExplainSchedule of the protocol.
-function explained(found) {
+// What was counted while the kernel ran, and what is missing and why.
+function measured(found) {
+  if (found.not_counted) return [el('p', {class: 'soft'}, `No counters were measured: ${found.not_counted}.`)];
+  const values = [...found.ratios, ...found.counters];
+  const reasons = new Map();
+  for (const {name, missing} of values.filter((value) => value.missing)) reasons.set(missing, [...(reasons.get(missing) || []), name]);
+  return [
+    table('Measured in extra runs after the timing, for one run', [
+      {name: 'Measured', show: (row) => row.name, value: (row) => row.name},
+      {name: 'Value', show: (row) => amount(row.value), value: (row) => row.value, right: true},
+      {name: 'Estimate', show: (row) => (row.estimate == null ? '–' : amount(row.estimate)), right: true},
+      {name: 'Meaning', show: (row) => row.meaning, wrap: true},
+    ], values.filter((value) => !value.missing)),
+    ...[...reasons].map(([reason, names]) => el('p', {class: 'soft'}, `Missing: ${names.join(', ')}: ${reason}.`)),
+  ];
+}
+
+// What the estimate says about the schedule, what was counted, and what was tried nearby: ExplainSchedule of the protocol.
+export function explained(found) {
   const cost = (cycles) => (found.cycle_ns > 0 ? latency(cycles * found.cycle_ns) : `${count(Math.round(cycles))} cycles`);
   const changed = ({name, before, after}) => `${name}: ${(before || []).join(' ')} → ${(after || []).join(' ')}`;
   return [
@@ -22,6 +39,7 @@ function explained(found) {
       {name: 'Alone', show: (term) => cost(term.cycles), value: (term) => term.cycles, right: true},
       {name: 'Gain without it', show: (term) => percent(term.gain), value: (term) => term.gain, right: true},
     ], (found.terms || []).filter((term) => term.cycles > 0)),
+    ...measured(found),
     table(`Tried nearby: ${count(found.near_count || 0)} schedules of ${count(found.same_space || 0)} in its design space differ in one or two decisions, ${count(found.near_failed || 0)} more failed`, [
       {name: 'Latency', show: (tried) => latency(tried.latency_ns), value: (tried) => tried.latency_ns, right: true},
       {name: 'Ratio', show: (tried) => number(tried.ratio, 2), value: (tried) => tried.ratio, right: true},

@@ -78,6 +78,11 @@ export function latency(ns) {
   return `${(ns / scale).toPrecision(4)} ${unit}`;
 }
 export const number = (value, digits = 1) => (value > 0 ? Number(value).toFixed(digits) : '–');
+// "812", "12.5 k", "3.071 G"
+export function amount(value) {
+  const [unit, scale] = value < 1e4 ? ['', 1] : value < 1e6 ? [' k', 1e3] : value < 1e9 ? [' M', 1e6] : value < 1e12 ? [' G', 1e9] : [' T', 1e12];
+  return `${Number((value / scale).toPrecision(4))}${unit}`;
+}
 export const percent = (share) => (share > 0 ? `${(100 * share).toFixed(1)} %` : '–');
 export const time = (unixMs) => (unixMs > 0 ? new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ') : '–');
 export const seconds = (ms) => (ms >= 60000 ? `${Math.floor(ms / 60000)} min ${Math.round(ms % 60000 / 1000)} s` : `${(ms / 1000).toFixed(1)} s`);
@@ -91,12 +96,14 @@ export const scroll = (label, ...content) => el('div', {class: 'scroll', role: '
 export const text = (label, content) => el('pre', {tabindex: 0, role: 'region', 'aria-label': label}, content);
 export const problem = (error) => el('p', {class: 'bad', role: 'alert'}, error.message);
 
-// A table. Columns: {name, value(row), show(row), right, wrap}; those with a value can be sorted by. The order is kept in
-// `state`, so that a new table of the same view has it, too. If `state` has a function `changed`, it draws the new order.
+// A table. Columns: {name, value(row), show(row), right, wrap, order}; those with a value can be sorted by. The order is kept in
+// `state`, so that a new table of the same view has it, too. If `state` has a function `changed`, it draws the new order. If it
+// has `orders`, the server has sorted the rows, and only columns with one of these orders can be sorted by.
 export function table(caption, columns, rows, state = {}) {
   const box = scroll(caption);
+  const sortable = (entry) => (state.orders ? state.orders.includes(entry.order) : entry.value);
   const draw = () => {
-    const column = columns[state.by];
+    const column = state.orders ? null : columns[state.by];
     const sorted = column ? [...rows].sort((a, b) => {
       const [x, y] = [column.value(a), column.value(b)];
       return (x < y ? -1 : x > y ? 1 : 0) * (state.down ? -1 : 1);
@@ -105,7 +112,7 @@ export function table(caption, columns, rows, state = {}) {
         el('thead', {}, el('tr', {}, columns.map((entry, i) => el('th', {
           scope: 'col', class: entry.right ? 'right' : null,
           'aria-sort': state.by === i ? (state.down ? 'descending' : 'ascending') : null,
-        }, entry.value ? el('button', {type: 'button', click: () => {
+        }, sortable(entry) ? el('button', {type: 'button', click: () => {
           state.down = state.by === i && !state.down;
           state.by = i;
           if (state.changed) return state.changed();

@@ -8,24 +8,24 @@ const kFields = [
   {name: 'outcome', label: 'Outcome', choices: kOutcomes.map((name) => [name, name.replaceAll('_', ' ') || 'any'])},
   {name: 'quarantine', label: 'Quarantined', choices: [['', 'any'], ['QUARANTINE_NONE', 'no'], ['QUARANTINE_ONLY', 'only']]},
   {name: 'best_only', label: 'Published', choices: [['', 'any'], ['true', 'published bests only']]},
-  {name: 'newest_first', label: 'Order', choices: [['true', 'newest first'], ['false', 'oldest first']]},
   {name: 'page_size', label: 'Rows', choices: [['50', '50'], ['200', '200'], ['1000', '1000']]},
 ];
 
+// `order`: of the server, which sorts all records and not only those of the page.
 const kColumns = [
-  {name: 'id', value: (record) => record.id, right: true},
-  {name: 'operator', value: (record) => record.operator},
-  {name: 'workload', value: (record) => record.workload_digest,
-    show: (record) => link(short(record.workload_digest), 'records', {workload_digest: record.workload_digest})},
-  {name: 'outcome', value: (record) => record.result.outcome, show: (record) => el('span', {class: record.result.outcome === 'OUTCOME_OK' ? null : 'bad'}, word(record.result.outcome, 'OUTCOME_'))},
-  {name: 'latency', value: (record) => record.result.latency_ns, show: (record) => latency(record.result.latency_ns), right: true},
-  {name: 'spread', value: (record) => record.result.dispersion, show: (record) => number(100 * record.result.dispersion) + ' %', right: true},
-  {name: 'policy', value: (record) => record.policy && record.policy.name},
-  {name: 'quarantined', value: (record) => (record.quarantined ? record.quarantine_reason || 'yes' : ''), wrap: true},
-  {name: 'target', value: (record) => record.target},
-  {name: 'job', value: (record) => record.job_id, show: (record) => (record.job_id ? link(record.job_id, 'job', {id: record.job_id}) : '–')},
-  {name: 'trial', value: (record) => record.trial, right: true},
-  {name: 'time (UTC)', value: (record) => record.created_unix_ms, show: (record) => time(record.created_unix_ms)},
+  {name: 'id', order: 'RECORD_ORDER_UNSPECIFIED', show: (record) => record.id, right: true},
+  {name: 'operator', order: 'RECORD_ORDER_OPERATOR', show: (record) => record.operator},
+  {name: 'workload', order: 'RECORD_ORDER_WORKLOAD',
+    show: (record) => link(short(record.workload_digest), 'records', {workload_digest: record.workload_digest, target: record.target})},
+  {name: 'outcome', show: (record) => el('span', {class: record.result.outcome === 'OUTCOME_OK' ? null : 'bad'}, word(record.result.outcome, 'OUTCOME_'))},
+  {name: 'latency', order: 'RECORD_ORDER_LATENCY', show: (record) => latency(record.result.latency_ns), right: true},
+  {name: 'spread', show: (record) => number(100 * record.result.dispersion) + ' %', right: true},
+  {name: 'policy', show: (record) => record.policy && record.policy.name},
+  {name: 'quarantined', show: (record) => (record.quarantined ? record.quarantine_reason || 'yes' : ''), wrap: true},
+  {name: 'target', order: 'RECORD_ORDER_TARGET', show: (record) => record.target},
+  {name: 'job', order: 'RECORD_ORDER_JOB', show: (record) => (record.job_id ? link(record.job_id, 'job', {id: record.job_id}) : '–')},
+  {name: 'trial', show: (record) => record.trial, right: true},
+  {name: 'time (UTC)', order: 'RECORD_ORDER_TIME', show: (record) => time(record.created_unix_ms)},
   {name: 'best kernel', show: (record) => link('show', 'kernel', {workload_digest: record.workload_digest, target: record.target, tolerance: record.tolerance || ''})},
 ];
 
@@ -43,15 +43,31 @@ export function records(body, parameters) {
     location.hash = to('records', Object.fromEntries(fields.map((field) => [field.name, field.value.trim()])));
   };
   body.append(el('form', {submit}, kFields.map((field, i) => el('label', {}, field.label, fields[i])), el('button', {}, 'Show')), list);
-  const query = Object.fromEntries(fields.map((field) => [field.name, field.value]));
-  query.page_token = parameters.get('page_token') || '';
-  // The published bests have one order only.
-  if (query.best_only === 'true') delete query.newest_first;
-  get('records', query).then((page) => {
-    const shown = Object.fromEntries(fields.map((field) => [field.name, field.value]));
-    list.replaceChildren(table(page.records.length ? `${page.records.length} records; a column's name sorts these rows` : 'No records', kColumns, page.records),
-        el('p', {class: 'row'}, query.page_token && link('First page', 'records', shown),
-            page.next_page_token && link('Next page', 'records', {...shown, page_token: page.next_page_token})));
-  }, (error) => list.replaceChildren(problem(error)));
-  return null;
+  const filters = Object.fromEntries(fields.map((field) => [field.name, field.value]));
+  const order = parameters.get('order') || kColumns[0].order;
+  const state = {by: Math.max(0, kColumns.findIndex((column) => column.order === order)), down: parameters.get('newest_first') !== 'false'};
+  const asked = () => ({...filters, order: state.by > 0 ? kColumns[state.by].order : '', newest_first: String(state.down)});
+  let reading = 0;  // an answer that is late must not replace a newer one
+  const read = (token) => {
+    const number = ++reading;
+    return get('records', {...asked(), page_token: token}).then((page) => {
+      if (number !== reading) return false;
+      state.orders = page.orders;
+      const sortable = kColumns.filter((column) => page.orders.includes(column.order)).map((column) => column.name);
+      const which = kColumns[state.by].name === 'latency' ? ' that are ok and not quarantined' : '';
+      list.replaceChildren(table(page.records.length
+        ? `${page.records.length} records${which}, sorted by ${kColumns[state.by].name}. With these filters, all records can be sorted by ${sortable.join(', ')}.`
+        : 'No records', kColumns, page.records, state),
+      el('p', {class: 'row'}, token && link('First page', 'records', asked()),
+          page.next_page_token && link('Next page', 'records', {...asked(), page_token: page.next_page_token})));
+      return true;
+    }, (error) => list.replaceChildren(problem(error)));
+  };
+  // A click on the name of a column: the first page of the new order, whose address can be kept and gone back from.
+  state.changed = () => {
+    history.pushState(null, '', to('records', asked()));
+    read('').then((shown) => shown && list.querySelectorAll('th')[state.by].querySelector('button').focus());
+  };
+  read(parameters.get('page_token') || '');
+  return () => { ++reading; };
 }

@@ -3,7 +3,7 @@
 // STORE is a file that is created and filled with RECORDS records (default 10,000,000; about 10 GB
 // and ten minutes), and reused if it exists; or postgresql://… . Then, for SECONDS (60), this
 // process makes 500 look-ups and 1000 inserts per second. load_benchmark --store does the same
-// through gRPC. Asserts nothing.
+// through gRPC. At the end, pages of records are read in every order. Asserts nothing.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -174,6 +174,47 @@ void Measure(const char* what, store::Store& store, const std::vector<Known>& wo
       at(0.5), at(0.99), ms.back());
 }
 
+// Reads pages of 200 records that begin behind random records, and first pages, in every order.
+void MeasureOrders(store::Store& store, const Known& known, const std::string& target) {
+  struct Order {
+    const char* name;
+    store::RecordQuery query;
+  };
+  const Order orders[] = {
+      {"number", {}},
+      {"time", {.order = store::RecordOrder::kTime}},
+      {"operator", {.order = store::RecordOrder::kOperator}},
+      {"workload", {.order = store::RecordOrder::kWorkload}},
+      {"target", {.order = store::RecordOrder::kTarget}},
+      {"job", {.order = store::RecordOrder::kJob}},
+      {"latency", {.order = store::RecordOrder::kLatency}},
+      {"latency of a task",
+       {.workload_digest = known.digest, .target = target, .order = store::RecordOrder::kLatency}}};
+  const int64_t newest = Newest(store);
+  Rng rng(2);
+  for (const auto& [name, asked] : orders) {
+    std::vector<double> ms;
+    for (int i = 0; i < 100; ++i) {
+      store::RecordQuery query = asked;
+      query.page_size = 200;
+      query.newest_first = i % 2 == 1;
+      if (i >= 2) {
+        const auto id = static_cast<int64_t>(1 + rng.Below(newest - 1));
+        const auto begin = Check(store.Query({.page_size = 1, .after_id = id}));
+        query.after = store::PlaceOf(begin[0], query.order);
+        (query.newest_first ? query.before_id : query.after_id) = begin[0].id;
+      }
+      const absl::Time start = absl::Now();
+      Check(store.Query(query).status());
+      ms.push_back(absl::ToDoubleMilliseconds(absl::Now() - start));
+    }
+    const double first = std::max(ms[0], ms[1]);
+    std::sort(ms.begin(), ms.end());
+    std::printf("by %-18s first pages %.1f ms; any page: p50 %.1f ms, max %.1f ms\n", name, first,
+                ms[ms.size() / 2], ms.back());
+  }
+}
+
 int Main(const std::string& place, int64_t records, int seconds) {
   const bool is_file = !absl::StartsWith(place, "postgres");
   std::unique_ptr<store::Store> store = Check(store::OpenStore(place));
@@ -196,6 +237,7 @@ int Main(const std::string& place, int64_t records, int seconds) {
         Check(
             store->LookupBest({.workload_digest = known.digest, .target = target.Key()}).status());
       });
+  MeasureOrders(*store, workloads[0], target.Key());
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "server/fleet/worker_list.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,41 @@ TEST_F(WorkerListTest, ATargetIsServedWhileARunnerAndABuilderCall) {
   EXPECT_EQ(list_.Of("runner").silent, absl::ZeroDuration());
   runner.leaving = true;
   EXPECT_FALSE(list_.IsServed("x86-t"));
+}
+
+TEST_F(WorkerListTest, AWorkerShowsTheLeasesThatItHasStarted) {
+  Add("w", {.target_key = "x86-t", .can_build = true, .can_run = true});
+  const auto any = [](const auto&) { return true; };
+  for (const char* const op : {"matmul", "conv2d", "relu"}) {
+    book_.queue().Add({.job_id = "7", .op = op, .target_key = "x86-t"}, [](auto, auto) {});
+  }
+  const auto grant = [&]() -> std::string {
+    const Lease* const lease = book_.Grant("w", clock_.Now(), any, any, any);
+    return lease == nullptr ? "" : lease->id;
+  };
+  book_.End(grant(), {.why = "lost"});  // the first attempt
+  const std::string again = grant(), second = grant();
+  grant();  // stays queued
+  const auto start = [&](const std::string& id, LeasePhase phase) {
+    Lease* const lease = book_.Find(id);
+    lease->phase = phase;
+    lease->phase_since = clock_.Now();
+  };
+  start(again, LeasePhase::kRunning);
+  clock_.Advance(absl::Seconds(3));
+  start(second, LeasePhase::kBuilding);
+  clock_.Advance(absl::Seconds(2));
+  const WorkerInfo worker = list_.Of("w");
+  EXPECT_EQ(worker.leases, 3);
+  ASSERT_EQ(worker.activities.size(), 2u);
+  EXPECT_EQ(worker.activities[0].work->op, "matmul");
+  EXPECT_TRUE(worker.activities[0].running);
+  EXPECT_EQ(worker.activities[0].duration, absl::Seconds(5));
+  EXPECT_EQ(worker.activities[0].attempt, 2);
+  EXPECT_EQ(worker.activities[1].work->op, "conv2d");
+  EXPECT_FALSE(worker.activities[1].running);
+  EXPECT_EQ(worker.activities[1].duration, absl::Seconds(2));
+  EXPECT_EQ(worker.activities[1].attempt, 1);
 }
 
 TEST_F(WorkerListTest, ASecondProcessIsMentionedForAWhile) {

@@ -1,5 +1,6 @@
 // The client API over a Unix socket.
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <map>
@@ -209,6 +210,46 @@ TEST_F(TuningServiceTest, ListsArePaged) {
   EXPECT_EQ(workers.workers(0).id(), "w");
   EXPECT_TRUE(workers.workers(0).connected());
   EXPECT_THAT(workers.workers(0).environment(), HasSubstr("fake cpu"));
+}
+
+TEST_F(TuningServiceTest, RecordsAreSortedByWhatAnIndexServes) {
+  RemoteWorker worker(channel, "w");
+  const v1::Job job = Tune(30);
+  v1::ListRecordsRequest request;
+  request.set_page_size(7);
+  request.set_order(v1::RECORD_ORDER_LATENCY);
+  std::vector<double> latencies;
+  std::set<int64_t> ids;
+  do {
+    v1::ListRecordsResponse page;
+    ASSERT_THAT(Call(*tuning, &Stub::ListRecords, request, &page), IsOk());
+    EXPECT_EQ(page.orders_size(), 7) << "without filters, every order is possible";
+    for (const v1::Record& record : page.records()) {
+      EXPECT_TRUE(ids.insert(record.id()).second);
+      latencies.push_back(record.result().latency_ns());
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_GE(latencies.size(), 30u);
+  EXPECT_TRUE(std::is_sorted(latencies.begin(), latencies.end()));
+
+  request.set_job_id(job.id());
+  v1::ListRecordsResponse page;
+  grpc::Status refused = Call(*tuning, &Stub::ListRecords, request, &page);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("no index sorts records like this"));
+  request.clear_order();
+  ASSERT_THAT(Call(*tuning, &Stub::ListRecords, request, &page), IsOk());
+  EXPECT_EQ(page.orders_size(), 1) << "the records of a job are sorted by their numbers only";
+  request.clear_job_id();
+  for (const auto order : {v1::RECORD_ORDER_LATENCY, v1::RECORD_ORDER_OPERATOR}) {
+    request.set_order(order);
+    for (const char* const token : {"7", ":", "x:1", "0:1"}) {
+      request.set_page_token(token);
+      refused = Call(*tuning, &Stub::ListRecords, request, &page);
+      EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << token;
+    }
+  }
 }
 
 TEST_F(TuningServiceTest, InvalidRequestNamesTheField) {

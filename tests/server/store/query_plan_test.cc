@@ -104,6 +104,48 @@ TEST(QueryPlan, NoCombinationOfFiltersScansOrSorts) {
   }
 }
 
+// Each order, its first page, the records that tie with the end of a page, and those behind them.
+TEST(QueryPlan, OrdersUseTheirIndexesWithoutSorting) {
+  struct Case {
+    RecordQuery query;
+    const char *index, *equal;
+  };
+  for (const auto& [asked, index, equal] :
+       {Case{{.order = RecordOrder::kTime}, "record_by_time (created_unix_ms", ""},
+        Case{{.order = RecordOrder::kOperator}, "record_by_op (op", ""},
+        Case{{.order = RecordOrder::kWorkload}, "record_by_workload (workload", ""},
+        Case{{.order = RecordOrder::kTarget}, "record_by_target (target", ""},
+        Case{{.order = RecordOrder::kJob}, "record_by_job (job", ""},
+        Case{{.order = RecordOrder::kLatency}, "record_by_latency (latency_ns", ""},
+        Case{{.workload_digest = "w", .target = "t", .order = RecordOrder::kLatency},
+             "record_by_task_latency (workload=? AND target=?",
+             " AND latency_ns"}}) {
+    for (const bool newest_first : {false, true}) {
+      RecordQuery query = asked;
+      query.newest_first = newest_first;
+      const std::string beyond = newest_first ? "<?" : ">?";
+      const std::string name(index, std::string(index).find(' '));
+      EXPECT_THAT(
+          Plan(OrderedSql(query, false)),
+          AllOf(HasSubstr(absl::StrCat(" r USING INDEX ", name)), Not(HasSubstr("TEMP B-TREE"))));
+      query.after = RecordPlace{.text = "x", .number = 1, .id = 1};
+      EXPECT_THAT(Plan(OrderedSql(query, true)),
+                  AllOf(HasSubstr(absl::StrCat("SEARCH r USING INDEX ", index, equal,
+                                               "=? AND rowid", beyond, ")")),
+                        Not(HasSubstr("TEMP B-TREE"))));
+      EXPECT_THAT(Plan(OrderedSql(query, false)),
+                  AllOf(HasSubstr(absl::StrCat("SEARCH r USING INDEX ", index, equal, beyond, ")")),
+                        Not(HasSubstr("TEMP B-TREE"))));
+    }
+  }
+  RecordQuery span{.since_unix_ms = 1, .until_unix_ms = 2, .order = RecordOrder::kTime};
+  EXPECT_THAT(Plan(OrderedSql(span, false)),
+              HasSubstr("record_by_time (created_unix_ms>? AND created_unix_ms<?)"));
+  span.after = RecordPlace{.number = 1, .id = 1};
+  EXPECT_THAT(Plan(OrderedSql(span, false)),
+              HasSubstr("record_by_time (created_unix_ms>? AND created_unix_ms<?)"));
+}
+
 // Confirmed records may be a tenth of all: reading their whole index would take seconds.
 TEST(QueryPlan, UnpublishedBestSeeksTaskByTask) {
   const auto seeks = [](const std::string& range) {

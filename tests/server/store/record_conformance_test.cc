@@ -1,7 +1,12 @@
 // The contract of Store for records, texts and artifacts.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -177,6 +182,116 @@ TEST_P(RecordConformanceTest, ListsNewestFirstBeforeAnId) {
               testing::ElementsAre(ids[1], ids[0]));
   EXPECT_THAT(Ids({.after_id = ids[0], .before_id = ids[4]}),
               testing::ElementsAre(ids[1], ids[2], ids[3]));
+}
+
+constexpr RecordOrder kAllOrders[] = {
+    RecordOrder::kId,     RecordOrder::kTime, RecordOrder::kOperator, RecordOrder::kWorkload,
+    RecordOrder::kTarget, RecordOrder::kJob,  RecordOrder::kLatency};
+
+TEST_P(RecordConformanceTest, PagesOfEveryOrderCoverEverythingOnce) {
+  // Names whose order depends on the language, unless they are sorted by their bytes.
+  const char* const names[] = {"b", "B", "a_b", "ab", "\xc3\xa9", "b"};
+  std::vector<record::Record> all;
+  const auto append = [&](int i) {
+    record::Record record = ScreenedRecord(100 + i * 7 % 5);
+    record.op = names[i % 6];
+    record.workload_digest = names[i % 5];
+    record.target = names[i % 4];
+    record.job_id = names[i % 3];
+    record.created_unix_ms = 1000 + i * 3 % 7;
+    if (i % 8 == 7) record.quarantined = true;
+    if (i % 8 == 6) record.result.outcome = record::Outcome::kCrash;
+    record.id = AppendId(record);
+    all.push_back(record);
+  };
+  for (int i = 0; i < 24; ++i) append(i);
+  for (const RecordOrder order : kAllOrders) {
+    if (order == RecordOrder::kId) continue;
+    for (const bool newest_first : {false, true}) {
+      std::vector<record::Record> expected = all;
+      if (order == RecordOrder::kLatency) {
+        std::erase_if(expected, [](const record::Record& record) {
+          return record.quarantined || record.result.outcome != record::Outcome::kOk;
+        });
+      }
+      std::ranges::sort(expected, [&](const record::Record& a, const record::Record& b) {
+        const RecordPlace x = PlaceOf(a, order), y = PlaceOf(b, order);
+        const bool less = std::tie(x.text, x.number, x.id) < std::tie(y.text, y.number, y.id);
+        return newest_first ? !less && a.id != b.id : less;
+      });
+      std::vector<int64_t> ids, seen;
+      for (const record::Record& record : expected) ids.push_back(record.id);
+      RecordQuery query{.page_size = 5, .newest_first = newest_first, .order = order};
+      while (true) {
+        HONE_ASSERT_OK_AND_ASSIGN(const auto page, store_->Query(query));
+        for (const record::Record& record : page) seen.push_back(record.id);
+        if (page.size() < 5) break;
+        query.after = PlaceOf(page.back(), order);
+      }
+      EXPECT_EQ(seen, ids) << static_cast<int>(order) << ", " << newest_first;
+    }
+  }
+}
+
+TEST_P(RecordConformanceTest, PagesStayCompleteWhileRecordsArriveAndAreRemoved) {
+  std::vector<int64_t> ids;
+  for (int i = 0; i < 6; ++i) ids.push_back(AppendId(ScreenedRecord(100 + i)));
+  RecordQuery query{.page_size = 2, .order = RecordOrder::kLatency};
+  HONE_ASSERT_OK_AND_ASSIGN(auto page, store_->Query(query));
+  query.after = PlaceOf(page.back(), query.order);
+  AppendId(ScreenedRecord(50));  // on the page that was read
+  const int64_t equal = AppendId(ScreenedRecord(101));
+  // The last record of that page leaves the order.
+  store_->Quarantine(kWorkload, kTarget, page.back().candidate, ids[1], "a reason",
+                     [](absl::Status status) { EXPECT_THAT(status, IsOk()); });
+  ASSERT_THAT(store_->Flush(), IsOk());
+  EXPECT_THAT(Ids(query), testing::ElementsAre(equal, ids[2]));
+}
+
+TEST_P(RecordConformanceTest, LatenciesOfATaskAreSorted) {
+  record::Record other = ScreenedRecord(50);
+  other.target = "another target";
+  AppendId(other);
+  const int64_t slow = AppendId(ScreenedRecord(200)), fast = AppendId(ScreenedRecord(100));
+  RecordQuery query{.workload_digest = kWorkload,
+                    .target = kTarget,
+                    .page_size = 1,
+                    .outcome = "ok",
+                    .order = RecordOrder::kLatency};
+  EXPECT_THAT(Ids(query), testing::ElementsAre(fast));
+  query.after = RecordPlace{.number = 100, .id = fast};
+  EXPECT_THAT(Ids(query), testing::ElementsAre(slow));
+  query.after = std::nullopt;
+  query.newest_first = true;
+  EXPECT_THAT(Ids(query), testing::ElementsAre(slow));
+}
+
+TEST_P(RecordConformanceTest, TimesOfASpanAreSorted) {
+  std::vector<int64_t> ids;
+  for (int i = 0; i < 5; ++i) {
+    record::Record record = ScreenedRecord();
+    record.created_unix_ms = 1000 - i;
+    ids.push_back(AppendId(record));
+  }
+  RecordQuery query{
+      .since_unix_ms = 997, .page_size = 2, .until_unix_ms = 1000, .order = RecordOrder::kTime};
+  EXPECT_THAT(Ids(query), testing::ElementsAre(ids[3], ids[2]));
+  query.after = RecordPlace{.number = 998, .id = ids[2]};
+  EXPECT_THAT(Ids(query), testing::ElementsAre(ids[1]));
+  query.newest_first = true;
+  EXPECT_THAT(Ids(query), testing::ElementsAre(ids[3]));
+}
+
+TEST_P(RecordConformanceTest, OrdersWithoutAnIndexAreRefused) {
+  for (const RecordQuery& query :
+       {RecordQuery{.op = "matmul", .order = RecordOrder::kLatency},
+        RecordQuery{.workload_digest = "w", .order = RecordOrder::kLatency},
+        RecordQuery{.outcome = "crash", .order = RecordOrder::kLatency},
+        RecordQuery{.job_id = "1", .order = RecordOrder::kTime},
+        RecordQuery{.since_unix_ms = 1, .order = RecordOrder::kOperator},
+        RecordQuery{.best_only = true, .order = RecordOrder::kTarget}}) {
+    EXPECT_THAT(store_->Query(query), StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 TEST_P(RecordConformanceTest, QuarantineMarksACandidateUpToARecord) {

@@ -36,6 +36,7 @@ record::Record ConfirmedRecord(double latency_ns) {
       .frequency_mhz = 2500.5, .temperature_c = -3.5, .load = 0.25, .steal = 0.01, .remeasured = 2};
   result.processes = 3;
   result.inputs = "seeded-2";
+  result.counters = "cycles 1000\ninstructions 2500\n";
   record.environment = {.cpu = "a cpu",
                         .isa = "avx2",
                         .cores = 2,
@@ -86,6 +87,7 @@ void ExpectEqual(const record::Record& a, const record::Record& b) {
   EXPECT_EQ(a.result.artifact_digest, b.result.artifact_digest);
   EXPECT_EQ(a.result.processes, b.result.processes);
   EXPECT_EQ(a.result.inputs, b.result.inputs);
+  EXPECT_EQ(a.result.counters, b.result.counters);
   EXPECT_THAT(a.result.max_error, NanSensitiveDoubleEq(b.result.max_error));
   EXPECT_EQ(a.environment, b.environment);
   EXPECT_EQ(a.job_id, b.job_id);

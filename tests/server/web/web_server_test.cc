@@ -215,6 +215,13 @@ TEST_F(WebServerTest, ShowsAJobItsCurveItsRecordsAndItsKernel) {
   const Answer second = Get(absl::StrCat("/api/records?page_size=15&newest_first=true&page_token=",
                                          first.json["next_page_token"].get<std::string>()));
   EXPECT_LT(second.json["records"][0]["id"], first.json["records"][14]["id"]);
+  const Answer sorted = Get("/api/records?order=RECORD_ORDER_LATENCY&page_size=2");
+  ASSERT_EQ(sorted.json["records"].size(), 2u);
+  EXPECT_EQ(sorted.json["orders"].size(), 7u);
+  EXPECT_EQ(sorted.json["orders"][6], "RECORD_ORDER_LATENCY");
+  EXPECT_LE(sorted.json["records"][0]["result"]["latency_ns"],
+            sorted.json["records"][1]["result"]["latency_ns"]);
+  EXPECT_EQ(Get("/api/records?order=RECORD_ORDER_LATENCY&operator=op").status, 400);
   EXPECT_EQ(Get("/api/records?outcome=crash").json["records"].size(), 0u);
   const Answer wrong = Get("/api/records?outcome=nonsense");
   EXPECT_EQ(wrong.status, 400);
@@ -232,6 +239,32 @@ TEST_F(WebServerTest, ShowsAJobItsCurveItsRecordsAndItsKernel) {
   EXPECT_EQ(Get("/api/kernel?target=t&workload_digest=none").status, 404);
   EXPECT_EQ(Get("/api/kernel?job=none").status, 404);
   EXPECT_EQ(Get("/api/models").json["kinds"].size(), 2u);
+}
+
+TEST_F(WebServerTest, ABusyWorkerNamesItsLeases) {
+  ASSERT_THAT(StartWithPage(), IsOk());
+  service::RemoteWorker worker(channel, "w");
+  worker.slow = 1;
+  LogIn(false);
+  v1::Job job;
+  ASSERT_THAT(service::Call(*tuning, &v1::TuningService::Stub::CreateJob, Request(60), &job),
+              IsOk());
+  nlohmann::json activities;
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (activities.empty() && absl::Now() < limit) {
+    activities = Get("/api/fleet").json["workers"][0]["activities"];
+  }
+  ASSERT_FALSE(activities.empty());
+  EXPECT_EQ(activities[0]["job_id"], job.id());
+  EXPECT_EQ(activities[0]["operator"], "op");
+  EXPECT_EQ(activities[0]["running"], false);
+  EXPECT_EQ(activities[0]["attempt"], 1);
+  EXPECT_EQ(activities[0]["policy"], "screen");
+  const int64_t age =
+      absl::ToUnixMillis(absl::Now()) - activities[0]["since_unix_ms"].get<int64_t>();
+  EXPECT_GE(age, -1000);
+  EXPECT_LT(age, 60'000);
+  worker.slow = 0;
 }
 
 TEST_F(WebServerTest, ListsAThousandWorkersAtOnce) {

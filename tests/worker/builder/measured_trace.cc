@@ -15,7 +15,8 @@ MeasuredTrace::MeasuredTrace(runner::RunnerOptions options) {
   runner_ = std::make_unique<runner::Runner>(std::move(options));
 }
 
-record::MeasureResult MeasuredTrace::Run(const std::string& text, double tolerance) {
+record::MeasureResult MeasuredTrace::Run(const std::string& text, double tolerance,
+                                         const record::Policy& policy) {
   const absl::StatusOr<schedule::TraceFile> file = schedule::ParseTraceFile(text);
   if (!file.ok())
     return {.outcome = record::Outcome::kInvalid, .detail = std::string(file.status().message())};
@@ -37,6 +38,7 @@ record::MeasureResult MeasuredTrace::Run(const std::string& text, double toleran
                        .artifact_path = folder_ / built.artifact_digest,
                        .reference_path = folder_ / reference.artifact_digest,
                        .reference_data = folder_ / "reference",
+                       .policy = policy,
                        .tolerance = tolerance,
                        .seed = 1});
 }

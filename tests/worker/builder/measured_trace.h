@@ -19,7 +19,8 @@ class MeasuredTrace {
 
   // `text` is a trace file with a decision for every sampling. A build failure is reported as the
   // outcome of the result; the outcome is invalid if the text does not parse.
-  record::MeasureResult Run(const std::string& text, double tolerance);
+  record::MeasureResult Run(const std::string& text, double tolerance,
+                            const record::Policy& policy = {});
 
   std::string lock_path() const { return folder_ / "lock"; }
 

@@ -2,6 +2,7 @@
 // fault.
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -157,6 +159,12 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, [[maybe_unused
 #elif defined(KERNEL_RAISES_LIMITS)
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_CPU, &all) == 0) return 7;
+#elif defined(KERNEL_OPENS_COUNTER)
+  perf_event_attr event = {};
+  event.size = sizeof event;
+  event.type = PERF_TYPE_SOFTWARE;
+  event.config = PERF_COUNT_SW_CPU_CLOCK;
+  if (syscall(SYS_perf_event_open, &event, 0, -1, -1, 0) >= 0) return 7;
 #elif defined(KERNEL_STARTS_THREAD)
   pthread_t thread;
   if (pthread_create(&thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr) == 0) {

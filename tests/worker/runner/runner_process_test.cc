@@ -15,6 +15,7 @@
 #include "common/base/host_lock.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
+#include "common/record/counters.h"
 #include "common/record/framing.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
@@ -226,6 +227,35 @@ TEST_F(RunnerProcessTest, AKernelThatOpensASocketIsEnded) {
   EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
   EXPECT_FALSE(Receive().ok());  // the process ended and released its lock
   EXPECT_THAT(HostLock::Acquire(HostLock::Mode::kExclusive, Limit(), lock_), IsOk());
+}
+
+// The runner has opened its own counters before the sandbox.
+TEST_F(RunnerProcessTest, AKernelThatOpensACounterIsEnded) {
+  const MeasureResult result = Run(Request("opens_counter"));
+  EXPECT_EQ(result.outcome, Outcome::kCrash);
+  EXPECT_THAT(result.detail, HasSubstr("which its sandbox forbids"));
+}
+
+TEST_F(RunnerProcessTest, OnlyAConfirmationIsCounted) {
+  RunRequest request = Request("good");
+  EXPECT_EQ(Run(request).counters, "");
+  request.policy.name = "confirm";
+  const MeasureResult result = Run(request);
+  ASSERT_EQ(result.outcome, Outcome::kOk) << result.detail;
+  double wall_ns = 0, processor_ns = 0;
+  bool has_cycles = false;
+  for (const record::Counter& counter : record::ParseCounters(result.counters)) {
+    if (counter.name == record::kWallNs) wall_ns = counter.value;
+    if (counter.name == record::kProcessorNs) processor_ns = counter.value;
+    // The processor's own counters are there, or it is said why not.
+    if (counter.name == record::kCycles) {
+      has_cycles = true;
+      EXPECT_EQ(counter.value > 0, counter.missing.empty()) << result.counters;
+    }
+  }
+  EXPECT_TRUE(has_cycles) << result.counters;
+  EXPECT_GT(wall_ns, 0.2 * result.latency_ns);
+  EXPECT_GT(processor_ns, 0.2 * wall_ns);
 }
 
 TEST_F(RunnerProcessTest, AKernelThatForksIsEnded) {

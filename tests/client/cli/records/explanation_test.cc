@@ -32,6 +32,49 @@ TEST(ExplanationTest, WhatWasMeasuredIsNamed) {
   EXPECT_TRUE(MeasuredJson(best)["latency_ns"].is_null());
 }
 
+TEST(ExplanationTest, CountersAreShownAndMissingOnesAreNamedWithTheReason) {
+  v1::Explanation explanation;
+  explanation.mutable_best()->mutable_record()->set_id(7);
+  const auto add = [](auto& values, const char* name, double value, const char* missing) {
+    v1::MeasuredValue& row = *values.Add();
+    row.set_name(name);
+    row.set_meaning("of a test");
+    row.set_value(value);
+    row.set_missing(missing);
+    return &row;
+  };
+  add(*explanation.mutable_ratios(), "instructions per cycle", 2.5, "");
+  add(*explanation.mutable_ratios(), "bytes from beyond L2", 3'071'000, "")->set_estimate(12'500);
+  add(*explanation.mutable_ratios(), "last-level misses", 0, "no such counter");
+  add(*explanation.mutable_counters(), "page_faults", 0, "");
+  add(*explanation.mutable_counters(), "llc_misses", 0, "no such counter");
+  ::testing::internal::CaptureStdout();
+  PrintCounters(explanation);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            "\nmeasured in extra runs after the timing, for one run:\n\n"
+            "measured                  value  estimate  what it is\n"
+            "instructions per cycle      2.5         -  of a test\n"
+            "bytes from beyond L2    3.071 M    12.5 k  of a test\n"
+            "page_faults                   0         -  of a test\n"
+            "\nmissing: last-level misses, llc_misses: no such counter\n");
+  const Json json = CountersJson(explanation);
+  EXPECT_EQ(json["ratios"][0]["value"], 2.5);
+  EXPECT_TRUE(json["ratios"][0]["missing"].is_null());
+  EXPECT_EQ(json["ratios"][1]["estimate"], 12'500);
+  EXPECT_TRUE(json["ratios"][2]["value"].is_null()) << "a missing value is not 0";
+  EXPECT_EQ(json["ratios"][2]["missing"], "no such counter");
+  EXPECT_TRUE(json["not_counted"].is_null());
+
+  explanation.set_not_counted("the kernel failed");
+  ::testing::internal::CaptureStdout();
+  PrintCounters(explanation);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(),
+            "\nmeasured: no counters, because the kernel failed\n");
+  ::testing::internal::CaptureStdout();
+  PrintCounters(v1::Explanation());
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "") << "a trace was not measured";
+}
+
 TEST(ExplanationTest, AWordIsARecordOrATrace) {
   const auto record = ReadScheduleArgument("4711");
   ASSERT_THAT(record, IsOk());

@@ -1,5 +1,6 @@
 #include "server/job/search/explanation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -174,6 +175,62 @@ TEST_F(ExplanationTest, GpusHaveTermsOfTheirOwn) {
   EXPECT_NE(Find(explanation->estimate, "launches"), nullptr);
   EXPECT_EQ(Find(explanation->estimate, "pipes"), nullptr);
   EXPECT_GT(explanation->estimate.cycles, 0);
+}
+
+TEST_F(ExplanationTest, CountersBecomeRatios) {
+  record::Record record = Put({32, 16, 32, 16, 0}, 100, "confirm");
+  // A product of 512 has 134 million multiply-adds.
+  record.result.counters =
+      "wall_ns 2e6\nprocessor_ns 4e6\ninstructions 6.7108864e7\ncycles 1.6777216e7\n"
+      "l1d_misses 134217.728\nl2_misses 1000\nllc_misses ? this machine has none\n"
+      "unheard_of 7\n";
+  const auto explanation = Explain(store_, *environment_,
+                                   {.trace = Trace("parallel(l3)\n", record.candidate.decisions),
+                                    .target = Machine(2).ToText(),
+                                    .record = record,
+                                    .speed = {.gflops = 45, .peak_gflops = 90}});
+  ASSERT_THAT(explanation, IsOk());
+  const auto find = [&](absl::string_view name) {
+    const auto found = std::ranges::find(explanation->ratios, name, &MeasuredValue::name);
+    return found == explanation->ratios.end() ? MeasuredValue() : *found;
+  };
+  EXPECT_EQ(explanation->not_counted, "");
+  EXPECT_EQ(find("share of the peak").value, 0.5);
+  EXPECT_EQ(find("busy cores").value, 2);
+  EXPECT_DOUBLE_EQ(find("clock, GHz").value, 4.194304);
+  EXPECT_EQ(find("instructions per cycle").value, 4);
+  EXPECT_EQ(find("instructions per multiply-add").value, 0.5);
+  EXPECT_DOUBLE_EQ(find("L1 misses").value, 2);
+  EXPECT_EQ(find("bytes from beyond L2").value, 64000);
+  EXPECT_EQ(find("bytes from beyond L2").estimate, explanation->estimate.l2_bytes);
+  // A and B are read at least once.
+  EXPECT_GE(explanation->estimate.l2_bytes, 2 * 512 * 512 * 4);
+  EXPECT_GE(explanation->estimate.l2_bytes, explanation->estimate.l3_bytes);
+  EXPECT_EQ(find("last-level misses").missing, "this machine has none");
+  EXPECT_EQ(find("bytes from memory").missing, "this machine has none");
+  EXPECT_THAT(find("branch misses").missing, HasSubstr("Hone knows no event"));
+  EXPECT_THAT(explanation->counters, SizeIs(7)) << "unknown counters are left out";
+}
+
+TEST_F(ExplanationTest, SaysWhyThereAreNoCounters) {
+  const auto why = [&](const record::Record& record, const std::string& target) {
+    const auto explanation = Explain(
+        store_, *environment_,
+        {.trace = Trace("", record.candidate.decisions), .target = target, .record = record});
+    EXPECT_THAT(explanation, IsOk());
+    EXPECT_THAT(explanation->counters, IsEmpty());
+    EXPECT_THAT(explanation->ratios, IsEmpty());
+    return explanation->not_counted;
+  };
+  const std::string cpu = Machine(2).ToText();
+  record::Record record = Put({32, 16, 32, 16, 0}, 100, "confirm");
+  EXPECT_THAT(why(record, cpu), HasSubstr("revalidate"));
+  record.policy.cache = "flushed";
+  EXPECT_THAT(why(record, cpu), HasSubstr("emptied caches"));
+  record.policy.name = "screen";
+  EXPECT_THAT(why(record, cpu), HasSubstr("only finalists"));
+  record.result.outcome = record::Outcome::kCrash;
+  EXPECT_THAT(why(record, cpu), HasSubstr("failed"));
 }
 
 TEST_F(ExplanationTest, NearSchedulesAreThoseWithOneOrTwoOtherDecisions) {
