@@ -172,7 +172,8 @@ absl::Status ShowModel(const Globals& globals, const StoredModelOptions& options
   if (model == nullptr) {
     PrintWrapped(
         "nothing was learned from results yet; a server learns after 64 of them, of two tasks or "
-        "more");
+        "more. Until then, x86-64 CPUs with vectors of 256 bits begin with a draft that comes with "
+        "Hone, and others with these constants");
   } else {
     PrintLearned(*model);
   }
