@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the default search with the same search without each of its parts, with 256 trials on every held-out task of the sample. The
-# machine must be quiet. A run of a variant on a task takes 10 to 20 s, and there are 235 of them (47 tasks, 5 variants), so about an hour;
+# machine must be quiet. A run of a variant on a task should take 10 to 20 s, and there are 235 of them (47 tasks, 5 variants), so about an hour;
 # -m ends it after some minutes, and the same command continues. The table is printed, and kept in OUT/summary.md, once all runs are there.
 #   tests/bench/search/portfolio_parts.sh OUT [-m MINUTES] [-t TRIALS] [-s SEEDS] [-o TEXT]      -o: only tasks whose name contains TEXT
 set -euo pipefail

@@ -35,6 +35,9 @@ namespace {
 
 constexpr char kCounters[] = "hone_block_counters";
 constexpr int64_t kSlotBytes = 8;
+// Of a larger function, the loops are run, not shortened: every counter would become a variable of
+// every loop, and LLVM's time would grow with the square of the size.
+constexpr size_t kMostShortened = 128;
 
 struct ParallelLoop {
   int64_t extent = 1, chunk = 0, threads = 1;
@@ -268,12 +271,13 @@ class BranchesOnly {
     b.SetInsertPoint(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
     for (size_t i = 0; i < blocks.size(); ++i) variables.push_back(b.CreateAlloca(b.getInt64Ty()));
     for (llvm::AllocaInst* const variable : variables) b.CreateStore(b.getInt64(0), variable);
-    const auto add = [&](llvm::Value* to, llvm::Value* value) {
-      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), to), value), to);
+    const auto add = [&](llvm::Value* to, llvm::Value* value, bool in_memory) {
+      b.CreateStore(b.CreateAdd(b.CreateLoad(b.getInt64Ty(), to), value), to, in_memory);
     };
     for (size_t i = 0; i < blocks.size(); ++i) {
       b.SetInsertPoint(blocks[i]->getTerminator());
-      add(variables[i], b.getInt64(1));
+      // A volatile variable stays in memory.
+      add(variables[i], b.getInt64(1), /*in_memory=*/blocks.size() > kMostShortened);
       names_.emplace_back(function.getName().str(), blocks[i]->getName().str());
     }
     for (llvm::BasicBlock* const block : blocks) {
@@ -281,7 +285,7 @@ class BranchesOnly {
       b.SetInsertPoint(block->getTerminator());
       for (size_t i = 0; i < blocks.size(); ++i) {
         add(b.CreateConstInBoundsGEP2_64(counters_->getValueType(), counters_, 0, first + i),
-            b.CreateLoad(b.getInt64Ty(), variables[i]));
+            b.CreateLoad(b.getInt64Ty(), variables[i]), /*in_memory=*/false);
       }
     }
   }
