@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator
 
 from . import _protocol, errors
 
-_AT_ONCE = 64      # traces of a call; tuning.proto
+_AT_ONCE = 64      # traces of a call; proposal.proto
 _PAGE = 200
 _POLL_S = 0.1
 ENDED = ("done", "cancelled", "failed")

@@ -55,7 +55,7 @@ struct SpaceInfo {
 };
 
 // Why a schedule that another program proposes is refused. The numbers are those of
-// v1::ProposalVerdict::Refusal, and tuning.proto explains them.
+// v1::ProposalVerdict::Refusal, and proposal.proto explains them.
 enum class Refusal {
   kNone,
   kMalformed,
