@@ -98,7 +98,7 @@ void PrintEstimate(const v1::Explanation& explanation) {
                             "): without them the estimate of ", CyclesText(whole, cycle_ns),
                             " would be ", FormatShare(first.gain(), 1), " shorter"));
   if (explanation.learned()) {
-    PrintWrapped("The estimate has the factors that the server has learned for this target.");
+    PrintWrapped("The estimate has factors that were learned from measurements.");
   }
   absl::PrintF("\n");
   Table terms({Left("term"), Right("alone"), Right("would save"), Text("what it is")});

@@ -7,7 +7,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Verdict = SpotCheck::Verdict;
 
 constexpr double kClaimed = 1000;
 
@@ -28,17 +27,17 @@ class SpotCheckVerdictTest : public ::testing::Test {
 };
 
 TEST_F(SpotCheckVerdictTest, OneWorkerThatAgreesIsEnough) {
-  EXPECT_EQ(check_.verdict(), Verdict::kOpen);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kOpen);
   Ask("b", Ran(2 * kClaimed));
-  EXPECT_EQ(check_.verdict(), Verdict::kConfirmed);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kConfirmed);
   EXPECT_EQ(check_.Outvoted(), "");
 }
 
 TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectTheFinalist) {
   Ask("b", {.outcome = record::Outcome::kWrongOutput, .detail = "C: element 3"});
-  EXPECT_EQ(check_.verdict(), Verdict::kOpen);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kOpen);
   Ask("c", Ran(10 * kClaimed));
-  EXPECT_EQ(check_.verdict(), Verdict::kRejected);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kRejected);
   EXPECT_EQ(check_.claimant(), "a");
   EXPECT_THAT(check_.objection(), HasSubstr("b has wrong_output: C: element 3"));
   EXPECT_THAT(check_.asked(), ElementsAre("a", "b", "c"));
@@ -47,13 +46,13 @@ TEST_F(SpotCheckVerdictTest, TwoWorkersThatDisagreeRejectTheFinalist) {
 TEST_F(SpotCheckVerdictTest, MinorityIsOutvoted) {
   Ask("b", Ran(10 * kClaimed));
   Ask("c", Ran(kClaimed));
-  EXPECT_EQ(check_.verdict(), Verdict::kConfirmed);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kConfirmed);
   EXPECT_EQ(check_.Outvoted(), "b");
 }
 
 TEST_F(SpotCheckVerdictTest, AKilledRunnerHasNoOpinion) {
   Ask("b", {.outcome = record::Outcome::kDeviceLost});
-  EXPECT_EQ(check_.verdict(), Verdict::kOpen);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kOpen);
   EXPECT_FALSE(check_.IsWaiting(now_));
   EXPECT_FALSE(check_.IsLate(now_));
 }
@@ -64,16 +63,16 @@ TEST_F(SpotCheckVerdictTest, LateAnswersChangeNothing) {
   now_ += absl::Seconds(10);
   EXPECT_TRUE(check_.IsLate(now_));
   check_.Report(now_, "b", {.outcome = record::Outcome::kWrongOutput});
-  EXPECT_EQ(check_.verdict(), Verdict::kOpen);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kOpen);
 }
 
 TEST_F(SpotCheckVerdictTest, DecidesFromKnownAnswersWithoutMoreWorkers) {
   SpotCheck alone("a", kClaimed);
   alone.Close();
-  EXPECT_EQ(alone.verdict(), Verdict::kConfirmed);
+  EXPECT_EQ(alone.verdict(), SpotCheck::Verdict::kConfirmed);
   Ask("b", {.outcome = record::Outcome::kCrash});
   check_.Close();
-  EXPECT_EQ(check_.verdict(), Verdict::kRejected);
+  EXPECT_EQ(check_.verdict(), SpotCheck::Verdict::kRejected);
 }
 
 }  // namespace

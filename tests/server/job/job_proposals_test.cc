@@ -283,7 +283,7 @@ TEST_F(JobProposalsTest, AJobThatDoesNotSearchRefusesThemWithAdvice) {
   Step(2);
   ASSERT_THAT(jobs->Cancel(cancelled, /*confirm=*/true), IsOk());
   executor->RunAll();
-  EXPECT_THAT(Propose(cancelled, {kFastest}), is_refused("no longer searches"));
+  EXPECT_THAT(Propose(cancelled, {kFastest}), is_refused("or after \"hone jobs resume"));
 }
 
 TEST_F(JobProposalsTest, AThrownExceptionRefusesOneTrace) {

@@ -176,7 +176,7 @@ TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   EXPECT_TRUE(link_.stored_.contains(elsewhere.artifact_digest));
   EXPECT_TRUE(link_.stored_.contains(ReferenceName()));
 
-  HeldWork fails = Work("no such kernel", true, true);
+  HeldWork fails = Work("missing", true, true);
   const std::optional<MeasureResult> failed = preparer.Prepare(fails);
   ASSERT_TRUE(failed.has_value());
   EXPECT_EQ(failed->outcome, Outcome::kInvalid);

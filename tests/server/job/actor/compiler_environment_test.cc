@@ -155,7 +155,7 @@ TEST_F(ReadTraceTest, SaysWhatIsWrong) {
     const char* why;
   };
   const Case cases[] = {
-      {"nonsense", Refusal::kMalformed, "1:1"},
+      {"nonsense", Refusal::kMalformed, "a line 'trace 1' must follow"},
       {"", Refusal::kMalformed, ""},
       {loops + "tile(l0)\n", Refusal::kMalformed, "tile"},
       {loops + "x0, x1 = sample_perfect_tile(l0, parts=2)\n", Refusal::kOpen, "2 decisions open"},

@@ -40,8 +40,10 @@ std::string Trace(const std::string& end, const std::vector<int64_t>& decisions)
 
 class ExplanationTest : public ::testing::Test {
  protected:
+  // Without a draft that comes with the program.
   static target::Target Machine(int cores) {
     target::Target target = target::TargetByName("x86-avx2").value();
+    target.vector_bits = 128;
     target.cores = cores;
     return target;
   }

@@ -108,7 +108,7 @@ TEST(ShippedDraftTest, OrdersTasksOfAnotherMachine) {
   HONE_ASSERT_OK_AND_ASSIGN(
       const Sample sample,
       ReadSample("tests/bench/sample/x86_64-znver3-avx2-1c.h5", {job::kLearnedDraft},
-                 /*threads=*/1, "conv2d"));
+                 /*threads=*/1, {.only = "conv2d"}));
   HONE_ASSERT_OK_AND_ASSIGN(const target::Target target, target::Target::FromText(sample.target));
   HONE_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<cost_model::CostModel> shipped,
                             cost_model::CreateCostModel(job::kLearnedDraft, {}));
