@@ -70,7 +70,7 @@ TEST_F(CompressedMessageTest, DoesNotFillTheMemoryOfAServer) {
     const grpc::Status status =
         v1::WorkerService::NewStub(channel_)->Synchronize(&context, request, &response);
     EXPECT_FALSE(status.ok());
-    RecordProperty("status", status.error_message());
+    RecordProperty("answer", status.error_message());
   }
   EXPECT_LT(MostKiB(server_.pid()) - before_kib, (kMiB << 10) / 4);
 
