@@ -11,7 +11,8 @@ limit_kib=$((30 * 1024))
 state=$(mktemp -d)
 worker=
 trap '[ -z "$worker" ] || kill "$worker" 2>/dev/null || true; rm -rf "$state"' EXIT
-# Measures only the agent, which neither builds nor runs here: hone-runner is started when there is work.
+# Measures only the agent, which neither builds nor runs here: hone-runner is started when there is work. Emulators have
+# neither seccomp nor Landlock.
 mkdir "$state/programs"
 cat > "$state/programs/hone-runner" <<'END'
 #!/bin/sh
@@ -19,7 +20,8 @@ echo '{"conditions": []}'
 END
 chmod +x "$state/programs/hone-runner"
 $emulator "$bundle/hone-worker" --server localhost:1 --name idle --run-only --state-dir "$state" \
-  --program-dir "$state/programs" --log-level off &
+  --program-dir "$state/programs" --log-level off \
+  --unconfined --allow-unguarded-files &
 worker=$!
 sleep 5
 kill -0 "$worker" 2>/dev/null || { echo "idle-memory: hone-worker has ended" >&2; exit 1; }
