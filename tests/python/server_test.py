@@ -73,7 +73,7 @@ def test_a_tuned_kernel_computes(matmul):
     C = numpy.zeros((32, 48), "float32")
     assert matmul(A, B, out=C) is C
     numpy.testing.assert_allclose(C, A @ B, rtol=1e-4, atol=1e-5)
-    assert matmul.job.state == "done" and matmul.job.trials == 6 and sum(matmul.job.outcomes.values()) == 6
+    assert matmul.job.state == "done" and matmul.job.trials == 6 and sum(matmul.job.counts.values()) == 6
     assert matmul.best.latency_ns > 0 and "GFLOP/s" in repr(matmul) and "<table>" in matmul._repr_html_()
 
 

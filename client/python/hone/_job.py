@@ -76,7 +76,7 @@ class Job:
         return best_of(self._message.best)
 
     @property
-    def outcomes(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """How many trials had each outcome, such as "ok"."""
         return dict(self._message.outcomes)
 
