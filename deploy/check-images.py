@@ -116,7 +116,7 @@ class Roots:
         self.given = given
 
     def run(self, root, words, user="root", directory="/", variables=None, mounts=(), network=True):
-        """Runs words in the root, in a mount namespace of its own; without the network if it is not wanted."""
+        """Runs a command in the root, in its own mount namespace. Without `network`, the command has no network."""
         script = 'root=$1; shift; mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; '
         for target, source in mounts:
             script += f'mkdir -p "$root{target}"; mount --bind {shlex.quote(str(source))} "$root{target}"; '

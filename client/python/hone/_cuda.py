@@ -57,7 +57,7 @@ _pointer_of_capsule.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class _Driver:
-    """The functions of libcuda that are needed here. Each GPU has one context, the one that CUDA's runtime uses, too."""
+    """The functions of libcuda that this package calls. Each GPU has one context, which CUDA's runtime shares."""
 
     def __init__(self) -> None:
         try:

@@ -143,8 +143,8 @@ class Network:
 
 
 class Networks:
-    """A network that was loaded for several shapes of its inputs. A call runs the one for the shapes of its arrays. Each has
-    packed weights of its own."""
+    """A network that was loaded for several shapes of its inputs. A call chooses by the shapes of its arrays. The weights are
+    packed once for each shape."""
 
     def __init__(self, networks: Sequence[Network]) -> None:
         self.networks = tuple(networks)
@@ -163,7 +163,7 @@ class Networks:
         return " | ".join(", ".join(map(str, network.inputs)) for network in self.networks)
 
     def for_shapes(self, *inputs: Any) -> Network:
-        """The network for arrays like these. ArrayError: there is none, and the message names the sizes."""
+        """Returns the network for the shapes of these arrays. ArrayError: none was loaded for them; the message names the sizes."""
         found = self._by_shapes.get(tuple(tuple(getattr(value, "shape", ())) for value in inputs))
         if found is not None:
             return found
