@@ -1,12 +1,11 @@
 """Proposes schedules for a search: changes decisions of the fastest schedules that the job has measured so far.
 
-    python3 propose_tiles.py "matmul m=128 n=128 k=128" 96
+    python3 propose_tiles.py "matmul m=128 n=128 k=128" 96 [external]      external: without the search of the server
 """
 
 import random
 import re
 import sys
-import time
 
 import hone
 
@@ -22,8 +21,7 @@ def mutate(trace: str, rng: random.Random) -> str:
     """The trace with another value at one sampling; what is not legal there, the server refuses."""
     site = rng.choice(list(SITE.finditer(trace)))
     values = numbers(site[3])
-    rows = re.search(r"candidates=\[([-\d, ]+)\]", site[2])
-    if rows:  # take another row of the candidates
+    if rows := re.search(r"candidates=\[([-\d, ]+)\]", site[2]):  # take another row of the candidates
         all_rows, width = numbers(rows[1]), len(values)
         begin = width * rng.randrange(len(all_rows) // width)
         values = all_rows[begin:begin + width]
@@ -37,21 +35,23 @@ def mutate(trace: str, rng: random.Random) -> str:
 
 def search(job: hone.Job, rng: random.Random) -> None:
     """Proposes until the job no longer takes proposals."""
+    changes = 1  # of a trace; more while everything near the fastest schedules is known
     while not job.refresh().has_ended:
         fastest = sorted((one for one in job.measured() if one.ok and SITE.search(one.trace)), key=lambda one: one.latency_ns)
-        if not fastest:  # the job has only begun
-            time.sleep(0.1)
-            continue
-        verdicts = job.propose([mutate(one.trace, rng) for one in rng.choices(fastest[:4], k=BATCH)], PROPOSER)
+        traces = [one.trace for one in fastest[:8]] or [job.draft()]  # nothing is measured yet: the estimate's choice
+        for _ in range(changes):
+            traces = [mutate(trace, rng) for trace in rng.choices(traces, k=BATCH)]
+        verdicts = job.propose(traces, PROPOSER)
         accepted = {one.trial for one in verdicts if one.accepted}
-        if any(one.refusal == "full" for one in verdicts) and not accepted:
+        if not accepted and any(one.refusal == "full" for one in verdicts):
             return
+        changes = 1 if accepted else changes % 16 + 1
         for trial in job.outcomes(accepted):
             print(f"{trial.trial}: {f'{trial.latency_ns / 1e3:.1f} us' if trial.ok else trial.detail}")
 
 
 if __name__ == "__main__":
-    tuned = hone.tune(sys.argv[1], trials=int(sys.argv[2]), wait=False)
+    tuned = hone.tune(sys.argv[1], trials=int(sys.argv[2]), time="600s", strategy=(sys.argv[3:] or ["portfolio"])[0], wait=False)
     try:
         search(tuned, random.Random(1))
     except hone.Failed as over:  # the job no longer searches
