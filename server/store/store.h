@@ -191,7 +191,7 @@ struct Forgotten {
 
 // The health of the store, for people and metrics.
 struct StoreHealth {
-  // The state of the check that reads the whole database.
+  // The state of the check that reads the database after opening.
   enum class Check {
     kUnderWay,
     kSound,
@@ -462,7 +462,7 @@ class Store {
   // DataLoss: the database is damaged, which was found when it was opened or later. It is then only
   // read: every write is refused with this error, whose message says what to do.
   virtual absl::Status CheckWritable() { return absl::OkStatus(); }
-  // Whether the check of the whole database is under way, which may still find damage.
+  // Whether the check after opening is under way, which may still find damage.
   virtual bool IsBeingChecked() { return false; }
 
   // Waits until every write that was queued before the call is committed and its `done` has run.

@@ -2,9 +2,13 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
@@ -19,9 +23,58 @@ namespace {
 constexpr absl::Duration kEndPatience = absl::Seconds(1);
 // No caller waits for the check of a large store, which takes minutes.
 constexpr int kNice = 19;
-constexpr int64_t kLargeBytes = int64_t{256} << 20;
+constexpr absl::Duration kSlice = absl::Milliseconds(10);  // of CheckRows
+constexpr absl::Duration kBreak = absl::Milliseconds(2);   // after each slice
 constexpr absl::Duration kAwaitLimit = absl::Seconds(5);
 constexpr absl::Duration kPoll = absl::Milliseconds(1);
+
+absl::StatusOr<std::vector<std::string>> ReadTexts(SqliteConnection& connection,
+                                                   absl::string_view sql) {
+  HONE_ASSIGN_OR_RETURN(Statement rows, connection.Prepare(sql));
+  std::vector<std::string> texts;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) return texts;
+    texts.push_back(rows.Text());
+  }
+}
+
+// The columns by which the rows of a table are stored.
+absl::StatusOr<std::vector<std::string>> KeyColumns(SqliteConnection& connection,
+                                                    const std::string& table) {
+  HONE_ASSIGN_OR_RETURN(const int64_t without_row_id,
+                        connection.QueryInt64(absl::StrCat(
+                            "SELECT wr FROM pragma_table_list WHERE name = '", table, "'")));
+  if (without_row_id == 0) return std::vector<std::string>{"rowid"};
+  return ReadTexts(connection, absl::StrCat("SELECT name FROM pragma_table_info('", table,
+                                            "') WHERE pk > 0 ORDER BY pk"));
+}
+
+// Reads the rows of a table for the time of a slice, in the order of `columns` and after the values
+// `last` of these columns, and moves `last` to the last of these rows. `last` is empty at the
+// beginning of the table. Returns whether the table ends there.
+absl::StatusOr<bool> ReadSlice(SqliteConnection& connection, const std::string& table,
+                               const std::vector<std::string>& columns,
+                               std::vector<std::string>& last) {
+  const std::string key = absl::StrJoin(columns, ", ");
+  const std::string after =
+      last.empty()
+          ? ""
+          : absl::StrCat(" WHERE (", key, ") > (",
+                         absl::StrJoin(std::vector<std::string>(columns.size(), "?"), ", "), ")");
+  HONE_ASSIGN_OR_RETURN(Statement rows,
+                        connection.Prepare(absl::StrCat("SELECT ", key, ", * FROM \"", table, "\"",
+                                                        after, " ORDER BY ", key)));
+  for (const std::string& value : last) rows.Bind(value);
+  last.resize(columns.size());
+  const absl::Time end = SteadyNow() + kSlice;
+  do {
+    HONE_ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) return true;
+    for (std::string& value : last) value = rows.Text();
+  } while (SteadyNow() < end);
+  return false;
+}
 
 }  // namespace
 
@@ -86,7 +139,23 @@ absl::Status QuickCheck(SqliteConnection& connection) {
                       absl::StrCat("store ", connection.path(), " is damaged: ", answer));
 }
 
-IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
+absl::Status CheckRows(SqliteConnection& connection) {
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<std::string> tables,
+      ReadTexts(connection, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"));
+  for (const std::string& table : tables) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<std::string> columns, KeyColumns(connection, table));
+    std::vector<std::string> last;
+    while (true) {
+      HONE_ASSIGN_OR_RETURN(const bool at_end, ReadSlice(connection, table, columns, last));
+      if (at_end) break;
+      absl::SleepFor(kBreak);
+    }
+  }
+  return absl::OkStatus();
+}
+
+IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection, int64_t large_bytes,
                                absl::AnyInvocable<void(const absl::Status&)> on_end)
     : state_(std::make_shared<State>()) {
   state_->connection = std::move(connection);
@@ -94,9 +163,11 @@ IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
     absl::MutexLock lock(&state_->mutex);
     state_->on_end = std::move(on_end);
   }
-  thread_ = std::thread([state = state_] {
-    if (state->connection->SizeBytes().value_or(0) > kLargeBytes) LowerThreadPriority(kNice);
-    const absl::Status status = QuickCheck(*state->connection);
+  thread_ = std::thread([state = state_, large_bytes] {
+    const bool is_large = state->connection->SizeBytes().value_or(0) > large_bytes;
+    if (is_large) LowerThreadPriority(kNice);
+    const absl::Status status =
+        is_large ? CheckRows(*state->connection) : QuickCheck(*state->connection);
     {
       absl::MutexLock lock(&state->mutex);
       if (state->on_end != nullptr) state->on_end(status);
@@ -112,7 +183,7 @@ IntegrityCheck::~IntegrityCheck() {
     return;
   }
   spdlog::warn(
-      "store: the check of the whole file does not stop; it only reads, and ends with the program");
+      "store: the check of the file does not stop; it only reads, and ends with the program");
   {
     absl::MutexLock lock(&state_->mutex);
     state_->on_end = nullptr;

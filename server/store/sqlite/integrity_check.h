@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_STORE_SQLITE_INTEGRITY_CHECK_H_
 #define HONE_SERVER_STORE_SQLITE_INTEGRITY_CHECK_H_
 
+#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -14,7 +15,7 @@
 
 namespace hone::store {
 
-// What is known about damage of a store's file: the result of the check of the whole file, and what
+// What is known about damage of a store's file: the result of the check after opening it, and what
 // reads and writes run into. A damaged store is only read. Thread-safe.
 class Soundness {
  public:
@@ -25,7 +26,7 @@ class Soundness {
   // Takes note of damage in the result of a read or a write; other errors are ignored.
   void Note(const absl::Status& result);
   void CheckBegins();
-  // `result`: of QuickCheck. An error other than damage means that the check was stopped.
+  // `result`: of an IntegrityCheck. An error other than damage means that the check was stopped.
   void CheckEnds(const absl::Status& result);
 
   // Waits until the check has ended, so that nothing is written to a damaged file, and returns
@@ -47,13 +48,19 @@ class Soundness {
 // says how.
 absl::Status QuickCheck(SqliteConnection& connection);
 
-// Checks the whole database once on its own thread, so that opening a large store takes no time and
+// Reads every row of every table, for a few milliseconds at a time. No read transaction lasts
+// longer, so that the log can be copied and reused meanwhile. Unlike QuickCheck, does not read the
+// indexes. DataLoss: a row cannot be read; the message says why.
+absl::Status CheckRows(SqliteConnection& connection);
+
+// Checks the database once on its own thread, so that opening a large store takes no time and
 // damage is still found.
 class IntegrityCheck {
  public:
-  // Calls `on_end` on the check's thread with the result of QuickCheck. An error other than
-  // DataLoss means that the check was stopped.
-  IntegrityCheck(std::unique_ptr<SqliteConnection> connection,
+  // Checks a database with QuickCheck, or with CheckRows if it has more than `large_bytes`. Calls
+  // `on_end` on the check's thread with the result. An error other than DataLoss means that the
+  // check was stopped.
+  IntegrityCheck(std::unique_ptr<SqliteConnection> connection, int64_t large_bytes,
                  absl::AnyInvocable<void(const absl::Status&)> on_end);
   // Stops the check. If it does not stop, leaves its thread running: SQLite before 3.41 does not
   // check for interrupts within a large table.

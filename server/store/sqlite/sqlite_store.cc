@@ -42,12 +42,11 @@ class SqliteStore final : public DatabaseStore {
   // The callbacks of the last writes may still read.
   ~SqliteStore() override { writer_.Stop(); }
 
-  // Starts the check of the whole database.
-  absl::Status StartCheck(const std::string& path) {
+  absl::Status StartCheck(const std::string& path, int64_t large_bytes) {
     HONE_ASSIGN_OR_RETURN(auto connection, SqliteConnection::OpenForReading(path));
     soundness_.CheckBegins();
     check_ = std::make_unique<IntegrityCheck>(
-        std::move(connection),
+        std::move(connection), large_bytes,
         [this](const absl::Status& status) { soundness_.CheckEnds(status); });
     return absl::OkStatus();
   }
@@ -235,7 +234,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
   HONE_RETURN_IF_ERROR(opened.status());
   auto store = std::make_unique<SqliteStore>(std::move(lock), std::move(writing), canonical,
                                              opened->last_job, options);
-  if (options.check_integrity) HONE_RETURN_IF_ERROR(store->StartCheck(canonical));
+  if (options.check_integrity)
+    HONE_RETURN_IF_ERROR(store->StartCheck(canonical, options.large_bytes));
   if (opened->claimed_jobs > 0) store->ReleaseEveryJob();
   return store;
 }

@@ -2,6 +2,7 @@
 #define HONE_SERVER_STORE_SQLITE_SQLITE_STORE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -33,9 +34,11 @@ class StoreLock {
 struct SqliteStoreOptions {
   // Maximum number of simultaneous reads; further reads wait.
   size_t max_readers = 16;
-  // Checks the whole database in the background after opening. The first write waits for it (see
+  // Checks the database in the background after opening. The first write waits for it (see
   // Soundness::AwaitCheck).
   bool check_integrity = true;
+  // Of larger databases, only the rows are checked, a few milliseconds at a time (CheckRows).
+  int64_t large_bytes = int64_t{256} << 20;
   // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;
 };

@@ -3,10 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +17,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/sqlite/connection.h"
+#include "server/store/sqlite/integrity_check.h"
 #include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/child_process.h"
@@ -146,6 +150,50 @@ TEST_F(OpenTest, ADamagedStoreIsOnlyRead) {
     EXPECT_TRUE(ReadFile(path_).value() == bad);
     EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), 0u);
   }
+}
+
+// Large files are checked row by row, and the writer can copy and reuse the log meanwhile.
+TEST_F(OpenTest, ADamagedRowOfALargeStoreIsFound) {
+  Fill();
+  for (const std::string table : {"record", "text", "artifact"}) {
+    SCOPED_TRACE(table);
+    const std::string good = ReadFile(path_).value();
+    EXPECT_THAT(CheckRows(*SqliteConnection::OpenForReading(path_).value()), IsOk());
+    DamagePage(table);
+    EXPECT_THAT(CheckRows(*SqliteConnection::OpenForReading(path_).value()),
+                StatusIs(absl::StatusCode::kDataLoss));
+    {
+      HONE_ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(path_, {.large_bytes = 0}));
+      EXPECT_THAT(PutText(*store, "new", "text"), StatusIs(absl::StatusCode::kDataLoss));
+      EXPECT_EQ(store->Health().check, StoreHealth::Check::kDamaged);
+    }
+    WriteBytes(good);
+  }
+}
+
+TEST_F(OpenTest, TheCheckOfALargeStoreHoldsNoReadTransaction) {
+  Fill();
+  const auto writing = SqliteConnection::OpenForWriting(path_).value();
+  ASSERT_THAT(writing->SetUpForWriting(), IsOk());
+  ASSERT_THAT(writing->Execute("INSERT INTO text WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
+                               "i + 1 FROM n WHERE i < 20000) SELECT 'n' || i, 'text', 0 FROM n"),
+              IsOk());
+  std::atomic<bool> has_ended = false;
+  std::thread checking([&] {
+    EXPECT_THAT(CheckRows(*SqliteConnection::OpenForReading(path_).value()), IsOk());
+    has_ended = true;
+  });
+  int most_pages = 0;
+  while (!has_ended) {
+    EXPECT_THAT(
+        writing->Execute("UPDATE text SET put_unix_ms = put_unix_ms + 1 WHERE digest = 'n1'"),
+        IsOk());
+    EXPECT_THAT(writing->Checkpoint(), IsOk());
+    most_pages = std::max(most_pages, writing->LogPages());
+  }
+  checking.join();
+  // A log that could never be restarted would have a page of every update.
+  EXPECT_LT(most_pages, 2000);
 }
 
 // The log of a damaged store may have its last writes, so it is kept.
