@@ -4,6 +4,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/record_columns.h"
 #include "server/store/tables.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::store {
 namespace {
@@ -102,9 +103,29 @@ void BindPlace(Statement& statement, const RecordPlace& place, RecordOrder order
   }
 }
 
-// Adds records in another order than that of ids, until there is a page of them.
+// The rows of a query. Those that cannot be decoded are left out.
+struct RecordRows {
+  std::vector<record::Record> records;
+  int left_out = 0;
+  absl::Status problem;  // of the last one that was left out
+
+  int size() const { return static_cast<int>(records.size()) + left_out; }
+  absl::Status AddAll(Statement& statement) {
+    return Connection::ForEachRow(statement, [&] {
+      absl::StatusOr<record::Record> record = ReadRecord(statement);
+      if (record.ok()) {
+        records.push_back(*std::move(record));
+      } else {
+        ++left_out;
+        problem = record.status();
+      }
+    });
+  }
+};
+
+// Adds rows in another order than that of ids, until there is a page of them.
 absl::Status AddOrdered(Connection& connection, const RecordQuery& query, bool ties,
-                        std::vector<record::Record>& records) {
+                        RecordRows& rows) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(OrderedSql(query, ties, connection.dialect())));
   if (!query.workload_digest.empty()) statement.Bind(query.workload_digest).Bind(query.target);
@@ -112,23 +133,39 @@ absl::Status AddOrdered(Connection& connection, const RecordQuery& query, bool t
   if (ties) statement.Bind(query.after->id);
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
-  statement.Bind(query.page_size - static_cast<int64_t>(records.size()));
-  return Connection::ForEachRow(statement, [&]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(records.emplace_back(), ReadRecord(statement));
-    return absl::OkStatus();
-  });
+  statement.Bind(int64_t{query.page_size} - rows.size());
+  return rows.AddAll(statement);
 }
 
-absl::StatusOr<std::vector<record::Record>> QueryOrdered(Connection& connection,
-                                                         const RecordQuery& query) {
-  std::vector<record::Record> records;
+absl::StatusOr<RecordRows> QueryOrdered(Connection& connection, const RecordQuery& query) {
+  RecordRows rows;
   if (query.after.has_value()) {
-    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/true, records));
+    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/true, rows));
   }
-  if (static_cast<int>(records.size()) < query.page_size) {
-    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/false, records));
+  if (rows.size() < query.page_size) {
+    HONE_RETURN_IF_ERROR(AddOrdered(connection, query, /*ties=*/false, rows));
   }
-  return records;
+  return rows;
+}
+
+absl::StatusOr<RecordRows> QueryInOrderOfIds(Connection& connection, const RecordQuery& query) {
+  const std::string sql = QuerySql(query, connection.dialect());
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
+  statement.Bind(query.after_id);
+  if (absl::StrContains(sql, "record_by_time")) statement.Bind(query.since_unix_ms);
+  for (const std::string* text :
+       {&query.workload_digest, &query.job_id, &query.op, &query.outcome, &query.target}) {
+    if (!text->empty()) statement.Bind(*text);
+  }
+  if (!query.proposer.empty()) statement.Bind(query.proposer);
+  if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
+  if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
+  if (query.before_id != 0) statement.Bind(query.before_id);
+  if (query.unpublished_best) statement.Bind(query.target).Bind(query.workload_digest);
+  statement.Bind(int64_t{query.page_size});
+  RecordRows rows;
+  HONE_RETURN_IF_ERROR(rows.AddAll(statement));
+  return rows;
 }
 
 // `which`: the condition, whose parameters `bind` binds.
@@ -330,27 +367,24 @@ std::string OrderedSql(const RecordQuery& query, bool ties, Dialect dialect) {
 absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
                                                          const RecordQuery& query) {
   HONE_RETURN_IF_ERROR(CheckQuery(query));
-  if (query.order != RecordOrder::kId) return QueryOrdered(connection, query);
-  const std::string sql = QuerySql(query, connection.dialect());
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
-  statement.Bind(query.after_id);
-  if (absl::StrContains(sql, "record_by_time")) statement.Bind(query.since_unix_ms);
-  for (const std::string* text :
-       {&query.workload_digest, &query.job_id, &query.op, &query.outcome, &query.target}) {
-    if (!text->empty()) statement.Bind(*text);
+  RecordQuery page = query;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(RecordRows rows, page.order == RecordOrder::kId
+                                               ? QueryInOrderOfIds(connection, page)
+                                               : QueryOrdered(connection, page));
+    const bool at_end = rows.size() < page.page_size;
+    const bool is_full = static_cast<int>(rows.records.size()) >= query.page_size;
+    if (!at_end && !is_full) {  // read as many more as were left out, so that the page is full
+      page.page_size = query.page_size + rows.left_out;
+      continue;
+    }
+    if (rows.left_out > 0) {
+      spdlog::warn("store {}: {} records are left out, because they cannot be read: {}",
+                   connection.name(), rows.left_out, std::string(rows.problem.message()));
+    }
+    if (is_full) rows.records.resize(query.page_size);
+    return std::move(rows.records);
   }
-  if (!query.proposer.empty()) statement.Bind(query.proposer);
-  if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
-  if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
-  if (query.before_id != 0) statement.Bind(query.before_id);
-  if (query.unpublished_best) statement.Bind(query.target).Bind(query.workload_digest);
-  statement.Bind(int64_t{query.page_size});
-  std::vector<record::Record> records;
-  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(records.emplace_back(), ReadRecord(statement));
-    return absl::OkStatus();
-  }));
-  return records;
 }
 
 absl::Status QuarantineRecords(Connection& connection, const std::string& workload_digest,

@@ -310,6 +310,8 @@ class Store {
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
     Append(std::move(record), JobFence(), std::move(done));
   }
+  // Returns a page of records. Rows that cannot be decoded are left out, with a warning, and others
+  // take their places.
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
   // transaction. The caller has decided that it is better than `incumbent`, the id of the record

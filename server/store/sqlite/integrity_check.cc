@@ -23,8 +23,8 @@ namespace {
 constexpr absl::Duration kEndPatience = absl::Seconds(1);
 // No caller waits for the check of a large store, which takes minutes.
 constexpr int kNice = 19;
-constexpr absl::Duration kSlice = absl::Milliseconds(10);  // of CheckRows
-constexpr absl::Duration kBreak = absl::Milliseconds(2);   // after each slice
+constexpr absl::Duration kSlice = absl::Milliseconds(5);   // of CheckRows
+constexpr absl::Duration kBreak = absl::Milliseconds(20);  // after each slice
 constexpr absl::Duration kAwaitLimit = absl::Seconds(5);
 constexpr absl::Duration kPoll = absl::Milliseconds(1);
 
@@ -94,8 +94,9 @@ void Soundness::Note(const absl::Status& result) {
   SetDamage(result);
 }
 
-void Soundness::CheckBegins() {
+void Soundness::CheckBegins(bool is_awaited) {
   absl::MutexLock lock(&mutex_);
+  is_awaited_ = is_awaited;
   check_ = StoreHealth::Check::kUnderWay;
 }
 
@@ -119,7 +120,7 @@ absl::Status Soundness::AwaitCheck() {
     {
       absl::MutexLock lock(&mutex_);
       const bool under_way = check_ == StoreHealth::Check::kUnderWay && damage_.ok();
-      if (!under_way || is_stopped_ || SteadyNow() > deadline) return damage_;
+      if (!under_way || !is_awaited_ || SteadyNow() > deadline) return damage_;
     }
     absl::SleepFor(kPoll);
   }
@@ -127,7 +128,7 @@ absl::Status Soundness::AwaitCheck() {
 
 void Soundness::StopWaiting() {
   absl::MutexLock lock(&mutex_);
-  is_stopped_ = true;
+  is_awaited_ = false;
 }
 
 absl::Status QuickCheck(SqliteConnection& connection) {
@@ -155,7 +156,7 @@ absl::Status CheckRows(SqliteConnection& connection) {
   return absl::OkStatus();
 }
 
-IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection, int64_t large_bytes,
+IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection, bool is_large,
                                absl::AnyInvocable<void(const absl::Status&)> on_end)
     : state_(std::make_shared<State>()) {
   state_->connection = std::move(connection);
@@ -163,8 +164,7 @@ IntegrityCheck::IntegrityCheck(std::unique_ptr<SqliteConnection> connection, int
     absl::MutexLock lock(&state_->mutex);
     state_->on_end = std::move(on_end);
   }
-  thread_ = std::thread([state = state_, large_bytes] {
-    const bool is_large = state->connection->SizeBytes().value_or(0) > large_bytes;
+  thread_ = std::thread([state = state_, is_large] {
     if (is_large) LowerThreadPriority(kNice);
     const absl::Status status =
         is_large ? CheckRows(*state->connection) : QuickCheck(*state->connection);

@@ -1,7 +1,6 @@
 #ifndef HONE_SERVER_STORE_SQLITE_INTEGRITY_CHECK_H_
 #define HONE_SERVER_STORE_SQLITE_INTEGRITY_CHECK_H_
 
-#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -25,12 +24,14 @@ class Soundness {
 
   // Takes note of damage in the result of a read or a write; other errors are ignored.
   void Note(const absl::Status& result);
-  void CheckBegins();
+  // `is_awaited`: the first write waits for the check, see AwaitCheck.
+  void CheckBegins(bool is_awaited);
   // `result`: of an IntegrityCheck. An error other than damage means that the check was stopped.
   void CheckEnds(const absl::Status& result);
 
   // Waits until the check has ended, so that nothing is written to a damaged file, and returns
-  // status(). Waits for 5 s at most, because the check of a large store takes minutes.
+  // status(). Does not wait for the check of a large store, which takes minutes, and for others 5 s
+  // at most.
   absl::Status AwaitCheck();
   // Ends every AwaitCheck, for a shutdown.
   void StopWaiting();
@@ -41,26 +42,25 @@ class Soundness {
   absl::Mutex mutex_;
   absl::Status damage_ ABSL_GUARDED_BY(mutex_);
   StoreHealth::Check check_ ABSL_GUARDED_BY(mutex_) = StoreHealth::Check::kNotChecked;
-  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Reads the whole database (PRAGMA quick_check). DataLoss: the database is damaged; the message
 // says how.
 absl::Status QuickCheck(SqliteConnection& connection);
 
-// Reads every row of every table, for a few milliseconds at a time. No read transaction lasts
-// longer, so that the log can be copied and reused meanwhile. Unlike QuickCheck, does not read the
-// indexes. DataLoss: a row cannot be read; the message says why.
+// Reads every row of every table, for a few milliseconds at a time and with longer breaks, so that
+// the log can be copied and reused meanwhile and other threads are not disturbed. Unlike
+// QuickCheck, does not read the indexes. DataLoss: a row cannot be read; the message says why.
 absl::Status CheckRows(SqliteConnection& connection);
 
 // Checks the database once on its own thread, so that opening a large store takes no time and
 // damage is still found.
 class IntegrityCheck {
  public:
-  // Checks a database with QuickCheck, or with CheckRows if it has more than `large_bytes`. Calls
-  // `on_end` on the check's thread with the result. An error other than DataLoss means that the
-  // check was stopped.
-  IntegrityCheck(std::unique_ptr<SqliteConnection> connection, int64_t large_bytes,
+  // Checks a database with QuickCheck, or a large one with CheckRows. Calls `on_end` on the check's
+  // thread with the result. An error other than DataLoss means that the check was stopped.
+  IntegrityCheck(std::unique_ptr<SqliteConnection> connection, bool is_large,
                  absl::AnyInvocable<void(const absl::Status&)> on_end);
   // Stops the check. If it does not stop, leaves its thread running: SQLite before 3.41 does not
   // check for interrupts within a large table.

@@ -44,9 +44,10 @@ class SqliteStore final : public DatabaseStore {
 
   absl::Status StartCheck(const std::string& path, int64_t large_bytes) {
     HONE_ASSIGN_OR_RETURN(auto connection, SqliteConnection::OpenForReading(path));
-    soundness_.CheckBegins();
+    const bool is_large = connection->SizeBytes().value_or(0) > large_bytes;
+    soundness_.CheckBegins(/*is_awaited=*/!is_large);
     check_ = std::make_unique<IntegrityCheck>(
-        std::move(connection), large_bytes,
+        std::move(connection), is_large,
         [this](const absl::Status& status) { soundness_.CheckEnds(status); });
     return absl::OkStatus();
   }

@@ -164,11 +164,30 @@ TEST_F(OpenTest, ADamagedRowOfALargeStoreIsFound) {
                 StatusIs(absl::StatusCode::kDataLoss));
     {
       HONE_ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(path_, {.large_bytes = 0}));
-      EXPECT_THAT(PutText(*store, "new", "text"), StatusIs(absl::StatusCode::kDataLoss));
+      while (store->IsBeingChecked()) absl::SleepFor(absl::Milliseconds(1));
       EXPECT_EQ(store->Health().check, StoreHealth::Check::kDamaged);
+      EXPECT_THAT(PutText(*store, "new", "text"), StatusIs(absl::StatusCode::kDataLoss));
     }
     WriteBytes(good);
   }
+}
+
+// One row that cannot be decoded does not hide the other records of its page.
+TEST_F(OpenTest, RecordsThatCannotBeReadAreLeftOut) {
+  Fill();
+  ASSERT_THAT(SqliteConnection::OpenForWriting(path_).value()->Execute(
+                  "UPDATE record SET decisions = x'80' WHERE id IN (3, 4, 10, 12)"),
+              IsOk());
+  const auto store = OpenSqliteStore(path_).value();
+  for (const RecordOrder order : {RecordOrder::kId, RecordOrder::kTime}) {
+    HONE_ASSERT_OK_AND_ASSIGN(const auto first, store->Query({.page_size = 10, .order = order}));
+    ASSERT_EQ(first.size(), 10u);
+    for (const record::Record& record : first) {
+      EXPECT_THAT(record.id, testing::AllOf(testing::Ne(3), testing::Ne(4), testing::Ne(10)));
+    }
+  }
+  HONE_ASSERT_OK_AND_ASSIGN(const auto all, store->Query({.page_size = 1000}));
+  EXPECT_EQ(all.size(), 496u);
 }
 
 TEST_F(OpenTest, TheCheckOfALargeStoreHoldsNoReadTransaction) {

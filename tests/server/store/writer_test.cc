@@ -200,7 +200,7 @@ TEST_F(WriterTest, DamageStopsAllWrites) {
 
 TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
   Start({});
-  soundness_.CheckBegins();
+  soundness_.CheckBegins(/*is_awaited=*/true);
   absl::Notification unchanged;
   writer_->Enqueue([](SqliteConnection&) { return absl::OkStatus(); },
                    [&](absl::Status status) {
@@ -223,7 +223,7 @@ TEST_F(WriterTest, ChangesWaitForTheCheckOfTheFile) {
   changed.WaitForNotification();
   EXPECT_EQ(Count(), 1);
 
-  soundness_.CheckBegins();
+  soundness_.CheckBegins(/*is_awaited=*/true);
   writer_->Enqueue(
       Insert(2),
       [](absl::Status status) { EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss)); }, 1);
