@@ -39,6 +39,7 @@ install(FILES deploy/README.md deploy/monitoring/alerts.yml deploy/monitoring/da
 install(FILES deploy/monitoring/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/hone-server RENAME monitoring.md COMPONENT server)
 install(TARGETS hone-worker hone-builder hone-runner COMPONENT worker)
 install(FILES deploy/systemd/hone-worker@.service DESTINATION lib/systemd/system COMPONENT worker)
+install(FILES deploy/README.md deploy/board.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/hone-worker COMPONENT worker)
 # The programs know their own texts.
 set(HONE_PAGES ${CMAKE_BINARY_DIR}/pages)
 install(CODE "

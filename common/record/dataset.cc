@@ -341,11 +341,26 @@ class FileReader final : public Dataset {
     return Error("the dataset is damaged or truncated; make it again");
   }
 
+  // Does not follow links to other files.
+  Handle OpenColumn(const std::string& name) const {
+    const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    H5Pset_elink_cb(
+        access,
+        [](const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) -> herr_t {
+          return -1;
+        },
+        nullptr);
+    return Handle(H5Dopen2(file_, name.c_str(), access), H5Dclose);
+  }
+
   absl::StatusOr<int64_t> SizeOf(const std::string& name) const {
-    const Handle column(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+    const Handle column = OpenColumn(name);
     if (!column.ok()) return Damaged();
+    // The bytes of a column that is not in chunks may be in other files.
+    const Handle properties(H5Dget_create_plist(column), H5Pclose);
     const Handle space(H5Dget_space(column), H5Sclose);
-    if (H5Sget_simple_extent_ndims(space) != 1) return Damaged();
+    if (H5Pget_layout(properties) != H5D_CHUNKED || H5Sget_simple_extent_ndims(space) != 1)
+      return Damaged();
     return H5Sget_simple_extent_npoints(space);
   }
 
@@ -354,12 +369,12 @@ class FileReader final : public Dataset {
                                             int64_t count) const {
     HONE_ASSIGN_OR_RETURN(const int64_t size, SizeOf(name));
     if (first < 0 || count < 0 || first > size || count > size - first ||
-        count * sizeof(T) > kMostExpansion * file_bytes_) {
+        static_cast<uintmax_t>(count) > kMostExpansion * file_bytes_ / sizeof(T)) {
       return Damaged();
     }
     std::vector<T> values(count);
     if (count == 0) return values;
-    const Handle column(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+    const Handle column = OpenColumn(name);
     const Handle space(H5Dget_space(column), H5Sclose);
     const hsize_t begin = first, length = count;
     const Handle memory(H5Screate_simple(1, &length, nullptr), H5Sclose);
@@ -380,11 +395,11 @@ class FileReader final : public Dataset {
     HONE_ASSIGN_OR_RETURN(std::vector<int64_t> ends,
                           ReadColumn<int64_t>(name + "_end", first - before, count + before));
     if (before == 0) ends.insert(ends.begin(), 0);
+    if (ends[0] < 0 || !absl::c_is_sorted(ends)) return Damaged();
     HONE_ASSIGN_OR_RETURN(const std::vector<uint8_t> characters,
                           ReadColumn<uint8_t>(name, ends.front(), ends.back() - ends.front()));
     std::vector<std::string> result;
     for (size_t i = 1; i < ends.size(); ++i) {
-      if (ends[i] < ends[i - 1] || ends[i] > ends.back()) return Damaged();
       result.emplace_back(characters.begin() + (ends[i - 1] - ends[0]),
                           characters.begin() + (ends[i] - ends[0]));
     }

@@ -1,5 +1,6 @@
 """The restore drill: tune, back up while the server works, destroy the store, restore, look up the same best."""
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -74,7 +75,14 @@ def test_old_backups_are_removed_and_other_files_stay(site):
     # A run that fails removes nothing.
     site.run(*backup[:2], "unix:/nowhere", *backup[3:], "--keep", 1, code=4)
     assert len(list(folder.glob("hone-*Z.db"))) == 3
+    (folder / ".hone-20200101T000000Z.part").write_text("of a run that was killed")
     out = site.run(*backup, "--keep", 2)
+    # Nothing stays that belongs to the user of this run and could keep another user out.
+    assert not list(folder.glob(".*"))
+    held = os.open(folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    assert "another hone-backup" in site.run(*backup, code=1)
+    os.close(held)
     assert out.count("hone-backup: removed") == 2
     left = sorted(path.name for path in folder.glob("hone-*Z.db"))
     assert left[0] == "hone-20220101T000000Z.db" and len(left) == 2

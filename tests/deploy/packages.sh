@@ -52,6 +52,10 @@ user_of() { sed -n 's/^User=//p' "$folder/root/usr/lib/systemd/system/$1"; }
 for pair in hone-server:hone-server.service hone-worker:hone-worker@.service; do
   grep -q "useradd .* $(user_of "${pair#*:}")\$" "$folder/${pair%%:*}/postinst" || fail "${pair%%:*} does not make the user of its unit"
 done
+for unit in "$folder"/root/usr/lib/systemd/system/*.service; do
+  page=$(sed -n 's#^Documentation=file://##p' "$unit")
+  [ -f "$folder/root$page" ] || fail "$(basename "$unit") names $page, which no package has"
+done
 [ "$(user_of hone-backup.service)" = "$(user_of hone-server.service)" ] || fail "backups have another user than the server that writes them"
 if command -v systemd-analyze >/dev/null; then
   sed -i "s#/usr/bin/#$folder/root/usr/bin/#" "$folder"/root/usr/lib/systemd/system/*

@@ -20,7 +20,8 @@ using record::BuildResponse;
 using record::Outcome;
 
 constexpr int kPollMs = 20;
-constexpr double kWaits = 0.1;                            // a share of the limit of processor time
+constexpr int kBuildFiles = 8;  // files of a build at the same time, with some to spare
+constexpr double kWaits = 0.1;  // a share of the limit of processor time
 constexpr absl::Duration kPipeLimit = absl::Seconds(10);  // for a message that has begun
 
 BuildResponse BuildFailure(Outcome outcome, absl::string_view detail) {
@@ -102,6 +103,11 @@ BuildResponse BuilderClient::Ask(const record::BuildRequest& given) {
     pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};
     if (poll(&answer, 1, kPollMs) > 0) break;
     const absl::Duration cpu_used = child_->CpuTime() - cpu_before;
+    if (OutputFolder::HasMoreThan(kBuildFiles, folder_->path())) {
+      child_.reset();
+      folder_->Clear();
+      return BuildFailure(Outcome::kCompileError, "the builder wrote more files than a build has");
+    }
     const bool cpu_used_up = cpu_used > options_.cpu_limit;
     if (!cpu_used_up && SteadyNow() < wall_deadline) continue;
     child_.reset();  // killed

@@ -8,8 +8,8 @@
 #include "absl/time/time.h"
 #include "common/record/record.h"
 #include "worker/agent/bounded_dir.h"
+#include "worker/agent/child_folder.h"
 #include "worker/agent/child_process.h"
-#include "worker/agent/output_folder.h"
 
 namespace hone::agent {
 

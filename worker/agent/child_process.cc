@@ -106,6 +106,10 @@ std::set<pid_t>& Children() ABSL_EXCLUSIVE_LOCKS_REQUIRED(children_mutex) {
 }
 bool ending ABSL_GUARDED_BY(children_mutex) = false;
 
+// Kills a child and all processes that it has started, which are in its group: the driver of a GPU
+// may start some. REQUIRES: the child is not reaped.
+void KillGroup(pid_t child) { kill(-child, SIGKILL); }
+
 constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 
 }  // namespace
@@ -113,7 +117,7 @@ constexpr absl::Duration kProgramLimit = absl::Seconds(60);
 void ChildProcess::KillAll() {
   absl::MutexLock lock(&children_mutex);
   ending = true;
-  for (const pid_t pid : Children()) kill(pid, SIGKILL);
+  for (const pid_t pid : Children()) KillGroup(pid);
 }
 
 std::string ChildEnd::ToString() const {
@@ -194,7 +198,7 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::CloseInput() { Close(input_); }
 
 void ChildProcess::Kill() {
-  if (!reaped_) kill(pid_, SIGKILL);
+  if (!reaped_) KillGroup(pid_);
 }
 
 ChildEnd ChildProcess::Wait(absl::Time deadline) {
@@ -217,6 +221,7 @@ ChildEnd ChildProcess::Wait(absl::Time deadline) {
   {
     absl::MutexLock lock(&children_mutex);
     Children().erase(pid_);
+    KillGroup(pid_);  // what it has left
     waitpid(pid_, &status, 0);
   }
   reaped_ = true;

@@ -29,8 +29,8 @@ class ChildProcess {
   // Starts `argv[0]`, a path. NotFound / PermissionDenied: it cannot be executed.
   // ResourceExhausted: no process or memory.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& argv);
-  // Called at shutdown: kills every child that is not reaped yet, and makes Start fail with
-  // Cancelled from now on. Their objects stay valid. Thread-safe.
+  // Called at shutdown: kills every child that is not reaped yet, with its processes, and makes
+  // Start fail with Cancelled from now on. Their objects stay valid. Thread-safe.
   static void KillAll();
 
   ~ChildProcess();
@@ -43,10 +43,11 @@ class ChildProcess {
 
   // Closes the child's input, so it sees the end of file.
   void CloseInput();
-  // Sends SIGKILL. Does nothing if the process has ended.
+  // Sends SIGKILL to the process and to all that it has started: drivers of GPUs may start some.
+  // Does nothing if the process has been reaped.
   void Kill();
-  // Waits for the process to end and reaps it; kills it first when the deadline passes. Later calls
-  // return the same result.
+  // Waits for the process to end and reaps it; kills it first when the deadline passes. Kills what
+  // it has started and not ended. Later calls return the same result.
   ChildEnd Wait(absl::Time deadline);
   // Returns the processor time of all its threads so far; stays constant after its end.
   absl::Duration CpuTime() const;

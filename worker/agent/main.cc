@@ -281,23 +281,16 @@ absl::Status Work(Flags flags) {
   options.builder.command = {flags.program_dir + "/hone-builder", "--lock", flags.lock};
   AddAllowances(flags, options.builder.command);
   options.builder.cpu_limit = absl::Seconds(flags.compile_limit);
-  // A runner of candidates may read artifacts and references. Another one, which runs no candidate
-  // and reads no references, makes a reference in a folder of its own.
-  const std::string artifacts = flags.state_dir + "/artifacts";
-  const std::string references = flags.state_dir + hone::agent::kReferences;
-  const auto runner_with = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), runner.begin(), runner.end());
-    words.insert(words.end(), {"--lock", flags.lock, "--read", artifacts, "--whole-reference",
-                               absl::StrCat(flags.whole_reference << 20)});
-    AddAllowances(flags, words);
-    return words;
-  };
-  options.runner.command = runner_with({"--read", references});
+  options.runner.command = runner;
+  options.runner.command.insert(
+      options.runner.command.end(),
+      {"--lock", flags.lock, "--whole-reference", absl::StrCat(flags.whole_reference << 20)});
+  AddAllowances(flags, options.runner.command);
+  options.runner.reference_command = options.runner.command;
   // Only candidates run on the device; references are computed on the CPU.
   if (flags.device != "cpu") {
     options.runner.command.insert(options.runner.command.end(), {"--device", flags.device});
   }
-  options.runner.reference_command = runner_with({});
   options.run_limit = absl::Seconds(flags.run_limit);
   HONE_ASSIGN_OR_RETURN(const auto worker,
                         hone::agent::Worker::Create(std::move(options), link.get()));

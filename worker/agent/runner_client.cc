@@ -1,5 +1,6 @@
 #include "worker/agent/runner_client.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,6 +32,24 @@ MeasureResult Failure(Outcome outcome, absl::string_view detail) {
   return {.outcome = outcome, .detail = std::string(detail)};
 }
 
+// Files in the folder of a process that makes a reference: the unfinished one and the other.
+constexpr int kReferenceFiles = 2;
+constexpr int kReferencePollMs = 100;
+
+// The paths of the files that a request names.
+std::vector<std::string*> PathsOf(RunRequest& request) {
+  std::vector<std::string*> paths;
+  for (std::string* const path : {&request.artifact_path, &request.reference_path,
+                                  &request.reference_data, &request.inputs_path}) {
+    if (!path->empty()) paths.push_back(path);
+  }
+  return paths;
+}
+
+void AddFiles(RunRequest request, std::vector<std::string>& files) {
+  for (std::string* const path : PathsOf(request)) files.push_back(*path);
+}
+
 bool IsConfirmation(const RunRequest& request) { return request.policy.name == "confirm"; }
 
 }  // namespace
@@ -55,8 +74,21 @@ absl::StatusOr<std::vector<std::string>> RunnerCommand(const std::string& progra
                    ") nor with that of the bundle (", bundled.message(), ")"));
 }
 
-absl::Status RunnerClient::EnsureStarted(const std::vector<std::string>& command) {
+absl::Status RunnerClient::MakeInputs() {
+  if (inputs_ != nullptr || options_.input_parent.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(inputs_, InputFolder::Make(options_.input_parent));
+  return absl::OkStatus();
+}
+
+RunRequest RunnerClient::AsGiven(RunRequest request) const {
+  if (inputs_ == nullptr) return request;
+  for (std::string* const path : PathsOf(request)) *path = inputs_->PathOf(*path);
+  return request;
+}
+
+absl::Status RunnerClient::EnsureStarted(std::vector<std::string> command) {
   if (child_ != nullptr) return absl::OkStatus();
+  if (inputs_ != nullptr) command.insert(command.end(), {"--read", inputs_->path()});
   HONE_ASSIGN_OR_RETURN(child_, ChildProcess::Start(command));
   return absl::OkStatus();
 }
@@ -110,13 +142,33 @@ MeasureResult RunnerClient::MakeReference(const RunRequest& request, const std::
   std::vector<std::string> command =
       options_.reference_command.empty() ? options_.command : options_.reference_command;
   command.insert(command.end(), {"--write", folder});
-  if (absl::Status started = EnsureStarted(command); !started.ok()) {
-    return Failure(Outcome::kDeviceLost, started.message());
-  }
+  RunRequest given = request;
+  given.reference_data.clear();  // the process makes it
+  std::vector<std::string> files;
+  AddFiles(given, files);
+  absl::Status ready = MakeInputs();
+  if (ready.ok() && inputs_ != nullptr) ready = inputs_->Hold(files);
+  if (ready.ok()) ready = EnsureStarted(std::move(command));
+  if (!ready.ok()) return Failure(Outcome::kDeviceLost, ready.message());
+  given = AsGiven(std::move(given));
+  given.reference_data = request.reference_data;
   child_->TakeErrorOutput();
-  MeasureResult result = Send(request).ok() ? Receive(request, patience) : Died();
+  MeasureResult result = Send(given).ok() ? ReceiveReference(given, folder, patience) : Died();
   child_.reset();
+  if (inputs_ != nullptr) inputs_->Hold({}).IgnoreError();  // removes files only
   return result;
+}
+
+MeasureResult RunnerClient::ReceiveReference(const RunRequest& request, const std::string& folder,
+                                             absl::Duration patience) {
+  const absl::Time begin = SteadyNow();
+  pollfd answer = {.fd = child_->output(), .events = POLLIN, .revents = 0};
+  while (SteadyNow() - begin < patience && poll(&answer, 1, kReferencePollMs) <= 0) {
+    if (!OutputFolder::HasMoreThan(kReferenceFiles, folder)) continue;
+    child_.reset();
+    return Failure(Outcome::kCrash, "the runner wrote other files than the reference");
+  }
+  return Receive(request, std::max(patience - (SteadyNow() - begin), absl::ZeroDuration()));
 }
 
 absl::StatusOr<bool> RunnerClient::SendToIdle(const RunRequest& request) {
@@ -134,14 +186,25 @@ void RunnerClient::Run(const std::vector<RunRequest>& requests,
                        absl::FunctionRef<bool(size_t)> wanted,
                        absl::FunctionRef<void(size_t)> started,
                        absl::FunctionRef<void(size_t, MeasureResult)> done) {
-  std::vector<bool> cancelled(requests.size());
+  const absl::Status has_folder = MakeInputs();
+  std::vector<absl::Status> refused(requests.size());  // why a request is not sent
+  // Called right before a request is sent to a process that works on another one, or on none.
+  const auto admit = [&](size_t i, size_t running) -> absl::Status {
+    HONE_RETURN_IF_ERROR(has_folder);
+    if (!wanted(i)) return absl::CancelledError("cancelled");
+    if (inputs_ == nullptr) return absl::OkStatus();
+    std::vector<std::string> files;
+    AddFiles(requests[i], files);
+    if (running != i) AddFiles(requests[running], files);
+    return inputs_->Hold(files);
+  };
   size_t next = 0;  // the first request that the current process has not received or skipped
   for (size_t i = 0; i < requests.size(); ++i) {
     if (child_ == nullptr) next = i;
-    if (next == i) cancelled[i] = !wanted(i);
-    if (cancelled[i]) {
+    if (next == i) refused[i] = admit(i, i);
+    if (!refused[i].ok()) {
       next = std::max(next, i + 1);
-      done(i, Failure(Outcome::kDeviceLost, "cancelled"));
+      done(i, Failure(Outcome::kDeviceLost, refused[i].message()));
       continue;
     }
     started(i);
@@ -149,7 +212,7 @@ void RunnerClient::Run(const std::vector<RunRequest>& requests,
     if (confirmation) child_.reset();
     absl::StatusOr<bool> sent = true;
     if (next == i) {
-      sent = SendToIdle(requests[i]);
+      sent = SendToIdle(AsGiven(requests[i]));
       next = i + 1;
     } else {
       child_->TakeErrorOutput();
@@ -162,16 +225,17 @@ void RunnerClient::Run(const std::vector<RunRequest>& requests,
     bool looks_ahead = *sent && !confirmation;
     bool ends = confirmation;
     for (; looks_ahead && next < requests.size() && !IsConfirmation(requests[next]); ++next) {
-      cancelled[next] = !wanted(next);
-      if (cancelled[next]) continue;
+      refused[next] = admit(next, i);
+      if (!refused[next].ok()) continue;
       looks_ahead = false;
       // A process that takes no more requests may still have answered this one.
-      ends = !Send(requests[next]).ok();
+      ends = !Send(AsGiven(requests[next])).ok();
     }
     MeasureResult result = *sent ? Receive(requests[i], options_.patience) : Died();
     if (ends) child_.reset();
     done(i, std::move(result));
   }
+  if (inputs_ != nullptr) inputs_->Hold({}).IgnoreError();  // removes files only
 }
 
 }  // namespace hone::agent

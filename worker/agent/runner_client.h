@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "worker/agent/child_folder.h"
 #include "worker/agent/child_process.h"
 
 namespace hone::agent {
@@ -27,6 +28,10 @@ struct RunnerOptions {
   // The command for making references, the only files that a runner writes; empty: `command`. The
   // folder to write to is added.
   std::vector<std::string> reference_command;
+  // The client makes a folder in this one, which the process may read. It has the files of the
+  // requests that the process works on, and no others: kernels, references and data of other
+  // clients are not for this one. Empty: `command` lets the process read the files where they are.
+  std::string input_parent;
   // Additional time beyond a request's own limit: waiting for the timing lock, filling inputs,
   // making a reference.
   absl::Duration patience = absl::Minutes(2);
@@ -61,15 +66,22 @@ class RunnerClient {
                                       absl::Duration patience);
 
  private:
-  absl::Status EnsureStarted(const std::vector<std::string>& command);
+  absl::Status MakeInputs();
+  // The request with the paths that the process sees.
+  record::RunRequest AsGiven(record::RunRequest request) const;
+  absl::Status EnsureStarted(std::vector<std::string> command);
   absl::Status Send(const record::RunRequest& request);
   // Sends a request to the process, which has no other one; starts the process if needed. Returns
   // false if a new process does not take the request. Errors: the process cannot be started.
   absl::StatusOr<bool> SendToIdle(const record::RunRequest& request);
+  // The answer of a process that makes a reference in the folder. Ends it if it writes much more.
+  record::MeasureResult ReceiveReference(const record::RunRequest& request,
+                                         const std::string& folder, absl::Duration patience);
   record::MeasureResult Receive(const record::RunRequest& request, absl::Duration patience);
   record::MeasureResult Died();
 
   const RunnerOptions options_;
+  std::unique_ptr<InputFolder> inputs_;
   std::unique_ptr<ChildProcess> child_;
 };
 

@@ -25,7 +25,7 @@ constexpr int kBatch = 8;  // minimum candidates timed in a row …
 constexpr absl::Duration kBatchWait = absl::Milliseconds(250);  // … unless one has waited this long
 constexpr int64_t kMaxArtifactBytes = int64_t{512} << 20;       // limits on disk, see CacheBytes
 constexpr int64_t kMaxReferenceBytes = int64_t{4} << 30;
-constexpr char kOutputs[] = "/outputs";  // what child processes write, see OutputFolder
+constexpr char kFolders[] = "/folders";  // of child processes, see child_folder.h
 
 std::string RandomHex() {
   std::random_device device;
@@ -58,7 +58,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Se
       auto references,
       BoundedDir::Open(reference_dir, std::min(share / 4 * 3, kMaxReferenceBytes)));
   // A worker that was killed may have left folders here.
-  options.builder.output_parent = options.state_dir + kOutputs;
+  options.builder.output_parent = options.state_dir + kFolders;
+  options.runner.input_parent = options.builder.output_parent;
   std::error_code ignored;
   std::filesystem::remove_all(options.builder.output_parent, ignored);
   HONE_ASSIGN_OR_RETURN(auto spool, Spool::Open(options.state_dir + "/spool"));

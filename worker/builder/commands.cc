@@ -1,16 +1,11 @@
 #include "worker/builder/commands.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,20 +16,16 @@
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
 #include "worker/builder/build.h"
+#include "worker/builder/confined.h"
 #include "worker/builder/link.h"
 
 namespace hone::builder {
 namespace {
 
 // Returns the bytes of the artifact of a candidate with this schedule.
-absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target::Target& target) {
+absl::StatusOr<std::string> ArtifactBytes(const std::string& trace, const target::Target& target,
+                                          const std::string& folder) {
   HONE_ASSIGN_OR_RETURN(const schedule::TraceFile file, schedule::ParseTraceFile(trace));
-  std::string folder = (std::filesystem::temp_directory_path() / "hone-code-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return ErrnoStatus(errno, "make a temporary folder");
-  const absl::Cleanup remove = [&] {
-    std::error_code error;
-    std::filesystem::remove_all(folder, error);
-  };
   const record::BuildResponse response = Build({.workload = file.workload.ToText(),
                                                 .space = trace,
                                                 .decisions = file.parsed.decisions,
@@ -80,6 +71,33 @@ absl::StatusOr<std::string> AnswerLine(absl::string_view line, const target::Tar
   return answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Returns the text of RunCostCommand.
+absl::StatusOr<std::string> CostAnswer(const CostCommandOptions& options, const std::string& text,
+                                       const target::Target& target, const std::string& lock_path) {
+  const auto lock = [&] {
+    return HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path);
+  };
+  if (!options.lines) {
+    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
+    HONE_ASSIGN_OR_RETURN(const codegen::ModelledCost cost, CostOfTrace(text, target));
+    return CostText(cost, target);
+  }
+  std::string answers;
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
+    const absl::StatusOr<std::string> answer = AnswerLine(line, target);
+    if (!answer.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.file, ":", number, ": ", answer.status().message()));
+    }
+    absl::StrAppend(&answers, *answer, "\n");
+  }
+  return answers;
+}
+
 }  // namespace
 
 const Command& AddCodeCommand(Command& app, CodeOptions& options) {
@@ -109,9 +127,12 @@ absl::StatusOr<std::string> RunCodeCommand(const CodeOptions& options,
   HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
   absl::StatusOr<std::string> trace = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
   if (!trace.ok()) return absl::InvalidArgumentError(trace.status().message());
-  HONE_ASSIGN_OR_RETURN(const HostLock lock, HostLock::Acquire(HostLock::Mode::kShared,
-                                                               absl::InfiniteFuture(), lock_path));
-  return options.artifact ? ArtifactBytes(*trace, target) : CodeText(*trace, target);
+  return RunConfined(lock_path, [&](const std::string& folder) -> absl::StatusOr<std::string> {
+    HONE_ASSIGN_OR_RETURN(
+        const HostLock lock,
+        HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path));
+    return options.artifact ? ArtifactBytes(*trace, target, folder) : CodeText(*trace, target);
+  });
 }
 
 const Command& AddCostCommand(Command& app, CostCommandOptions& options) {
@@ -137,30 +158,11 @@ const Command& AddCostCommand(Command& app, CostCommandOptions& options) {
 absl::StatusOr<std::string> RunCostCommand(const CostCommandOptions& options,
                                            const std::string& lock_path) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, ReadTarget(options.target));
-  absl::StatusOr<std::string> text = ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
+  const absl::StatusOr<std::string> text =
+      ReadFile(options.file == "-" ? "/dev/stdin" : options.file);
   if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
-  const auto lock = [&] {
-    return HostLock::Acquire(HostLock::Mode::kShared, absl::InfiniteFuture(), lock_path);
-  };
-  if (!options.lines) {
-    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
-    HONE_ASSIGN_OR_RETURN(const codegen::ModelledCost cost, CostOfTrace(*text, target));
-    return CostText(cost, target);
-  }
-  std::string answers;
-  int number = 0;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    HONE_ASSIGN_OR_RETURN(const HostLock held, lock());
-    const absl::StatusOr<std::string> answer = AnswerLine(line, target);
-    if (!answer.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.file, ":", number, ": ", answer.status().message()));
-    }
-    absl::StrAppend(&answers, *answer, "\n");
-  }
-  return answers;
+  return RunConfined(
+      lock_path, [&](const std::string&) { return CostAnswer(options, *text, target, lock_path); });
 }
 
 const Command& AddLinkCommand(Command& app, LinkCommandOptions& options) {
@@ -184,8 +186,11 @@ absl::StatusOr<std::string> RunLinkCommand(const LinkCommandOptions& options) {
     objects.push_back(*std::move(object));
   }
   const std::vector<absl::string_view> views(objects.begin(), objects.end());
-  HONE_ASSIGN_OR_RETURN(std::string triple, TripleOf(views[0]));
-  return LinkSharedObject(views, {.triple = std::move(triple), .visible = options.visible});
+  HONE_ASSIGN_OR_RETURN(const std::string triple, TripleOf(views[0]));
+  return RunConfined(/*lock_path=*/"", [&](const std::string& folder) {
+    return LinkSharedObject(views,
+                            {.triple = triple, .scratch_dir = folder, .visible = options.visible});
+  });
 }
 
 }  // namespace hone::builder

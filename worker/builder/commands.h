@@ -9,6 +9,9 @@
 
 namespace hone::builder {
 
+// The commands read their files, and then work in a confined process (RunConfined), because traces
+// and object files may come from a server.
+
 // The options of `hone-builder code`, which prints the code of a schedule.
 struct CodeOptions {
   std::string target = "native";

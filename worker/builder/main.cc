@@ -10,19 +10,17 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "common/base/command_line.h"
 #include "common/base/host_lock.h"
-#include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/cuda/detect.h"
-#include "common/target/host.h"
 #include "common/target/opencl/targets.h"
 #include "worker/builder/build.h"
 #include "worker/builder/commands.h"
+#include "worker/builder/confined.h"
 #include "worker/builder/nvrtc.h"
 #include "worker/compile/backend.h"
 #include "worker/sandbox/sandbox.h"
@@ -64,30 +62,13 @@ int Describe() {
   return 0;
 }
 
-// Confines this process, which compiles what clients have written. NVRTC is loaded when it is
-// needed, from the folders of the libraries that exist now.
-absl::Status Confine(const std::string& lock_path, hone::sandbox::SandboxOptions sandbox) {
-  sandbox.code = hone::sandbox::Code::kCompiler;
-  for (const std::string& file : HostLock::Files(lock_path)) {
-    HONE_RETURN_IF_ERROR(hone::FileLock::Open(file).status());  // makes it
-    sandbox.readable.push_back(file);
-  }
-  for (std::string& folder : hone::builder::NvrtcFolders()) {
-    sandbox.readable.push_back(std::move(folder));
-  }
-  hone::target::DetectHost();  // for references of GPUs; kept
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  return hone::sandbox::EnterSandbox(sandbox);
-#else
-  return absl::OkStatus();  // the runtimes of sanitizers use forbidden system calls
-#endif
-}
-
 int Serve(const std::string& lock_path, const hone::sandbox::SandboxOptions& sandbox) {
   // Keeps LLVM's own output from mixing with the messages.
   const int out = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
-  if (absl::Status confined = Confine(lock_path, sandbox); !confined.ok()) return Fail(confined);
+  if (absl::Status confined = hone::builder::Confine(lock_path, sandbox); !confined.ok()) {
+    return Fail(confined);
+  }
   for (;;) {
     const absl::StatusOr<std::string> message = hone::record::ReadFrame(STDIN_FILENO);
     if (absl::IsOutOfRange(message.status())) return 0;

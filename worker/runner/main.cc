@@ -28,7 +28,6 @@
 #include "worker/runner/perf_counters.h"
 #include "worker/runner/runner.h"
 #include "worker/runner/timing_lock.h"
-#include "worker/sandbox/driver_access.h"
 #include "worker/sandbox/sandbox.h"
 
 namespace {

@@ -6,6 +6,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,9 +19,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/file.h"
@@ -43,10 +47,10 @@ constexpr absl::string_view kAllowed =
     "brk mmap munmap mprotect mremap madvise mincore mlock munlock read readv pread64 write writev "
     "pwrite64 close lseek open openat stat lstat fstat newfstatat statx access faccessat "
     "faccessat2 readlink readlinkat getdents64 getcwd flock dup memfd_create ftruncate "
-    "fallocate fsync fdatasync fchmod poll ppoll select pselect6 statfs fstatfs "
+    "fallocate fsync fdatasync poll ppoll select pselect6 statfs fstatfs "
     // Waiting, and what threads need.
     "futex set_robust_list get_robust_list rseq set_tid_address arch_prctl sched_yield "
-    "sched_getaffinity sched_setaffinity sched_getparam sched_getscheduler sched_get_priority_max "
+    "sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max "
     "sched_get_priority_min membarrier getcpu gettid getpid getppid exit exit_group "
     "restart_syscall pause "
     // Time, and its own signals.
@@ -71,12 +75,25 @@ constexpr absl::string_view kForbidden =
 
 // What drivers need in addition: their devices, temporary files, and programs that they start.
 constexpr absl::string_view kOfDrivers =
-    "execve fork vfork wait4 waitid pipe pipe2 dup2 dup3 close_range umask chmod fchmod fchmodat "
-    "rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat "
-    "utimensat truncate msync mlock2 munlockall preadv pwritev copy_file_range sendfile readahead "
-    "eventfd2 epoll_create1 epoll_ctl epoll_wait epoll_pwait timerfd_create timerfd_settime "
-    "timerfd_gettime getgroups getpgrp getpgid getresuid getresgid capget sched_getattr "
-    "get_mempolicy set_mempolicy mbind";
+    "execve fork vfork wait4 waitid pipe pipe2 dup2 dup3 close_range umask rename renameat "
+    "renameat2 "
+    "unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat msync mlock2 munlockall "
+    "preadv pwritev copy_file_range sendfile readahead eventfd2 epoll_create1 epoll_ctl epoll_wait "
+    "epoll_pwait timerfd_create timerfd_settime timerfd_gettime getgroups getpgrp getpgid "
+    "getresuid getresgid capget sched_getattr "
+    "get_mempolicy set_mempolicy mbind sched_setaffinity";
+
+// The second byte of the requests of terminals. Some of them simulate input, with which a program
+// can give commands to the shell that started it. No driver uses this byte.
+constexpr scmp_datum_t kTerminalByte = 0x54;
+// The requests with this byte that drivers may send.
+constexpr int kHarmlessRequests[] = {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX};
+
+// Landlock lets a process change the modes and times of files that it may not open, and of files
+// that it may only read. Compilers and linkers set those of their outputs, where they have no
+// effect, so these calls do nothing and succeed.
+constexpr absl::string_view kWithoutEffect = "fchmod";
+constexpr absl::string_view kWithoutEffectInDrivers = "chmod fchmodat utimensat";
 
 class Filter {
  public:
@@ -115,10 +132,11 @@ class Filter {
 void AddRulesOfKernels(bool writer, uint32_t forbidden, Filter& filter) {
   filter.Rule(kForbidden, forbidden);
   filter.Rule("rename renameat renameat2 unlink unlinkat", writer ? SCMP_ACT_ALLOW : forbidden);
-  if (writer) filter.Rule("mkdir mkdirat", SCMP_ACT_ALLOW);
   const auto self = static_cast<scmp_datum_t>(getpid());
   filter.Rule("kill tgkill", forbidden, {SCMP_A0(SCMP_CMP_NE, self)});
   filter.Rule("clone", forbidden, {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
+  // Of the calling thread; not of other processes of this user.
+  filter.Rule("sched_setaffinity", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_EQ, 0)});
   // Counters that were opened before the sandbox may be switched on and off.
   for (const scmp_datum_t request : {scmp_datum_t{FIONREAD}, scmp_datum_t{PERF_EVENT_IOC_ENABLE},
                                      scmp_datum_t{PERF_EVENT_IOC_DISABLE}}) {
@@ -128,18 +146,30 @@ void AddRulesOfKernels(bool writer, uint32_t forbidden, Filter& filter) {
 
 void AddRulesOfDrivers(Filter& filter) {
   filter.Rule(kOfDrivers, SCMP_ACT_ALLOW);
+  filter.Rule(kWithoutEffectInDrivers, SCMP_ACT_ERRNO(0));
   constexpr scmp_datum_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                           CLONE_NEWNET;
   filter.Rule("clone", SCMP_ACT_ALLOW, {SCMP_A0(SCMP_CMP_MASKED_EQ, kNewNamespaces, 0)});
-  // Allows everything except simulating terminal input.
-  filter.Rule("ioctl", SCMP_ACT_ALLOW, {SCMP_A1(SCMP_CMP_NE, TIOCSTI)});
+  // The kernel ignores the upper half of a request, and comparisons of filters do not, so that each
+  // rule looks at bits: a request is allowed if one bit of its byte differs.
+  constexpr int kByte = 8;
+  for (int bit = kByte; bit < 2 * kByte; ++bit) {
+    const scmp_datum_t mask = scmp_datum_t{1} << bit;
+    filter.Rule("ioctl", SCMP_ACT_ALLOW,
+                {SCMP_A1(SCMP_CMP_MASKED_EQ, mask, ~(kTerminalByte << kByte) & mask)});
+  }
+  for (const int request : kHarmlessRequests) {
+    filter.Rule("ioctl", SCMP_ACT_ALLOW,
+                {SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, static_cast<scmp_datum_t>(request))});
+  }
 }
 
 absl::Status FilterSystemCalls(const SandboxOptions& options) {
   Filter filter;
   if (!filter.made()) return absl::ResourceExhaustedError("seccomp: no memory for the filter");
   filter.Rule(kAllowed, SCMP_ACT_ALLOW);
+  filter.Rule(kWithoutEffect, SCMP_ACT_ERRNO(0));
   switch (options.code) {
     case Code::kKernel:
       AddRulesOfKernels(/*writer=*/!options.writable.empty(), SCMP_ACT_TRAP, filter);
@@ -204,7 +234,98 @@ void LimitTasks(int64_t more) {
   }
 }
 
+// Folders with descriptions of drivers and devices.
+constexpr const char* kReadable[] = {"/etc/OpenCL",   "/etc/nvidia",   "/etc/localtime",
+                                     "/opt",          "/proc/driver",  "/proc/devices",
+                                     "/proc/modules", "/proc/version", "/proc/filesystems",
+                                     "/proc/sys/vm",  "/sys"};
+// Files of GPUs: NVIDIA's, those of the kernel's graphics drivers, AMD's, ARM's, Qualcomm's, and
+// the memory that they share.
+constexpr const char* kDevicePrefixes[] = {"nvidia", "dri", "kfd",      "mali",
+                                           "kgsl",   "ion", "dma_heap", "udmabuf"};
+
+// Waits until no process has the writing end of the pipe open, then removes the folder.
+[[noreturn]] void RemoveAtEndOf(int pipe, const std::string& folder) {
+  setpgid(0, 0);
+  prctl(PR_SET_NAME, "hone-scratch");
+  for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) signal(signal_number, SIG_IGN);
+  // Closes all other descriptors. Otherwise, readers of the parent's output would wait until this
+  // process ends, too.
+  if (pipe != STDIN_FILENO) dup2(pipe, STDIN_FILENO);
+  close_range(STDOUT_FILENO, ~0U, 0);
+  char byte;
+  while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  _exit(0);
+}
+
+// Returns the path. Only this process may use the folder.
+absl::StatusOr<std::string> MakeScratchFolder() {
+  std::error_code no_folder;
+  std::string parent = std::filesystem::temp_directory_path(no_folder);
+  if (no_folder) parent = "/tmp";
+  std::string folder = absl::StrCat(parent, "/hone-runner-XXXXXX");
+  if (mkdtemp(folder.data()) == nullptr) {
+    return ErrnoStatus(errno, absl::StrCat("make a scratch folder in ", parent));
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    const int error = errno;
+    rmdir(folder.c_str());
+    return ErrnoStatus(error, "make a pipe");
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[1]);
+    RemoveAtEndOf(ends[0], folder);
+  }
+  const int error = errno;
+  // At once: the group of this process is killed when this process ends.
+  if (child > 0) setpgid(child, child);
+  close(ends[0]);
+  // The writing end stays open until this process ends.
+  if (child > 0) return folder;
+  close(ends[1]);
+  rmdir(folder.c_str());
+  return ErrnoStatus(error, "start a process");
+}
+
 }  // namespace
+
+absl::Status PrepareForDriver(SandboxOptions& sandbox) {
+  HONE_ASSIGN_OR_RETURN(const std::string scratch, MakeScratchFolder());
+  for (const char* const variable : {"HOME", "TMPDIR", "XDG_CACHE_HOME", "POCL_CACHE_DIR"}) {
+    setenv(variable, scratch.c_str(), 1);
+  }
+  // Each kernel is compiled only once, so a cache would only fill the folder.
+  setenv("POCL_KERNEL_CACHE", "0", 1);
+  setenv("CUDA_CACHE_DISABLE", "1", 1);
+  // Makes PoCL pin its threads, unless the user has set this.
+  setenv("POCL_AFFINITY", "1", 0);
+  sandbox.code = Code::kDriver;
+  sandbox.writable.push_back(scratch);
+  for (const char* const path : kReadable) {
+    if (access(path, F_OK) == 0) sandbox.readable.emplace_back(path);
+  }
+  // Drivers may be in the folders that the user names for libraries.
+  const char* const libraries = getenv("LD_LIBRARY_PATH");
+  for (const absl::string_view path : absl::StrSplit(libraries == nullptr ? "" : libraries, ':')) {
+    const std::string folder(path);
+    if (absl::StartsWith(folder, "/") && access(folder.c_str(), F_OK) == 0) {
+      sandbox.readable.push_back(folder);
+    }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    for (const char* const prefix : kDevicePrefixes) {
+      if (absl::StartsWith(name, prefix)) sandbox.devices.push_back(entry.path());
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status EnterSandbox(const SandboxOptions& options) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return ErrnoStatus(errno, "set no_new_privs");

@@ -54,6 +54,15 @@ struct SandboxOptions {
 // Landlock. NotFound: a path of the options cannot be opened.
 absl::Status EnterSandbox(const SandboxOptions& options);
 
+// Gives GPU drivers what they need: access to the device files and device descriptions of this
+// machine and to the folders of LD_LIBRARY_PATH, and an empty scratch folder of this process as the
+// only one to write to. Sets environment variables that put caches of compiled kernels into it or
+// switch them off. A small process, in its own process group, removes the folder when this process
+// ends, however it ends. REQUIRES: only one thread exists, the driver is not loaded and the sandbox
+// is not entered yet. NotFound, PermissionDenied, ResourceExhausted: the folder or the process
+// cannot be made.
+absl::Status PrepareForDriver(SandboxOptions& sandbox);
+
 struct ProcessLimits {
   int64_t memory_bytes = 0;  // of address space; 0: unlimited
   // Count only memory that is private and writable: drivers of GPUs reserve far more addresses than

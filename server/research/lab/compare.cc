@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -38,17 +39,17 @@ absl::StatusOr<ComparedRun> Run(const Comparison& comparison, size_t v, size_t t
   const Variant& variant = comparison.variants[v];
   const SampleTask& task = comparison.tasks[t];
   // Not the store: the same run with another one has another label.
+  const std::string run_text = absl::StrJoin(
+      {task.workload, variant.label, variant.strategy, variant.cost_model, variant.feature_set,
+       absl::StrCat(comparison.trials), absl::StrCat(seed), absl::StrJoin(comparison.options, " ")},
+      "\n");
   const std::string folder =
-      absl::StrCat(comparison.work_folder, "/",
-                   DigestOf(absl::StrCat(task.workload, variant.label, " ", comparison.trials, " ",
-                                         seed, " ", absl::StrJoin(comparison.options, " ")))
-                       .ToHex()
-                       .substr(0, 16));
+      absl::StrCat(comparison.work_folder, "/", DigestOf(run_text).ToHex().substr(0, 16));
   const std::string store = folder + "/hone/hone.db", finished = folder + "/finished";
   int64_t before = 0;  // records of the store that it began with
-  if (const auto known = ReadFile(finished); known.ok()) {
-    before = std::stoll(*known);
-  } else {
+  const absl::StatusOr<std::string> known = ReadFile(finished);
+  if (!known.ok() || !absl::SimpleAtoi(*known, &before)) {
+    before = 0;
     std::error_code ignored;  // an interrupted run may have left files
     std::filesystem::remove_all(folder, ignored);
     HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/hone"));
@@ -118,7 +119,8 @@ std::vector<Progress> ProgressOf(const Comparison& comparison,
   }
   std::vector<Progress> all;
   for (const ComparedRun& run : runs) {
-    if (run.latency_ns.empty() || best[run.task] == 0) continue;
+    // If no run of a task had a valid result, nothing can be said about it.
+    if (run.latency_ns.empty() || best[run.task] == 0 || worst[run.task] == 0) continue;
     Progress progress{.run = &run};
     double so_far = worst[run.task];
     for (const double latency : run.latency_ns) {

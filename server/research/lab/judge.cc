@@ -257,6 +257,7 @@ absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::stri
 absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<record::Dataset> dataset,
                         record::Dataset::Open(path));
+  HONE_RETURN_IF_ERROR(CheckKind(*dataset, path, /*modelled=*/false));
   HONE_ASSIGN_OR_RETURN(const auto by_task, ReadByTask(*dataset));
   std::map<std::string, double> best;
   for (const auto& [task, records] : by_task) {

@@ -59,7 +59,8 @@ struct ReadOptions {
 absl::StatusOr<Sample> ReadSample(const std::string& path, std::vector<std::string> feature_sets,
                                   int threads, const ReadOptions& options = {});
 
-// Returns the lowest latency of every workload of a dataset, by its text.
+// Returns the lowest latency of every workload of a dataset, by its text. InvalidArgument: the
+// dataset is malformed, or its costs are modelled, so that none is a latency.
 absl::StatusOr<std::map<std::string, double>> BestOfSample(const std::string& path);
 
 // How well scores order the candidates of one task. A latency of a failed candidate counts as the

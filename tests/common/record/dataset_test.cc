@@ -137,14 +137,51 @@ TEST_F(DatasetTest, NoticesTruncation) {
 
 // A column that claims to be huge is refused before memory is allocated for it.
 TEST_F(DatasetTest, RefusesHostileSizes) {
-  Write(10);
-  const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-  for (const char* name : {"spaces/text_end", "targets/text_end"}) {
-    const hid_t column = H5Dopen2(file, name, H5P_DEFAULT);
-    const hsize_t huge = hsize_t{1} << 50;
-    H5Dset_extent(column, &huge);
-    H5Dclose(column);
+  for (const int bits : {50, 60, 61, 62}) {  // with 61, the number of bytes is 2^64
+    Write(10);
+    const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    for (const char* name : {"spaces/text_end", "targets/text_end"}) {
+      const hid_t column = H5Dopen2(file, name, H5P_DEFAULT);
+      const hsize_t huge = hsize_t{1} << bits;
+      H5Dset_extent(column, &huge);
+      H5Dclose(column);
+    }
+    H5Fclose(file);
+    EXPECT_THAT(Dataset::Open(path_),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("damaged")))
+        << bits;
   }
+}
+
+// A file of somebody else must not show what is in files of this user.
+TEST_F(DatasetTest, ReadsNoOtherFiles) {
+  const std::string other = folder_ / "token";
+  std::ofstream(other) << "secret";
+  constexpr char kColumn[] = "sources/name";
+  const auto open_without_column = [&] {
+    Write(10);
+    const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    H5Ldelete(file, kColumn, H5P_DEFAULT);
+    return file;
+  };
+  hid_t file = open_without_column();
+  const hsize_t size = 6;  // as "random"
+  const hid_t space = H5Screate_simple(1, &size, nullptr);
+  const hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_external(properties, other.c_str(), 0, size);
+  H5Dclose(
+      H5Dcreate2(file, kColumn, H5T_NATIVE_UINT8, space, H5P_DEFAULT, properties, H5P_DEFAULT));
+  H5Pclose(properties);
+  H5Sclose(space);
+  H5Fclose(file);
+  EXPECT_THAT(Dataset::Open(path_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("damaged")));
+
+  Write(10);
+  std::filesystem::copy_file(path_, folder_ / "other.h5");
+  file = open_without_column();
+  H5Lcreate_external((folder_ / "other.h5").c_str(), kColumn, file, kColumn, H5P_DEFAULT,
+                     H5P_DEFAULT);
   H5Fclose(file);
   EXPECT_THAT(Dataset::Open(path_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("damaged")));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -61,6 +62,19 @@ TEST(ChildProcessTest, IsKilledAndReapedWithItsObject) {
   const pid_t pid = child->pid();
   child.reset();
   EXPECT_EQ(kill(pid, 0), -1);
+}
+
+// A kernel of an OpenCL driver on the CPU can start processes.
+TEST(ChildProcessTest, WhatItHasStartedEndsWithIt) {
+  for (const char* const script : {"sleep 1000 & exit 0", "sleep 1000 & sleep 1000"}) {
+    const auto child = Start({"/bin/sh", "-c", script});
+    child->Wait(absl::Now() + absl::Milliseconds(200));
+    // The process that is left has the other end of the pipe.
+    pollfd output = {.fd = child->output(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(poll(&output, 1, 10000), 1) << script;
+    char byte;
+    EXPECT_EQ(read(child->output(), &byte, 1), 0) << script;
+  }
 }
 
 TEST(ChildProcessTest, MissingProgramIsNamed) {

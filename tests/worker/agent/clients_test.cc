@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/proto_convert.h"
+#include "tests/status.h"
 #include "tests/temporary_folder.h"
 #include "tests/worker/agent/scripted_child.h"
 #include "worker/agent/builder_client.h"
@@ -161,11 +162,50 @@ TEST_F(ClientsTest, AKernelThatBlocksEverySignalIsKilledFromOutside) {
                                    folder_ / "lock", "--write", folder_.path()}});
   record::RunRequest deaf = RunRequest("deaf");
   deaf.time_limit_ms = 100;
-  const MeasureResult killed = runner.MakeReference(deaf, folder_.path(), absl::Seconds(3));
+  std::filesystem::create_directory(folder_ / "made");
+  const MeasureResult killed = runner.MakeReference(deaf, folder_ / "made", absl::Seconds(3));
   EXPECT_EQ(killed.outcome, Outcome::kRunTimeout) << killed.detail;
-  EXPECT_EQ(runner.MakeReference(RunRequest("good"), folder_.path(), absl::Seconds(60)).outcome,
+  EXPECT_EQ(runner.MakeReference(RunRequest("good"), folder_ / "made", absl::Seconds(60)).outcome,
             Outcome::kOk)
       << "the lock is free again";
+}
+
+// Kernels, references and data of others are in the same folders of the worker.
+TEST_F(ClientsTest, ARunnerReadsOnlyTheFilesOfItsRequests) {
+  RunnerClient runner({.command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-runner"), "--lock",
+                                   folder_ / "lock"},
+                       .input_parent = folder_ / "folders"});
+  HONE_ASSERT_OK_AND_ASSIGN(const auto output, OutputFolder::Make(folder_ / "folders"));
+  std::vector<record::RunRequest> requests = {RunRequest("reads_others"), RunRequest("good")};
+  for (record::RunRequest& request : requests) request.reference_data = output->path() + "/made";
+  const MeasureResult made = runner.MakeReference(requests[1], output->path(), absl::Seconds(60));
+  ASSERT_EQ(made.outcome, Outcome::kOk) << made.detail;
+  for (record::RunRequest& request : requests) request.reference_path.clear();
+  requests.push_back(requests[0]);
+  requests.push_back(requests[0]);
+  requests[2].artifact_path = folder_ / "missing";
+  runner.Run(
+      requests, [](size_t) { return true; }, [](size_t) {},
+      [&](size_t i, const MeasureResult& result) {
+        EXPECT_EQ(result.outcome, i == 2 ? Outcome::kDeviceLost : Outcome::kOk) << result.detail;
+        EXPECT_THAT(result.detail, HasSubstr(i == 2 ? "missing" : ""));
+      });
+}
+
+TEST_F(ClientsTest, ABuilderOrRunnerThatWritesManyFilesIsEnded) {
+  const std::string script =
+      "while [ \"$1\" != --write ]; do shift; done\n"
+      "for i in $(seq 20); do : > $2/$i; done\nsleep 1000";
+  BuilderClient builder(
+      {.command = {"/bin/sh", "-c", script, "sh"}, .output_parent = folder_ / "outputs"});
+  const record::BuildResponse built = builder.Build({}, *artifacts_);
+  EXPECT_EQ(built.outcome, Outcome::kCompileError);
+  EXPECT_THAT(built.detail, HasSubstr("more files"));
+  RunnerClient runner({.command = {"/bin/sh", "-c", script, "sh"}});
+  std::filesystem::create_directory(folder_ / "references");
+  const MeasureResult made = runner.MakeReference({}, folder_ / "references", absl::Seconds(100));
+  EXPECT_EQ(made.outcome, Outcome::kCrash);
+  EXPECT_THAT(made.detail, HasSubstr("other files"));
 }
 
 TEST_F(ClientsTest, RunsConfirmations) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/program.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
@@ -144,9 +146,40 @@ TEST_F(BuilderProcessTest, AForbiddenCallEndsIt) {
 
 TEST_F(BuilderProcessTest, CannotExceedItsLimits) {
   EXPECT_THAT(Attempt("limit"), HasSubstr("it failed: Operation not permitted"));
+  EXPECT_THAT(Attempt("pin"), HasSubstr("it failed: Operation not permitted"));
+  EXPECT_THAT(Attempt("folder:" + output_ / "folder"),
+              HasSubstr("it failed: Operation not permitted"));
   EXPECT_THAT(Attempt("thread"), HasSubstr("it failed: Operation not permitted"));
   EXPECT_THAT(Attempt("memory"), HasSubstr("it failed: Cannot allocate memory"));
   EXPECT_THAT(Attempt("file"), HasSubstr("it failed: File too large"));
+}
+
+// The trace of a draft and the kernels of a network come from a server.
+TEST_F(BuilderProcessTest, TheCommandsOfUsersAreConfinedToo) {
+  std::ofstream(folder_ / "token") << "secret";
+  std::filesystem::create_directory(folder_ / "temporary");
+  const auto code = [&](const std::string& attempt, const std::string& target) {
+    const auto ran =
+        RunProgram({.words = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-builder"), "--lock",
+                              folder_ / "lock", "code", "--artifact", "--target", target, "-"},
+                    .input = absl::StrCat(kRelu, target == "native" ? kCpuTrace : kGpuTrace),
+                    .environment = {{"HONE_NVRTC", HOSTILE_COMPILER},
+                                    {"HONE_FAKE_COMPILER", attempt},
+                                    {"TMPDIR", folder_ / "temporary"}}});
+    EXPECT_THAT(ran, IsOk());
+    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "temporary"));
+    return ran.value_or(ProgramResult{});
+  };
+  const ProgramResult good = code("", "native");
+  EXPECT_TRUE(good.ok()) << good.errors;
+  EXPECT_FALSE(good.output.empty());
+  EXPECT_THAT(code("read:" + folder_ / "token", "nvidia/a100").errors,
+              HasSubstr("it failed: Permission denied"));
+  EXPECT_THAT(code("write:" + folder_ / "file", "nvidia/a100").errors,
+              HasSubstr("it failed: Permission denied"));
+  const ProgramResult forbidden = code("socket", "nvidia/a100");
+  EXPECT_EQ(WEXITSTATUS(forbidden.wait_status), 1);
+  EXPECT_THAT(forbidden.errors, HasSubstr("a system call which its sandbox forbids"));
 }
 
 // NVIDIA's compiler works within the sandbox.

@@ -3,12 +3,14 @@
 // log says how the attempt ended.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,6 +50,12 @@ std::string Try(const std::string& what, const std::string& argument) {
     const int file = memfd_create("file", 0);
     return Ended(ftruncate(file, off_t{1} << 30) == 0);
   }
+  if (what == "pin") {
+    cpu_set_t cpus;
+    return Ended(sched_getaffinity(getppid(), sizeof cpus, &cpus) == 0 &&
+                 sched_setaffinity(getppid(), sizeof cpus, &cpus) == 0);
+  }
+  if (what == "folder") return Ended(mkdir(argument.c_str(), 0700) == 0);
   if (what == "socket") return Ended(socket(AF_INET, SOCK_STREAM, 0) >= 0);
   if (what == "fork") return Ended(fork() >= 0);
   if (what == "execute") return Ended(execl("/bin/true", "/bin/true", nullptr) == 0);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -64,18 +65,26 @@ void Rows(void* const* buffers, int64_t begin, int64_t end) {
   }
 }
 
-// Tries to write into the agent's folder of references. Finds it from the folder that the process
-// may write to.
-#if defined(KERNEL_REFERENCE_SPOILS)
-bool SpoilsReferences() {
+#if defined(KERNEL_REFERENCE_SPOILS) || defined(KERNEL_READS_OTHERS) || \
+    defined(KERNEL_CHANGES_MODES)
+// The word after an option of this process; null if it has no such option.
+const char* WordAfter(const char* option) {
   static char words[65536];
   const int file = open("/proc/self/cmdline", O_RDONLY);
   const ssize_t size = read(file, words, sizeof words - 1);
   close(file);
-  const char* folder = nullptr;
   for (const char* word = words; word < words + size; word += strlen(word) + 1) {
-    if (strcmp(word, "--write") == 0) folder = word + strlen(word) + 1;
+    if (strcmp(word, option) == 0) return word + strlen(word) + 1;
   }
+  return nullptr;
+}
+#endif
+
+// Tries to write into the agent's folder of references. Finds it from the folder that the process
+// may write to.
+#if defined(KERNEL_REFERENCE_SPOILS)
+bool SpoilsReferences() {
+  const char* const folder = WordAfter("--write");
   if (folder == nullptr) return false;
   const char* const places[] = {"/../references/spoiled", "/../../references/spoiled"};
   for (const char* const place : places) {
@@ -85,6 +94,24 @@ bool SpoilsReferences() {
     if (open(path, O_WRONLY | O_CREAT, 0644) >= 0) return true;
   }
   return false;
+}
+#endif
+
+// Whether the kernel can look into the agent's folder of artifacts. Finds it from the folder that
+// the process may read, which it can open.
+#if defined(KERNEL_READS_OTHERS)
+bool ReadsOthers() {
+  const char* const folder = WordAfter("--read");
+  const auto opens = [](const char* path) {
+    const int file = open(path, O_RDONLY | O_DIRECTORY);
+    if (file >= 0) close(file);
+    return file >= 0;
+  };
+  if (folder == nullptr || !opens(folder)) return true;
+  char path[4096];
+  strcpy(path, folder);
+  strcat(path, "/../../artifacts");
+  return opens(path);
 }
 #endif
 }  // namespace
@@ -165,6 +192,20 @@ EXPORT int32_t hone_kernel_run(void* const* buffers, const void*, [[maybe_unused
   event.type = PERF_TYPE_SOFTWARE;
   event.config = PERF_COUNT_SW_CPU_CLOCK;
   if (syscall(SYS_perf_event_open, &event, 0, -1, -1, 0) >= 0) return 7;
+#elif defined(KERNEL_PINS_PARENT)
+  uint64_t cpus = 1;
+  if (syscall(SYS_sched_getaffinity, getppid(), sizeof cpus, &cpus) < 0) return 8;
+  if (syscall(SYS_sched_setaffinity, getppid(), sizeof cpus, &cpus) == 0) return 7;
+#elif defined(KERNEL_CHANGES_MODES)
+  const char* const path = WordAfter("--lock");
+  const int file = path == nullptr ? -1 : open(path, O_RDONLY);
+  struct stat before, after;
+  if (file < 0 || fstat(file, &before) != 0) return 8;
+  fchmod(file, 0);
+  if (fstat(file, &after) != 0 || after.st_mode != before.st_mode) return 7;
+  close(file);
+#elif defined(KERNEL_READS_OTHERS)
+  if (ReadsOthers()) return 7;
 #elif defined(KERNEL_STARTS_THREAD)
   pthread_t thread;
   if (pthread_create(&thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr) == 0) {

@@ -113,12 +113,16 @@ constant char path[] = ")",
   if (i == 0 && j == 0) {
     private char name[256];
     for (int n = 0; n < sizeof(path); ++n) name[n] = path[n];
-    // socket(AF_INET, SOCK_STREAM, 0), open(name, O_CREAT | O_WRONLY, 0600), kill(1, 0) and
-    // fcntl(0, F_SETOWN, 1)
+    // socket(AF_INET, SOCK_STREAM, 0), open(name, O_CREAT | O_WRONLY, 0600), kill(1, 0),
+    // fcntl(0, F_SETOWN, 1), truncate(name, 0), and ioctl(0, TIOCSTI, 0) with a bit that Linux ignores. The last one
+    // has no terminal here, which would be another error than EPERM.
     if (call(41, 2, 1, 0) >= 0 || call(2, (long)name, 0101, 0600) >= 0 || call(62, 1, 0, 0) >= 0 ||
-        call(72, 0, 8, 1) >= 0) {
+        call(72, 0, 8, 1) >= 0 || call(76, (long)name, 0, 0) != -1 || call(16, 0, 0x100005412, 0) != -1) {
       sum = -1;
     }
+    // chmod(folder, 0) does nothing.
+    name[sizeof(path) - sizeof("/written")] = 0;
+    call(90, (long)name, 0, 0);
   }
 )";
   target::GpuModule module = MatmulModule(kCalls);
@@ -132,6 +136,7 @@ constant char path[] = ")",
   if (result->outcome == Outcome::kCompileError) GTEST_SKIP() << "not PoCL: " << result->detail;
   EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "written"));
+  EXPECT_NE(std::filesystem::status(folder_.path()).permissions(), std::filesystem::perms::none);
 }
 #endif
 

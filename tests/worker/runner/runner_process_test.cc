@@ -201,8 +201,8 @@ TEST_F(RunnerProcessTest, EachFailureHasItsOutcome) {
 
 // The sandbox denies these requests, and the kernel continues.
 TEST_F(RunnerProcessTest, DeniedSystemCallsDoNoHarm) {
-  for (const char* behaviour :
-       {"reads_file", "writes_file", "signals_parent", "raises_limits", "starts_thread"}) {
+  for (const char* behaviour : {"reads_file", "writes_file", "signals_parent", "raises_limits",
+                                "starts_thread", "pins_parent", "changes_modes"}) {
     const MeasureResult result = Run(Request(behaviour));
     // The request failed, but the kernel did its work.
     EXPECT_EQ(record::OutcomeName(result.outcome), "ok") << behaviour << ": " << result.detail;

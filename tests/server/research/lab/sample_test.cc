@@ -12,6 +12,7 @@
 #include "common/base/file.h"
 #include "common/record/dataset.h"
 #include "common/target/device_list.h"
+#include "server/research/lab/judge.h"
 #include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
@@ -123,6 +124,8 @@ TEST_F(CollectTest, ModelsTheCostsOfACpuThatIsNotHere) {
   EXPECT_THAT(Learn(options.out, folder_ / "learned.db"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("modelled costs")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "learned.db"));
+  EXPECT_THAT(BestOfSample(options.out),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("modelled costs")));
   options.target = "native";
   EXPECT_THAT(Collect(options), StatusIs(absl::StatusCode::kInvalidArgument,
                                          HasSubstr("sample.h5 has modelled costs")));

@@ -1,9 +1,11 @@
-#ifndef HONE_WORKER_AGENT_OUTPUT_FOLDER_H_
-#define HONE_WORKER_AGENT_OUTPUT_FOLDER_H_
+#ifndef HONE_WORKER_AGENT_CHILD_FOLDER_H_
+#define HONE_WORKER_AGENT_CHILD_FOLDER_H_
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,6 +37,9 @@ class OutputFolder {
   absl::Status MoveTo(const std::string& name, const std::string& path);
   // Removes everything in the folder.
   void Clear();
+  // Whether the folder has more entries than that. The size of a file is limited, their number is
+  // not, so the disk is full soon after a process begins to write many.
+  static bool HasMoreThan(int entries, const std::string& path);
 
  private:
   explicit OutputFolder(std::string path) : path_(std::move(path)) {}
@@ -44,6 +49,28 @@ class OutputFolder {
   const std::string path_;
 };
 
+// A folder of a child process that has names for the files that it may read now, and no others.
+// Removed in the destructor. Thread-compatible.
+class InputFolder {
+ public:
+  // Errors are those of OutputFolder::Make.
+  static absl::StatusOr<std::unique_ptr<InputFolder>> Make(const std::string& parent);
+
+  const std::string& path() const { return folder_->path(); }
+  // Gives the folder these files, with the last part of their paths as names, and no others. They
+  // are links, or copies where a disk has no links. REQUIRES: no two files have the same name.
+  // NotFound: a file is missing. ResourceExhausted: the disk is full.
+  absl::Status Hold(const std::vector<std::string>& files);
+  // The path of one of the files in the folder; "" if `file` is empty.
+  std::string PathOf(const std::string& file) const;
+
+ private:
+  explicit InputFolder(std::unique_ptr<OutputFolder> folder) : folder_(std::move(folder)) {}
+
+  const std::unique_ptr<OutputFolder> folder_;
+  std::set<std::string> held_;
+};
+
 }  // namespace hone::agent
 
-#endif  // HONE_WORKER_AGENT_OUTPUT_FOLDER_H_
+#endif  // HONE_WORKER_AGENT_CHILD_FOLDER_H_

@@ -1,4 +1,4 @@
-#include "worker/agent/output_folder.h"
+#include "worker/agent/child_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,6 +80,36 @@ TEST_F(OutputFolderTest, RefusesEverythingElse) {
   EXPECT_EQ(ReadFile(folder_ / "secret").value(), "secret");
   Write("a", "bytes");
   EXPECT_THAT(output_->Take("a", 4), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(InputFolderTest, HasTheFilesOfNowAndNoOthers) {
+  const TemporaryFolder folder;
+  for (const char* const name : {"a", "b", "c"}) std::ofstream(folder / name) << name;
+  HONE_ASSERT_OK_AND_ASSIGN(auto input, InputFolder::Make(folder / "inputs"));
+  const auto has = [&] {
+    std::string names;
+    for (const char* const name : {"a", "b", "c"}) {
+      const absl::StatusOr<std::string> text = ReadFile(input->PathOf(folder / name));
+      if (text.ok()) names += *text;
+    }
+    return names;
+  };
+  EXPECT_THAT(input->Hold({folder / "a", folder / "b", folder / "a"}), IsOk());
+  EXPECT_EQ(has(), "ab");
+  EXPECT_THAT(input->Hold({folder / "c", folder / "b"}), IsOk());
+  EXPECT_EQ(has(), "bc");
+  EXPECT_THAT(input->Hold({folder / "b", folder / "missing"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
+  EXPECT_EQ(has(), "b") << "what was there stays";
+  // The file belongs to the worker, which removes it when it wants.
+  fs::remove(folder / "b");
+  EXPECT_EQ(has(), "b");
+  EXPECT_THAT(input->Hold({}), IsOk());
+  EXPECT_EQ(has(), "");
+  EXPECT_EQ(input->PathOf(""), "");
+  const std::string path = input->path();
+  input.reset();
+  EXPECT_FALSE(fs::exists(path));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "worker/agent/output_folder.h"
+#include "worker/agent/child_folder.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -61,6 +61,15 @@ void OutputFolder::Clear() {
   }
 }
 
+bool OutputFolder::HasMoreThan(int entries, const std::string& path) {
+  std::error_code error;
+  auto entry = std::filesystem::directory_iterator(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (--entries < 0) return true;
+  }
+  return false;
+}
+
 absl::Status OutputFolder::CheckOnly(const std::string& name) const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
@@ -109,6 +118,41 @@ absl::Status OutputFolder::MoveTo(const std::string& name, const std::string& pa
   HONE_RETURN_IF_ERROR(CheckPlain(file, from));
   if (rename(from.c_str(), path.c_str()) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, absl::StrCat("move ", from, " to ", path));
+}
+
+absl::StatusOr<std::unique_ptr<InputFolder>> InputFolder::Make(const std::string& parent) {
+  HONE_ASSIGN_OR_RETURN(auto folder, OutputFolder::Make(parent));
+  return std::unique_ptr<InputFolder>(new InputFolder(std::move(folder)));
+}
+
+std::string InputFolder::PathOf(const std::string& file) const {
+  if (file.empty()) return "";
+  return absl::StrCat(path(), "/", std::filesystem::path(file).filename().string());
+}
+
+absl::Status InputFolder::Hold(const std::vector<std::string>& files) {
+  const std::set<std::string> wanted(files.begin(), files.end());
+  for (auto held = held_.begin(); held != held_.end();) {
+    if (wanted.contains(*held)) {
+      ++held;
+      continue;
+    }
+    unlink(PathOf(*held).c_str());
+    held = held_.erase(held);
+  }
+  for (const std::string& file : wanted) {
+    if (held_.contains(file)) continue;
+    const std::string name = PathOf(file);
+    if (link(file.c_str(), name.c_str()) != 0) {
+      // Some disks have no links, or this file has too many.
+      const bool copies = errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK;
+      std::error_code error(errno, std::generic_category());
+      if (copies) std::filesystem::copy_file(file, name, error);
+      if (error) return ErrnoStatus(error.value(), absl::StrCat("link ", file, " to ", name));
+    }
+    held_.insert(file);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::agent
