@@ -30,8 +30,7 @@ bool Dispatcher::IsOpen(const Lane& lane, const Worker& worker) const {
 }
 
 bool Dispatcher::Fits(const TrackedItem& item, const std::string& worker_id) const {
-  const auto& avoid = item.work->avoid;
-  if (std::find(avoid.begin(), avoid.end(), worker_id) != avoid.end()) return false;
+  if (standings_.IsOneOf(worker_id, item.work->avoid)) return false;
   return item.artifact_digest.empty() || item.builder_id == worker_id ||
          artifacts_.Has(item.artifact_digest);
 }
@@ -65,7 +64,7 @@ std::string Dispatcher::AnotherRunner(const std::string& target_key,
   for (const Worker* worker : registry_.OfTarget(target_key)) {
     if (!worker->connected || worker->leaving || !worker->capabilities.can_run) continue;
     if (!standings_.MayWork(worker->id)) continue;
-    if (std::find(besides.begin(), besides.end(), worker->id) != besides.end()) continue;
+    if (standings_.IsOneOf(worker->id, besides)) continue;
     const size_t leases = book_.Of(worker->id).size();
     if (!least.empty() && leases >= least_leases) continue;
     least = worker->id;

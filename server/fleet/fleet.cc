@@ -316,9 +316,10 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   return changes_.Drain(id, resume);
 }
 
-absl::StatusOr<int> Fleet::Remove(const std::string& id) {
+absl::StatusOr<int> Fleet::Remove(const std::string& id,
+                                  const std::optional<std::string>& remembered) {
   Section section(this);
-  return changes_.Remove(id);
+  return changes_.Remove(id, remembered);
 }
 
 std::set<std::string> Fleet::Targets() const {

@@ -101,9 +101,11 @@ class Fleet {
   // belongs to the name, and applies even while the worker is disconnected. NotFound: no worker has
   // that id, or the worker to be drained was removed.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  // Forgets a worker and refuses it until it is resumed. Its leases are requeued, without counting
-  // as attempts. Returns their number. NotFound: no worker has that id.
-  absl::StatusOr<int> Remove(const std::string& id);
+  // Forgets a worker and refuses it, under any name, until it is resumed. Its leases are requeued,
+  // without counting as attempts. Returns their number. `remembered`: the identity of a worker that
+  // is not registered but has called before. NotFound: no worker has that id.
+  absl::StatusOr<int> Remove(const std::string& id,
+                             const std::optional<std::string>& remembered = std::nullopt);
   // Marks a worker whose results are not trusted: it gets no leases until it is resumed, and its
   // leases are requeued. Does nothing if the worker is not registered.
   void Flag(const std::string& id, const std::string& why);

@@ -366,11 +366,8 @@ void FleetService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request
                                 v1::RemoveWorkerResponse* response, Reply reply) {
   // It stays in the list until it is resumed and calls again.
   deps_.worker_memory->Keep(request->id());
-  const absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
-  if (absl::IsNotFound(requeued.status()) && deps_.fleet->standings().MayWork(request->id()) &&
-      deps_.worker_memory->Forget(request->id())) {
-    return reply(absl::OkStatus());  // it was only remembered
-  }
+  const absl::StatusOr<int> requeued =
+      deps_.fleet->Remove(request->id(), deps_.worker_memory->IdentityOf(request->id()));
   if (!requeued.ok()) return reply(requeued.status());
   response->set_requeued(*requeued);
   FinishWhenKept(*deps_.standings, request->id(), reply);
