@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
@@ -301,9 +301,9 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     Context* context, v1::UploadArtifactResponse* response) {
   const auto check = [](const std::string& name) {
-    if (Digest::FromHex(name).ok() || record::IsReferenceName(name)) return absl::OkStatus();
+    if (IsSha256(name) || record::IsReferenceName(name)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "digest: neither 32 hex digits nor the name of a reference kernel");
+        "digest: neither 64 hex digits nor the name of a reference kernel");
   };
   const auto keep = [this, context, response](const std::string& name, std::string bytes,
                                               const auto& done) {

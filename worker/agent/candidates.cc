@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
@@ -24,12 +25,12 @@ MeasureResult Failure(Outcome outcome, absl::string_view detail) {
 
 std::optional<MeasureResult> Fetch(const std::string& digest, BoundedDir& artifacts,
                                    ServerLink& link) {
-  if (!Digest::FromHex(digest).ok()) {
+  if (!IsSha256(digest)) {
     return Failure(Outcome::kInvalid, "the lease names no artifact");
   }
   if (artifacts.Pin(digest)) {
     const absl::StatusOr<std::string> stored = ReadFile(artifacts.PathOf(digest));
-    if (stored.ok() && DigestOf(*stored).ToHex() == digest) return std::nullopt;
+    if (stored.ok() && Sha256Of(*stored) == digest) return std::nullopt;
     artifacts.Unpin(digest);  // a power loss has damaged it
   }
   const absl::StatusOr<std::string> bytes = link.Download(digest);
@@ -110,7 +111,7 @@ void CandidateRunner::MakeReference(const std::string& workload_digest, const st
 absl::Status CandidateRunner::AddInputs(const std::string& digest,
                                         record::RunRequest& request) const {
   if (digest.empty()) return absl::OkStatus();
-  if (!Digest::FromHex(digest).ok()) {
+  if (!IsSha256(digest)) {
     return absl::InvalidArgumentError("the digest of the lease's inputs is malformed");
   }
   HONE_RETURN_IF_ERROR(reference_kernels_->FetchInputs(digest));

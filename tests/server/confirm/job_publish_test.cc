@@ -81,7 +81,7 @@ TEST_F(JobPublishTest, ABestThatWasMeasuredOnOtherInputsIsMeasuredAgain) {
 
 TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
   JobSpec spec = Spec(50);
-  spec.inputs_digest = std::string(32, 'a');
+  spec.inputs_digest = std::string(64, 'a');
   const auto job = RunToEnd(Create(spec));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : device.seen) {
@@ -99,7 +99,7 @@ TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
 TEST_F(JobPublishTest, AResultOnOtherDataThanTheGivenDoesNotCount) {
   device.ignores_given_inputs = true;
   JobSpec spec = Spec(5);
-  spec.inputs_digest = std::string(32, 'a');
+  spec.inputs_digest = std::string(64, 'a');
   const auto job = RunToEnd(Create(spec));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, testing::HasSubstr("no candidate ran successfully: device_lost"));
@@ -115,7 +115,7 @@ TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   JobSpec spec = Spec(3, "on data");
   spec.revalidate = 3;
   spec.unpublished = true;
-  spec.inputs_digest = std::string(32, 'b');
+  spec.inputs_digest = std::string(64, 'b');
   const auto job = RunToEnd(Create(spec));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Best(*tuned).record.id, best);

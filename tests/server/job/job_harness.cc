@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/given_inputs.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
@@ -45,7 +46,7 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
     result.inputs = given.empty() || ignores_given_inputs ? record::kSeededInputs : given;
     const std::string code =
         absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));
-    result.artifact_digest = DigestOf(code).ToHex();
+    result.artifact_digest = Sha256Of(code);
     artifacts_[result.artifact_digest] = code;
     finished_[lease.lease_id] = std::move(result);
     it = held.erase(it);

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
@@ -91,7 +92,7 @@ class PartsTest : public ::testing::Test {
     return work;
   }
   std::string Put(const std::string& bytes) {
-    const std::string digest = DigestOf(bytes).ToHex();
+    const std::string digest = Sha256Of(bytes);
     EXPECT_THAT(artifacts_->Put(digest, bytes), IsOk());
     return digest;
   }
@@ -156,7 +157,7 @@ TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
   link_.stored_[ReferenceName()] = "of another worker";
   HONE_ASSERT_OK_AND_ASSIGN(const std::string fetched,
                             MakeReferenceKernels().Get(kWorkloadDigest, ""));
-  EXPECT_EQ(fetched, DigestOf("of another worker").ToHex());
+  EXPECT_EQ(fetched, Sha256Of("of another worker"));
   EXPECT_TRUE(artifacts_->Pin(fetched));
 }
 
@@ -188,7 +189,7 @@ TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   HeldWork work = Work("", false, true);
   work.lease.set_artifact_digest("no digest");
   EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);
-  const std::string digest = DigestOf("remote").ToHex();
+  const std::string digest = Sha256Of("remote");
   work.lease.set_artifact_digest(digest);
   const std::optional<MeasureResult> missing = preparer.Prepare(work);
   ASSERT_TRUE(missing.has_value());

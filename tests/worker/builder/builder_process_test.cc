@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
@@ -97,7 +98,7 @@ TEST_F(BuilderProcessTest, BuildsIntoItsFolder) {
     HONE_ASSERT_OK_AND_ASSIGN(const BuildResponse built, BuildForCpu());
     ASSERT_EQ(built.outcome, Outcome::kOk) << built.detail << builder_->TakeErrorOutput();
     HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(output_ / built.artifact_digest));
-    EXPECT_EQ(DigestOf(bytes).ToHex(), built.artifact_digest);
+    EXPECT_EQ(Sha256Of(bytes), built.artifact_digest);
   }
   for (const char* const target : {"arm-neon", "generic/opencl"}) {
     HONE_ASSERT_OK_AND_ASSIGN(const BuildResponse built,
