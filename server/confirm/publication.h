@@ -62,13 +62,24 @@ class SpotCheck {
   std::string objector_, objection_;
 };
 
+// The second build of a finalist, whose artifact must be the same as that of the first: a builder
+// at fault, or one that somebody has changed, must not put its own code into a published best.
+struct Rebuild {
+  enum class State { kOpen, kSame, kDifferent };
+  State state = State::kOpen;
+  std::string artifact;  // the digest to compare with
+  std::string worker;  // that was asked last; "": none yet
+  int asked = 0;
+  absl::Time began, deadline;  // of the last request
+};
+
 // Shows the best of the job's own candidates: the first one in the ranking, or else the fastest
 // that dropped out.
 void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
                    const Confirmation& results, const std::vector<int>& ranking);
 
-// Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has
-// another worker check it, and stores and publishes its record. The record of an incumbent that
+// Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has it
+// built again from its trace, has another worker check it, and stores and publishes its record. The record of an incumbent that
 // wins stays as it is, unless it is outdated. If the best is pinned, the winner is stored and not
 // published. Belongs to the job's strand.
 class Publication {
@@ -114,6 +125,16 @@ class Publication {
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
   // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
+  // Compares the finalist's artifact with another build of its trace, by another builder or else by
+  // a new process of the same one. Asks for the build if that was not done yet. An artifact that is
+  // already published is not built again.
+  Rebuild::State CheckBuild(int index);
+  void AskForBuild(int index, Rebuild& rebuild, const std::string& worker,
+                   const std::string& built_by);
+  void OnBuilt(int index, const Rebuild& asked, const std::string& built_by,
+               const absl::StatusOr<fleet::WorkResult>& result);
+  // Drops a finalist whose artifact is not published, without a judgement of its workers.
+  void Withhold(int index, const std::string& why);
   void PublishFinalist(int index);
   // Ends the job because no artifact of a finalist arrived.
   void EndUnpublished();
@@ -127,7 +148,9 @@ class Publication {
   std::vector<int> ranking_;  // finalists that may be published, best first
   const Confirmation* results_ = nullptr;
   bool rematch_ = false;
-  std::map<int, SpotCheck> checks_;  // by finalist
+  std::map<int, SpotCheck> checks_;   // by finalist
+  std::map<int, Rebuild> rebuilds_;   // the same
+  std::string withheld_;              // why the last finalist was not published
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;
 };

@@ -73,6 +73,26 @@ std::string Dispatcher::AnotherRunner(const std::string& target_key,
   return least;
 }
 
+std::string Dispatcher::Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                                  const std::string& built_by) const {
+  std::string same, other;
+  size_t least_leases = 0;
+  for (const auto& [id, worker] : registry_.all()) {
+    if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
+    if (!worker.capabilities.BuildsFor(target_key)) continue;
+    if (BuilderOf(worker.capabilities.environment) != version) continue;
+    if (standings_.IsOneOf(id, {built_by})) {
+      same = id;
+      continue;
+    }
+    const size_t leases = book_.Of(id).size();
+    if (!other.empty() && leases >= least_leases) continue;
+    other = id;
+    least_leases = leases;
+  }
+  return other.empty() ? same : other;
+}
+
 std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
   std::vector<LeaseGrant> grants;
   while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting()) {

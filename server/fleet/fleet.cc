@@ -338,6 +338,17 @@ std::string Fleet::AnotherRunner(const std::string& target_key,
   return dispatcher_.AnotherRunner(target_key, besides);
 }
 
+std::string Fleet::BuilderOf(const std::string& artifact) const {
+  absl::MutexLock lock(&mutex_);
+  return deliveries_.BuilderOf(artifact);
+}
+
+std::string Fleet::Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                             const std::string& built_by) const {
+  absl::MutexLock lock(&mutex_);
+  return dispatcher_.Rebuilder(target_key, version, built_by);
+}
+
 absl::StatusOr<TargetChoice> Fleet::FindTarget(const std::string& key) const {
   absl::MutexLock lock(&mutex_);
   return registry_.ChooseTarget(key);

@@ -67,6 +67,12 @@ class Fleet {
   // target, and may send the workload's reference kernel to others.
   bool HasBuildLease(const std::string& identity, const std::string& workload_digest,
                      const std::string& target_key) const;
+  // Returns the worker that built an artifact; "" if it is not known.
+  std::string BuilderOf(const std::string& artifact) const;
+  // Returns the worker that should build a candidate again to compare the artifacts: one with this
+  // version of the builder, another than `built_by` if possible. "" if there is none.
+  std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                        const std::string& built_by) const;
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 

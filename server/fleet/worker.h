@@ -21,6 +21,7 @@ namespace hone::fleet {
 struct BuilderVersion {
   std::string compiler;
   int codegen_version = 0;
+  friend bool operator==(const BuilderVersion&, const BuilderVersion&) = default;
 };
 inline BuilderVersion BuilderOf(const record::Environment& environment) {
   return {environment.compiler, environment.codegen_version};
@@ -52,6 +53,9 @@ struct WorkItem {
   // If set, this artifact is run, and the candidate is not built again.
   std::string artifact_digest;
   BuilderVersion builder;  // of that artifact
+  // The candidate is built by a new process and not run. The artifact stays with the worker; the
+  // result has its digest.
+  bool only_digest = false;
   // If set, only this worker runs the item while the worker is connected, because the latencies of
   // several items are compared with each other.
   std::string worker_id;

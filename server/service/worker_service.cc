@@ -268,6 +268,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
     lease.set_job_id(work.job_id);
     lease.set_priority(work.priority);
     lease.set_inputs_digest(work.inputs_digest);
+    lease.set_only_digest(work.only_digest);
   }
   for (const std::string& id : reply.cancel) response.add_cancel(id);
   for (const std::string& id : reply.durable) response.add_durable(id);

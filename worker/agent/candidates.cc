@@ -57,8 +57,9 @@ Outcome OutcomeOf(const absl::Status& why) {
 std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
   const v1::Lease& lease = work.lease;
   if (!lease.build()) return Fetch(lease.artifact_digest(), artifacts, link);
+  BuilderClient fresh(builder_options);
   const record::BuildResponse built =
-      builder.Build({.workload = lease.workload(),
+      (lease.only_digest() ? fresh : builder).Build({.workload = lease.workload(),
                      .space = lease.space(),
                      .decisions = {lease.decisions().begin(), lease.decisions().end()},
                      .target = lease.target()},
@@ -66,6 +67,7 @@ std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
   work.facts = built.facts;
   if (built.outcome != Outcome::kOk) return Failure(built.outcome, built.detail);
   work.artifact_digest = built.artifact_digest;
+  if (lease.only_digest()) return MeasureResult{};
   if (!artifacts.Pin(built.artifact_digest)) {
     return Failure(Outcome::kDeviceLost, "the artifact is missing from the folder of artifacts");
   }
