@@ -363,8 +363,7 @@ class GrpcConnection final : public Connection {
     HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
-      return SendArtifact(*caller_.admin().ImportModel(&context, &response), Sha256Of(file),
-                          file);
+      return SendArtifact(*caller_.admin().ImportModel(&context, &response), Sha256Of(file), file);
     }));
     return response;
   }

@@ -103,7 +103,8 @@ absl::Status CheckField(const Field& field, absl::string_view text) {
       return CheckSize(field, text, 64);
     case Rule::kSha256:
       if (text.empty() || IsSha256(text)) return absl::OkStatus();
-      return Refuse(field, absl::StrCat("'", text.substr(0, 64), "' is not 64 lower-case hex digits"));
+      return Refuse(field,
+                    absl::StrCat("'", text.substr(0, 64), "' is not 64 lower-case hex digits"));
     default:
       return absl::OkStatus();
   }

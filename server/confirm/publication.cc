@@ -255,8 +255,7 @@ Rebuild::State Publication::CheckBuild(int index) {
   if (!rebuild.worker.empty() && now < rebuild.deadline) return rebuild.state;
   std::string built_by = fleet.BuilderOf(finalist.artifact_digest);
   if (built_by.empty()) built_by = finalist.worker_id;
-  const std::string worker =
-      fleet.Rebuilder(job_.spec().target_key, finalist.builder, built_by);
+  const std::string worker = fleet.Rebuilder(job_.spec().target_key, finalist.builder, built_by);
   const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
   const absl::Duration patience = is_over ? kLastRebuild : job_.options().spot_check_limit;
   if (!worker.empty() && rebuild.asked < kMostRebuilds) {
@@ -314,10 +313,10 @@ void Publication::OnBuilt(int index, const Rebuild& asked, const std::string& bu
     rebuild.state = Rebuild::State::kSame;
     return Continue();
   }
-  Withhold(index, absl::StrCat("the artifact of ", NameOf(finalist), " is not published: ",
-                               built_by, " built ", finalist.artifact_digest, ", and ",
-                               result->worker_id, " built ", digest,
-                               " from the same trace; one of the two is wrong"));
+  Withhold(index,
+           absl::StrCat("the artifact of ", NameOf(finalist), " is not published: ", built_by,
+                        " built ", finalist.artifact_digest, ", and ", result->worker_id, " built ",
+                        digest, " from the same trace; one of the two is wrong"));
 }
 
 void Publication::Withhold(int index, const std::string& why) {

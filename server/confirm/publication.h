@@ -68,7 +68,7 @@ struct Rebuild {
   enum class State { kOpen, kSame, kDifferent };
   State state = State::kOpen;
   std::string artifact;  // the digest to compare with
-  std::string worker;  // that was asked last; "": none yet
+  std::string worker;    // that was asked last; "": none yet
   int asked = 0;
   absl::Time began, deadline;  // of the last request
 };
@@ -79,9 +79,9 @@ void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalist
                    const Confirmation& results, const std::vector<int>& ranking);
 
 // Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has it
-// built again from its trace, has another worker check it, and stores and publishes its record. The record of an incumbent that
-// wins stays as it is, unless it is outdated. If the best is pinned, the winner is stored and not
-// published. Belongs to the job's strand.
+// built again from its trace, has another worker check it, and stores and publishes its record. The
+// record of an incumbent that wins stays as it is, unless it is outdated. If the best is pinned,
+// the winner is stored and not published. Belongs to the job's strand.
 class Publication {
  public:
   // `on_conflict` is called with the winner if another job has published a best since the incumbent
@@ -148,9 +148,9 @@ class Publication {
   std::vector<int> ranking_;  // finalists that may be published, best first
   const Confirmation* results_ = nullptr;
   bool rematch_ = false;
-  std::map<int, SpotCheck> checks_;   // by finalist
-  std::map<int, Rebuild> rebuilds_;   // the same
-  std::string withheld_;              // why the last finalist was not published
+  std::map<int, SpotCheck> checks_;  // by finalist
+  std::map<int, Rebuild> rebuilds_;  // the same
+  std::string withheld_;             // why the last finalist was not published
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;
 };

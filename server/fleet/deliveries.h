@@ -66,8 +66,8 @@ class Deliveries {
   // Takes a lease from its worker and tells the worker to stop it. Does not count as an attempt.
   void TakeBack(const std::string& lease_id);
 
-  // Returns the worker that built an artifact; "" if it is not known, for example because an earlier
-  // server got the result.
+  // Returns the worker that built an artifact; "" if it is not known, for example because an
+  // earlier server got the result.
   std::string BuilderOf(const std::string& artifact) const;
 
   int64_t results() const { return results_; }  // delivered to their jobs

@@ -1,11 +1,11 @@
 // The checks must detect violations.
 
-#include "common/base/sha256.h"
 #include "tests/fault/invariants.h"
 
 #include <map>
 
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

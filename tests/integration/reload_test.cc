@@ -27,9 +27,9 @@ class ReloadTest : public ::testing::Test {
     ASSERT_EQ(made.code, 0) << made.errors;
     server_ = std::make_unique<Process>(std::vector<std::string>{
         "hone-server", "--listen", "localhost:0", "--store", folder_ / "hone.db", "--certificate",
-        etc("server.pem"), "--key", etc("server-key.pem"), "--tokens", etc("tokens"),
-        "--client-ca", etc("ca.pem"), "--client-certificates", "accept", "--revoked",
-        etc("revoked"), "--ready-file", folder_ / "ready"});
+        etc("server.pem"), "--key", etc("server-key.pem"), "--tokens", etc("tokens"), "--client-ca",
+        etc("ca.pem"), "--client-certificates", "accept", "--revoked", etc("revoked"),
+        "--ready-file", folder_ / "ready"});
     ASSERT_TRUE(Eventually(
         [&] { return std::filesystem::exists(folder_ / "ready") || !server_->Running(); }));
     ASSERT_TRUE(server_->Running()) << server_->Errors();

@@ -59,11 +59,12 @@ std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
   if (!lease.build()) return Fetch(lease.artifact_digest(), artifacts, link);
   BuilderClient fresh(builder_options);
   const record::BuildResponse built =
-      (lease.only_digest() ? fresh : builder).Build({.workload = lease.workload(),
-                     .space = lease.space(),
-                     .decisions = {lease.decisions().begin(), lease.decisions().end()},
-                     .target = lease.target()},
-                    artifacts);
+      (lease.only_digest() ? fresh : builder)
+          .Build({.workload = lease.workload(),
+                  .space = lease.space(),
+                  .decisions = {lease.decisions().begin(), lease.decisions().end()},
+                  .target = lease.target()},
+                 artifacts);
   work.facts = built.facts;
   if (built.outcome != Outcome::kOk) return Failure(built.outcome, built.detail);
   work.artifact_digest = built.artifact_digest;

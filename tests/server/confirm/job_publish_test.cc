@@ -72,8 +72,7 @@ TEST_F(JobPublishTest, NothingIsPublishedIfNoArtifactIsReproduced) {
   const auto job = RunToEnd(Create(Spec(20)));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, testing::HasSubstr("one of the two is wrong"));
-  EXPECT_FALSE(
-      store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+  EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
 }
 
 // The store is slow. Each job is cancelled one step later than the one before.

@@ -84,9 +84,7 @@ class ServerLinkTest : public ::testing::Test {
     auto link = ConnectToServer(address, {});
     if (link.ok()) link_ = *std::move(link);
   }
-  absl::StatusOr<std::string> Download() {
-    return link_->Download(Sha256Of(server_.bytes));
-  }
+  absl::StatusOr<std::string> Download() { return link_->Download(Sha256Of(server_.bytes)); }
 
   const TemporaryFolder folder_;
   FlakyServer server_;

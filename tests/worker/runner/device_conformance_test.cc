@@ -226,8 +226,7 @@ TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {
   EXPECT_THAT(device_->Load(folder_ / "missing", 1), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(LoadError(std::string(64, '0'), "damaged"), StatusIs(absl::StatusCode::kDataLoss));
   const std::string text = "not an artifact";
-  EXPECT_THAT(LoadError(Sha256Of(text), text),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(LoadError(Sha256Of(text), text), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceConformanceTest, testing::ValuesIn(kCandidates),
