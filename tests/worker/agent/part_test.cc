@@ -163,7 +163,8 @@ TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
 
 TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
+                             link_,    *uploader_,              kernels};
   HeldWork here = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(here), std::nullopt);
   EXPECT_EQ(here.facts.compile_ms, 1);
@@ -183,9 +184,28 @@ TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   EXPECT_EQ(failed->outcome, Outcome::kInvalid);
 }
 
+TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
+                             link_,    *uploader_,              kernels};
+  HeldWork first = Work("good", true, true), second = Work("good", true, true);
+  EXPECT_EQ(preparer.Prepare(first), std::nullopt);
+  EXPECT_EQ(preparer.Prepare(second), std::nullopt);
+  EXPECT_EQ(second.facts.code_bytes, 2) << "the second build of the process";
+  HeldWork compared = Work("good", true, false);
+  compared.lease.set_only_digest(true);
+  const std::optional<MeasureResult> result = preparer.Prepare(compared);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
+  EXPECT_EQ(compared.facts.code_bytes, 1) << "the first build of another process";
+  EXPECT_EQ(compared.artifact_digest, first.artifact_digest);
+  EXPECT_EQ(link_.uploads_, 0);
+}
+
 TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
+                             link_,    *uploader_,              kernels};
   HeldWork work = Work("", false, true);
   work.lease.set_artifact_digest("no digest");
   EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);
