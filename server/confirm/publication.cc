@@ -13,11 +13,6 @@
 namespace hone::job {
 namespace {
 
-// A finalist is built again so often, in case workers are lost or builds fail.
-constexpr int kMostRebuilds = 3;
-// How long a job that is over waits for a builder.
-constexpr absl::Duration kLastRebuild = absl::Seconds(5);
-
 // Interchangeable devices differ by less than this factor, even if one is disturbed.
 constexpr double kApart = 3;
 
@@ -220,10 +215,10 @@ void Publication::Continue() {
     if (index == finalists_.incumbent && !ran) return EndWithIncumbent();
     if (services.artifacts->Has(finalist.artifact_digest)) {
       // Both checks run at the same time.
-      const Rebuild::State build = CheckBuild(index);
-      if (build == Rebuild::State::kDifferent) return;
+      const BuildCheck::State build = CheckBuild(index);
+      if (build == BuildCheck::State::kRefused) return;
       if (Check(index) != SpotCheck::Verdict::kConfirmed) return;
-      if (build == Rebuild::State::kSame) PublishFinalist(index);
+      if (build == BuildCheck::State::kSame) PublishFinalist(index);
       return;
     }
     // This is repeated because the worker may have been restarted.
@@ -238,90 +233,30 @@ void Publication::Continue() {
   EndUnpublished();
 }
 
-Rebuild::State Publication::CheckBuild(int index) {
+BuildCheck::State Publication::CheckBuild(int index) {
   const Finalist& finalist = finalists_.list[index];
   if (index == finalists_.incumbent &&
       finalist.artifact_digest == finalists_.incumbent_record->result.artifact_digest) {
-    return Rebuild::State::kSame;
+    return BuildCheck::State::kSame;
   }
-  const absl::Time now = job_.Steady();
-  Rebuild& rebuild = rebuilds_[index];
-  if (rebuild.artifact != finalist.artifact_digest) {
-    rebuild = {.artifact = finalist.artifact_digest, .began = now};
-  }
-  if (rebuild.state != Rebuild::State::kOpen) return rebuild.state;
-  fleet::Fleet& fleet = *job_.services().fleet;
-  // If the worker is lost, the fleet gives the build to another one.
-  if (!rebuild.worker.empty() && now < rebuild.deadline) return rebuild.state;
-  std::string built_by = fleet.BuilderOf(finalist.artifact_digest);
-  if (built_by.empty()) built_by = finalist.worker_id;
-  const std::string worker = fleet.Rebuilder(job_.spec().target_key, finalist.builder, built_by);
-  const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
-  const absl::Duration patience = is_over ? kLastRebuild : job_.options().spot_check_limit;
-  if (!worker.empty() && rebuild.asked < kMostRebuilds) {
-    AskForBuild(index, rebuild, worker, built_by);
-  } else if (now >= rebuild.began + patience || rebuild.asked >= kMostRebuilds) {
-    Withhold(index, absl::StrCat("no builder of its version built ", NameOf(finalist),
-                                 " again in time, so that its artifact could not be compared"));
-    return Rebuild::State::kDifferent;
-  }
-  return rebuild.state;
-}
-
-void Publication::AskForBuild(int index, Rebuild& rebuild, const std::string& worker,
-                              const std::string& built_by) {
-  const Finalist& finalist = finalists_.list[index];
-  fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
-  item.best_latency_ns = nullptr;
-  item.only_digest = true;
-  item.worker_id = worker;
-  rebuild.worker = worker;
-  rebuild.deadline = job_.Steady() + job_.options().spot_check_limit;
-  ++rebuild.asked;
-  job_.SetPhase({PhaseKind::kCheckingWinner, worker});
-  job_.services().fleet->Submit(
-      std::move(item),
-      [this, index, asked = rebuild, built_by, self = job_.shared_from_this()](
-          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) {
-        if (result.ok()) std::move(acknowledge)();
-        self->Post([this, index, asked, built_by, result = std::move(result)] {
-          OnBuilt(index, asked, built_by, result);
-        });
-      });
-}
-
-void Publication::OnBuilt(int index, const Rebuild& asked, const std::string& built_by,
-                          const absl::StatusOr<fleet::WorkResult>& result) {
-  // The publication may have been closed meanwhile, for another comparison.
-  if (job_.state().state != JobState::kConfirming || !IsOpen()) return;
-  Rebuild& rebuild = rebuilds_.at(index);
-  const bool is_latest = rebuild.asked == asked.asked && rebuild.artifact == asked.artifact;
-  if (rebuild.state != Rebuild::State::kOpen || !is_latest) return;
-  const Finalist& finalist = finalists_.list[index];
-  // A build that failed, or one of another version, says nothing about the artifact.
-  if (!result.ok() || result->result.outcome != record::Outcome::kOk ||
-      fleet::BuilderOf(result->environment) != finalist.builder) {
-    spdlog::warn("job {}: {} was not built again: {}", job_.id(), NameOf(finalist),
-                 result.ok() ? result->result.detail : std::string(result.status().message()));
-    rebuild.worker.clear();
-    if (!absl::IsResourceExhausted(result.status())) return Continue();
-    --rebuild.asked;  // the fleet had no room; the next tick asks again
-    return;
-  }
-  const std::string& digest = result->result.artifact_digest;
-  if (digest == finalist.artifact_digest) {
-    rebuild.state = Rebuild::State::kSame;
-    return Continue();
-  }
-  Withhold(index,
-           absl::StrCat("the artifact of ", NameOf(finalist), " is not published: ", built_by,
-                        " built ", finalist.artifact_digest, ", and ", result->worker_id, " built ",
-                        digest, " from the same trace; one of the two is wrong"));
+  BuildCheck& check = builds_
+                          .try_emplace(index, job_, task_,
+                                       [this] {
+                                         // It may have been closed, for another comparison.
+                                         if (IsOpen()) Continue();
+                                       })
+                          .first->second;
+  const BuildCheck::State state = check.Check({.name = NameOf(finalist),
+                                               .candidate = finalist.candidate,
+                                               .space = finalist.space,
+                                               .artifact_digest = finalist.artifact_digest,
+                                               .builder = finalist.builder,
+                                               .worker_id = finalist.worker_id});
+  if (state == BuildCheck::State::kRefused) Withhold(index, check.why());
+  return state;
 }
 
 void Publication::Withhold(int index, const std::string& why) {
-  rebuilds_.at(index).state = Rebuild::State::kDifferent;
-  spdlog::warn("job {}: {}", job_.id(), why);
   withheld_ = why;
   job_.AddNote(why);
   std::erase(ranking_, index);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "server/confirm/build_check.h"
 #include "server/confirm/confirmation.h"
 #include "server/confirm/finalist.h"
 #include "server/job/actor/job_actor.h"
@@ -60,17 +61,6 @@ class SpotCheck {
   absl::Time deadline_ = absl::InfinitePast();  // for the pending answer
   Verdict verdict_ = Verdict::kOpen;
   std::string objector_, objection_;
-};
-
-// The second build of a finalist, whose artifact must be the same as that of the first: a builder
-// at fault, or one that somebody has changed, must not put its own code into a published best.
-struct Rebuild {
-  enum class State { kOpen, kSame, kDifferent };
-  State state = State::kOpen;
-  std::string artifact;  // the digest to compare with
-  std::string worker;    // that was asked last; "": none yet
-  int asked = 0;
-  absl::Time began, deadline;  // of the last request
 };
 
 // Shows the best of the job's own candidates: the first one in the ranking, or else the fastest
@@ -125,14 +115,9 @@ class Publication {
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
   // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
-  // Compares the finalist's artifact with another build of its trace, by another builder or else by
-  // a new process of the same one. Asks for the build if that was not done yet. An artifact that is
-  // already published is not built again.
-  Rebuild::State CheckBuild(int index);
-  void AskForBuild(int index, Rebuild& rebuild, const std::string& worker,
-                   const std::string& built_by);
-  void OnBuilt(int index, const Rebuild& asked, const std::string& built_by,
-               const absl::StatusOr<fleet::WorkResult>& result);
+  // Compares the finalist's artifact with another build, unless it is published already. Drops the
+  // finalist if they differ.
+  BuildCheck::State CheckBuild(int index);
   // Drops a finalist whose artifact is not published, without a judgement of its workers.
   void Withhold(int index, const std::string& why);
   void PublishFinalist(int index);
@@ -149,7 +134,7 @@ class Publication {
   const Confirmation* results_ = nullptr;
   bool rematch_ = false;
   std::map<int, SpotCheck> checks_;  // by finalist
-  std::map<int, Rebuild> rebuilds_;  // the same
+  std::map<int, BuildCheck> builds_;  // the same
   std::string withheld_;             // why the last finalist was not published
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;

@@ -55,7 +55,7 @@ TEST_F(JobPublishTest, AnArtifactThatAnotherBuilderDoesNotReproduceIsNotPublishe
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   ASSERT_FALSE(spoiled.empty());
   EXPECT_NE(Best(*job).record.candidate.decisions, spoiled);
-  EXPECT_THAT(job->note, testing::HasSubstr("is not published: "));
+  EXPECT_THAT(job->note, testing::HasSubstr("is not used: "));
   EXPECT_THAT(job->note, testing::HasSubstr("device built "));
   EXPECT_THAT(job->note, testing::HasSubstr("other built "));
   EXPECT_THAT(job->note, testing::HasSubstr(Sha256Of("other code")));
@@ -73,6 +73,20 @@ TEST_F(JobPublishTest, NothingIsPublishedIfNoArtifactIsReproduced) {
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, testing::HasSubstr("one of the two is wrong"));
   EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
+TEST_F(JobPublishTest, AnUnpublishedKernelIsBuiltAgainAsWell) {
+  JobSpec spec = Spec(10);
+  spec.unpublished = true;
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_EQ(device.rebuilt.size(), 1u);
+  EXPECT_EQ(device.rebuilt[0].work->decisions, job->best->record.candidate.decisions);
+  device.rebuild = [](const fleet::LeaseGrant&) { return "other code"; };
+  spec.request_id = "again";
+  const auto refused = RunToEnd(Create(spec));
+  EXPECT_EQ(refused->state, JobState::kFailed);
+  EXPECT_THAT(refused->error, testing::HasSubstr("one of the two is wrong"));
 }
 
 // The store is slow. Each job is cancelled one step later than the one before.
