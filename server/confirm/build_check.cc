@@ -25,7 +25,9 @@ BuildCheck::State BuildCheck::Check(const BuiltCandidate& built) {
     began_ = now;
   }
   // If the worker is lost, the fleet gives the build to another one.
-  if (state_ != State::kOpen || (waits_ && now < deadline_)) return state_;
+  if (state_ != State::kOpen || (waits_ && now < asked_at_ + job_.options().spot_check_limit)) {
+    return state_;
+  }
   const fleet::Fleet& fleet = *job_.services().fleet;
   built_by_ = fleet.BuilderOf(built_.artifact_digest);
   if (built_by_.empty()) built_by_ = built_.worker_id;
@@ -48,7 +50,7 @@ void BuildCheck::Ask(const std::string& worker) {
   item.only_digest = true;
   item.worker_id = worker;
   waits_ = true;
-  deadline_ = job_.Steady() + job_.options().spot_check_limit;
+  asked_at_ = job_.Steady();
   ++attempts_;
   job_.SetPhase({PhaseKind::kCheckingWinner, worker});
   job_.services().fleet->Submit(
@@ -76,6 +78,9 @@ void BuildCheck::OnBuilt(int asked, const absl::StatusOr<fleet::WorkResult>& res
   const std::string& digest = result->result.artifact_digest;
   if (digest == built_.artifact_digest) {
     state_ = State::kSame;
+    spdlog::info("job {}: {} built the artifact of {} again in {} ms, and it is the same",
+                 job_.id(), result->worker_id, built_.name,
+                 absl::ToInt64Milliseconds(job_.Steady() - asked_at_));
   } else {
     state_ = State::kRefused;
     why_ = absl::StrCat("the artifact of ", built_.name, " is not used: ", built_by_,

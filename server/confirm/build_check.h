@@ -54,7 +54,7 @@ class BuildCheck {
   bool waits_ = false;  // for an answer, until the deadline
   int attempts_ = 0;    // for this artifact
   int asked_ = 0;       // number of the last request
-  absl::Time began_, deadline_;
+  absl::Time began_, asked_at_;
 };
 
 }  // namespace hone::job
