@@ -40,7 +40,8 @@ class StandingChanges {
   // See the methods of Fleet.
   void Adopt(const std::vector<Standing>& stored);
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  absl::StatusOr<int> Remove(const std::string& id, const std::optional<std::string>& remembered);
+  absl::StatusOr<int> Remove(const std::string& id,
+                             const std::optional<std::string>& remembered = std::nullopt);
   // Marks a worker whose results are not trusted. Leaves its held call to the caller.
   void Distrust(const std::string& id, const std::string& why);
 
