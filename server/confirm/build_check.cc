@@ -24,19 +24,19 @@ BuildCheck::State BuildCheck::Check(const BuiltCandidate& built) {
     attempts_ = 0;
     began_ = now;
   }
+  if (state_ != State::kOpen) return state_;
+  const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
+  const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
   // If the worker is lost, the fleet gives the build to another one.
-  if (state_ != State::kOpen || (waits_ && now < asked_at_ + job_.options().spot_check_limit)) {
-    return state_;
-  }
+  if (waits_ && now < asked_at_ + patience) return state_;
   const fleet::Fleet& fleet = *job_.services().fleet;
   built_by_ = fleet.BuilderOf(built_.artifact_digest);
   if (built_by_.empty()) built_by_ = built_.worker_id;
   const std::string worker = fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_);
-  const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
-  const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
-  if (!worker.empty() && attempts_ < kMostBuilds) {
+  const bool gives_up = attempts_ >= kMostBuilds || (is_over && waits_);
+  if (!worker.empty() && !gives_up) {
     Ask(worker);
-  } else if (attempts_ >= kMostBuilds || now >= began_ + patience) {
+  } else if (gives_up || now >= began_ + patience) {
     state_ = State::kRefused;
     why_ = absl::StrCat("no builder of its version built ", built_.name,
                         " again in time, so that its artifact could not be compared");
