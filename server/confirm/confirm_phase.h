@@ -116,8 +116,8 @@ class ConfirmPhase {
 };
 
 // The last phase of an unpublished job. The fastest screened candidate is the result, without a
-// confirmation, and its artifact is fetched from the worker and compared with another build. If that worker is gone, the candidate
-// is built again. Belongs to the job's strand.
+// confirmation, and its artifact is fetched from the worker and compared with another build. If
+// that worker is gone, the candidate is built again. Belongs to the job's strand.
 class DeliverPhase {
  public:
   DeliverPhase(JobActor& job, JobTask& task)

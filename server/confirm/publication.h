@@ -133,9 +133,9 @@ class Publication {
   std::vector<int> ranking_;  // finalists that may be published, best first
   const Confirmation* results_ = nullptr;
   bool rematch_ = false;
-  std::map<int, SpotCheck> checks_;  // by finalist
+  std::map<int, SpotCheck> checks_;   // by finalist
   std::map<int, BuildCheck> builds_;  // the same
-  std::string withheld_;             // why the last finalist was not published
+  std::string withheld_;              // why the last finalist was not published
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;
 };

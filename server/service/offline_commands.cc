@@ -365,11 +365,12 @@ absl::StatusOr<RevokeReport> Revoke(const std::string& folder, const std::string
     }
   }
   if (!found) {
-    return absl::NotFoundError(absl::StrCat(
-        "'", who, "' is unknown: ", issued_path, " lists no caller and no serial number of this ",
-        "name, and it is no file; for a certificate that was issued elsewhere, give its file, or add "
-        "its serial number to ",
-        revoked_path, " by hand"));
+    return absl::NotFoundError(absl::StrCat("'", who, "' is unknown: ", issued_path,
+                                            " lists no caller and no serial number of this ",
+                                            "name, and it is no file; for a certificate that was "
+                                            "issued elsewhere, give its file, or add "
+                                            "its serial number to ",
+                                            revoked_path, " by hand"));
   }
   std::string lines;
   for (const auto& [serial, owner] : owners) {

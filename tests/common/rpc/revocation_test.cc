@@ -19,7 +19,7 @@ TEST(SerialTest, EveryUsualFormIsRead) {
   const std::string longest(40, 'a');
   EXPECT_EQ(ParseSerial(longest).value_or(""), longest);
   for (const std::string& bad : {std::string(), std::string("0"), std::string(":"),
-                                std::string("pi-07"), std::string("0x5c"), longest + "a"}) {
+                                 std::string("pi-07"), std::string("0x5c"), longest + "a"}) {
     EXPECT_THAT(ParseSerial(bad), StatusIs(absl::StatusCode::kInvalidArgument)) << bad;
   }
 }

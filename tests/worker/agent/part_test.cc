@@ -163,8 +163,8 @@ TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
 
 TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
-                             link_,    *uploader_,              kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
   HeldWork here = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(here), std::nullopt);
   EXPECT_EQ(here.facts.compile_ms, 1);
@@ -186,8 +186,8 @@ TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
 
 TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
-                             link_,    *uploader_,              kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
   HeldWork first = Work("good", true, true), second = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(first), std::nullopt);
   EXPECT_EQ(preparer.Prepare(second), std::nullopt);
@@ -204,8 +204,8 @@ TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
 
 TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_,
-                             link_,    *uploader_,              kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
   HeldWork work = Work("", false, true);
   work.lease.set_artifact_digest("no digest");
   EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);
