@@ -9,6 +9,8 @@ namespace {
 
 // A candidate is built again so often, in case builds fail.
 constexpr int kMostBuilds = 3;
+// How long one worker may take before the next one is asked.
+constexpr absl::Duration kPatience = absl::Seconds(30);
 // How long a job that is over waits for a builder.
 constexpr absl::Duration kLastBuild = absl::Seconds(5);
 
@@ -22,21 +24,28 @@ BuildCheck::State BuildCheck::Check(const BuiltCandidate& built) {
     why_.clear();
     waits_ = false;
     attempts_ = 0;
+    slow_.clear();
     began_ = now;
   }
   if (state_ != State::kOpen) return state_;
   const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
-  const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
-  // If the worker is lost, the fleet gives the build to another one.
-  if (waits_ && now < asked_at_ + patience) return state_;
   const fleet::Fleet& fleet = *job_.services().fleet;
+  if (waits_) {
+    const absl::Time limit = asked_at_ + (is_over ? kLastBuild : kPatience);
+    if (now < limit && fleet.Answers(worker_)) return state_;
+    spdlog::warn("job {}: worker {}, which builds {} again, does not answer", job_.id(), worker_,
+                 built_.name);
+    slow_.push_back(worker_);
+    waits_ = false;
+  }
   built_by_ = fleet.BuilderOf(built_.artifact_digest);
   if (built_by_.empty()) built_by_ = built_.worker_id;
-  const std::string worker = fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_);
-  const bool gives_up = attempts_ >= kMostBuilds || (is_over && waits_);
-  if (!worker.empty() && !gives_up) {
+  const std::string worker =
+      fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_, slow_);
+  const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
+  if (!worker.empty() && attempts_ < kMostBuilds) {
     Ask(worker);
-  } else if (gives_up || now >= began_ + patience) {
+  } else if (attempts_ >= kMostBuilds || now >= began_ + patience) {
     state_ = State::kRefused;
     why_ = absl::StrCat("no builder of its version built ", built_.name,
                         " again in time, so that its artifact could not be compared");
@@ -49,6 +58,7 @@ void BuildCheck::Ask(const std::string& worker) {
   item.best_latency_ns = nullptr;
   item.only_digest = true;
   item.worker_id = worker;
+  worker_ = worker;
   waits_ = true;
   asked_at_ = job_.Steady();
   ++attempts_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -51,7 +52,9 @@ class BuildCheck {
   State state_ = State::kOpen;
   std::string why_;
   std::string built_by_;
-  bool waits_ = false;  // for an answer, until the deadline
+  std::string worker_;             // that was asked last
+  std::vector<std::string> slow_;  // workers that did not answer in time
+  bool waits_ = false;             // for an answer
   int attempts_ = 0;    // for this artifact
   int asked_ = 0;       // number of the last request
   absl::Time began_, asked_at_;

@@ -74,13 +74,15 @@ std::string Dispatcher::AnotherRunner(const std::string& target_key,
 }
 
 std::string Dispatcher::Rebuilder(const std::string& target_key, const BuilderVersion& version,
-                                  const std::string& built_by) const {
+                                  const std::string& built_by,
+                                  const std::vector<std::string>& besides) const {
   std::string same, other;
   size_t least_leases = 0;
   for (const auto& [id, worker] : registry_.all()) {
     if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
     if (!worker.capabilities.BuildsFor(target_key)) continue;
     if (BuilderOf(worker.capabilities.environment) != version) continue;
+    if (std::find(besides.begin(), besides.end(), id) != besides.end()) continue;
     if (standings_.IsOneOf(id, {built_by})) {
       same = id;
       continue;

@@ -344,9 +344,10 @@ std::string Fleet::BuilderOf(const std::string& artifact) const {
 }
 
 std::string Fleet::Rebuilder(const std::string& target_key, const BuilderVersion& version,
-                             const std::string& built_by) const {
+                             const std::string& built_by,
+                             const std::vector<std::string>& besides) const {
   absl::MutexLock lock(&mutex_);
-  return dispatcher_.Rebuilder(target_key, version, built_by);
+  return dispatcher_.Rebuilder(target_key, version, built_by, besides);
 }
 
 absl::StatusOr<TargetChoice> Fleet::FindTarget(const std::string& key) const {

@@ -70,9 +70,10 @@ class Fleet {
   // Returns the worker that built an artifact; "" if it is not known.
   std::string BuilderOf(const std::string& artifact) const;
   // Returns the worker that should build a candidate again to compare the artifacts: one with this
-  // version of the builder, another than `built_by` if possible. "" if there is none.
+  // version of the builder, none of `besides`, and another than `built_by` if possible. "" if there
+  // is none.
   std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
-                        const std::string& built_by) const;
+                        const std::string& built_by, const std::vector<std::string>& besides) const;
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
