@@ -12,7 +12,7 @@
 #include "client/connection/best_lookups.h"
 #include "client/connection/job_watch.h"
 #include "client/connection/server_caller.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/rpc/channel.h"
@@ -319,7 +319,7 @@ class GrpcConnection final : public Connection {
           " MiB; at most 64 MiB can be sent. Give only the inputs whose values matter, "
           "as NAME=FILE; the others are seeded"));
     }
-    const std::string digest = DigestOf(bytes).ToHex();
+    const std::string digest = Sha256Of(bytes);
     HONE_RETURN_IF_ERROR(caller_.Retry([&] { return SendInputs(digest, bytes); }));
     return digest;
   }
@@ -351,7 +351,7 @@ class GrpcConnection final : public Connection {
       std::string digest;
       HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *caller_.stub().ExportModel(&context, request),
                                            absl::StrCat("model ", id), file, digest));
-      return DigestOf(file).ToHex() == digest
+      return Sha256Of(file) == digest
                  ? absl::OkStatus()
                  : absl::DataLossError(absl::StrCat("model ", id, " does not match its digest"));
     }));
@@ -363,8 +363,7 @@ class GrpcConnection final : public Connection {
     HONE_RETURN_IF_ERROR(caller_.Retry([&] {
       grpc::ClientContext context;
       rpc::SetDeadline(context, kArtifactTimeout);
-      return SendArtifact(*caller_.admin().ImportModel(&context, &response), DigestOf(file).ToHex(),
-                          file);
+      return SendArtifact(*caller_.admin().ImportModel(&context, &response), Sha256Of(file), file);
     }));
     return response;
   }
@@ -441,7 +440,7 @@ class GrpcConnection final : public Connection {
     std::string named;
     HONE_RETURN_IF_ERROR(ReceiveArtifact(context, *caller_.stub().GetArtifact(&context, request),
                                          absl::StrCat("artifact ", digest), bytes, named));
-    if (DigestOf(bytes).ToHex() != digest) {
+    if (Sha256Of(bytes) != digest) {
       return absl::DataLossError(absl::StrCat(
           "artifact ", digest, " does not match its digest; the store may be damaged"));
     }

@@ -10,7 +10,7 @@
 namespace hone::record {
 
 // The result of a build, which is stored for winners: the bytes that were timed, and the texts that
-// they were built from. Its digest is DigestOf(EncodeArtifact(a)), which also names its file.
+// they were built from. Its digest is Sha256Of(EncodeArtifact(a)), which also names its file.
 //
 // Encoding, all integers little-endian: "HONEKERN", u32 version, u32 number of sections, u64 length
 // of each, then the sections without gaps in the order of the fields below. Equal artifacts have

@@ -29,8 +29,8 @@ enum class Rule {
   kPath,    // at most 4096 bytes
   kText,    // at most kMaxTextBytes
   kFree,    // any bytes; converted in messages to valid UTF-8 of at most kMaxDetailBytes
-  kDigest,  // "" or 32 hex digits
-  kKey,     // like kDigest in an import; at most 64 bytes in a message
+  kSha256,  // "" or 64 hex digits
+  kKey,     // "" or 32 hex digits in an import; at most 64 bytes in a message
   // Numbers.
   kAmount,  // finite and not negative: times, ratios
   kFinite,
@@ -105,7 +105,7 @@ void VisitFields(R& result, Visit& visit) {
   visit({.proto = "reference_drift", .rule = Rule::kAmount}, result.reference_drift);
   visit({.proto = "stopped_early"}, result.stopped_early);
   visit({.proto = "max_error", .rule = Rule::kAmount}, result.max_error);
-  visit({.proto = "artifact_digest", .name = "artifact", .rule = Rule::kDigest},
+  visit({.proto = "artifact_digest", .name = "artifact", .rule = Rule::kSha256},
         result.artifact_digest);
   visit({.proto = "facts", .column = ""}, result.facts);
   visit({.proto = "machine", .column = ""}, result.machine);
@@ -162,7 +162,7 @@ template <Is<BuildResponse> R, typename Visit>
 void VisitFields(R& response, Visit& visit) {
   visit({.proto = "outcome"}, response.outcome);
   visit({.proto = "detail", .rule = Rule::kFree}, response.detail);
-  visit({.proto = "artifact_digest", .rule = Rule::kDigest}, response.artifact_digest);
+  visit({.proto = "artifact_digest", .rule = Rule::kSha256}, response.artifact_digest);
   visit({.proto = "facts"}, response.facts);
 }
 
@@ -179,7 +179,7 @@ void VisitFields(R& request, Visit& visit) {
   visit({.proto = "peak_gflops", .rule = Rule::kAmount}, request.peak_gflops);
   visit({.proto = "seed"}, request.seed);
   visit({.proto = "time_limit_ms", .rule = Rule::kCount}, request.time_limit_ms);
-  visit({.proto = "inputs_digest", .rule = Rule::kDigest}, request.inputs_digest);
+  visit({.proto = "inputs_digest", .rule = Rule::kSha256}, request.inputs_digest);
   visit({.proto = "inputs_path", .rule = Rule::kPath}, request.inputs_path);
 }
 

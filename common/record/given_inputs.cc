@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 
 namespace hone::record {
 namespace {
@@ -63,6 +64,6 @@ std::string ReferenceKey(absl::string_view workload_digest, absl::string_view gi
   return DigestOf(absl::StrCat(workload_digest, given_digest)).ToHex();
 }
 
-bool AreGiven(absl::string_view inputs) { return Digest::FromHex(inputs).ok(); }
+bool AreGiven(absl::string_view inputs) { return IsSha256(inputs); }
 
 }  // namespace hone::record

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/message_fields.h"
 
@@ -101,11 +101,10 @@ absl::Status CheckField(const Field& field, absl::string_view text) {
       return CheckSize(field, text, kMaxDetailBytes);
     case Rule::kKey:
       return CheckSize(field, text, 64);
-    case Rule::kDigest: {
-      if (text.empty()) return absl::OkStatus();
-      const absl::Status parsed = Digest::FromHex(text).status();
-      return parsed.ok() ? parsed : Refuse(field, parsed.message());
-    }
+    case Rule::kSha256:
+      if (text.empty() || IsSha256(text)) return absl::OkStatus();
+      return Refuse(field,
+                    absl::StrCat("'", text.substr(0, 64), "' is not 64 lower-case hex digits"));
     default:
       return absl::OkStatus();
   }

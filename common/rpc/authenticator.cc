@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/status.h"
 
@@ -21,7 +23,39 @@ absl::Status Refuse(absl::string_view reason, absl::string_view message) {
 
 }  // namespace
 
+absl::Status Authenticator::CheckCertificate(const grpc::AuthContext& peer) const {
+  std::shared_ptr<const RevocationList> revoked;
+  std::shared_ptr<const TokenTable> tokens;
+  {
+    absl::MutexLock lock(&mutex_);
+    revoked = revoked_;
+    tokens = tokens_;
+  }
+  if (revoked != nullptr && !revoked->IsEmpty()) {
+    for (const grpc::string_ref& pem : peer.FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
+      const absl::StatusOr<CertificateFacts> facts = DescribeCertificate(View(pem));
+      if (facts.ok() && !revoked->Contains(facts->serial)) continue;
+      return Refuse("CERTIFICATE_REVOKED",
+                    absl::StrCat("the certificate with the serial number ",
+                                 facts.ok() ? facts->serial : "that cannot be read",
+                                 " was revoked: ask the server's administrator for another one"));
+    }
+  }
+  if (tokens == nullptr) return absl::OkStatus();
+  for (const grpc::string_ref& uri : peer.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+    absl::string_view hash = View(uri);
+    if (!absl::ConsumePrefix(&hash, kTokenUri) || tokens->HasHash(hash)) continue;
+    return Refuse("CERTIFICATE_REVOKED",
+                  "the certificate was made with a token that was withdrawn: ask the server's "
+                  "administrator for another configuration");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& context) const {
+  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
+  const bool has_certificate = peer != nullptr && peer->IsPeerAuthenticated();
+  if (has_certificate) HONE_RETURN_IF_ERROR(CheckCertificate(*peer));
   const auto [begin, end] = context.client_metadata().equal_range(kTokenHeader);
   if (begin != end) {
     absl::string_view token = View(begin->second);
@@ -43,8 +77,7 @@ absl::StatusOr<Identity> Authenticator::Identify(const grpc::ServerContextBase& 
                   "the server does not know this token; it may have been withdrawn: ask the "
                   "server's administrator for another one");
   }
-  const std::shared_ptr<const grpc::AuthContext> peer = context.auth_context();
-  if (peer != nullptr && peer->IsPeerAuthenticated()) {
+  if (has_certificate) {
     for (const grpc::string_ref& uri : peer->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
       absl::StatusOr<Identity> identity = IdentityFromUri(View(uri));
       if (identity.ok()) return identity;

@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/openssl_types.h"
+#include "common/rpc/revocation.h"
 
 namespace hone::rpc {
 namespace {
@@ -143,6 +144,16 @@ std::string IpText(const ASN1_OCTET_STRING* bytes) {
   return text.data();
 }
 
+std::string SerialOf(const X509* certificate) {
+  const std::unique_ptr<BIGNUM, Deleter<BN_free>> number(
+      ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
+  char* const digits = number == nullptr ? nullptr : BN_bn2hex(number.get());
+  if (digits == nullptr) return "";
+  const absl::StatusOr<std::string> serial = ParseSerial(digits);
+  OPENSSL_free(digits);
+  return serial.value_or("");
+}
+
 void ReadNames(const X509* certificate, CertificateFacts& facts) {
   const NamesPtr names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
@@ -154,7 +165,14 @@ void ReadNames(const X509* certificate, CertificateFacts& facts) {
     };
     if (name->type == GEN_DNS) facts.hosts.push_back(text(name->d.dNSName));
     if (name->type == GEN_IPADD) facts.hosts.push_back(IpText(name->d.iPAddress));
-    if (name->type == GEN_URI) facts.uri = text(name->d.uniformResourceIdentifier);
+    if (name->type != GEN_URI) continue;
+    std::string uri = text(name->d.uniformResourceIdentifier);
+    absl::string_view hash = uri;
+    if (absl::ConsumePrefix(&hash, kTokenUri)) {
+      facts.token_hash = std::string(hash);
+    } else {
+      facts.uri = std::move(uri);
+    }
   }
 }
 
@@ -185,6 +203,7 @@ absl::StatusOr<KeyPtr> ParseKey(absl::string_view pem) {
 CertificateFacts FactsOf(const X509* certificate) {
   CertificateFacts facts{.subject = CommonName(X509_get_subject_name(certificate)),
                          .issuer = CommonName(X509_get_issuer_name(certificate)),
+                         .serial = SerialOf(certificate),
                          .not_before = ToTime(X509_get0_notBefore(certificate)),
                          .not_after = ToTime(X509_get0_notAfter(certificate))};
   ReadNames(certificate, facts);
@@ -224,6 +243,10 @@ absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
   if (!request.uri.empty()) {
     HONE_RETURN_IF_ERROR(CheckName(request.uri));
     names.push_back(absl::StrCat("URI:", request.uri));
+  }
+  if (!request.token_hash.empty()) {
+    HONE_RETURN_IF_ERROR(CheckName(request.token_hash));
+    names.push_back(absl::StrCat("URI:", kTokenUri, request.token_hash));
   }
   HONE_RETURN_IF_ERROR(
       AddExtension(x509, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));

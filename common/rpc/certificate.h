@@ -21,6 +21,7 @@ struct CertificateRequest {
   std::string common_name;
   std::vector<std::string> hosts;  // DNS names and IP addresses of a server
   std::string uri;                 // IdentityUri of a client or worker
+  std::string token_hash;          // see CertificateFacts
   bool server = false;             // for use by a server, otherwise by a client
   absl::Time not_before;
   absl::Time not_after;
@@ -37,8 +38,12 @@ absl::StatusOr<KeyPair> IssueCertificate(const KeyPair& authority,
 struct CertificateFacts {
   std::string subject;  // common name
   std::string issuer;   // common name
+  std::string serial;   // lower-case hex digits (ParseSerial)
   std::vector<std::string> hosts;
   std::string uri;
+  // HashToken of the token that was made with it: the certificate is valid only as long as the
+  // server knows that token. "": it does not depend on a token.
+  std::string token_hash;
   absl::Time not_before;
   absl::Time not_after;
 };
@@ -57,6 +62,8 @@ absl::Status CheckKeyPair(const KeyPair& pair);
 std::string IdentityUri(const Identity& identity);
 // InvalidArgument: `uri` does not have this form.
 absl::StatusOr<Identity> IdentityFromUri(absl::string_view uri);
+// The beginning of the URI with the hash of the token that a certificate depends on.
+inline constexpr char kTokenUri[] = "hone-token:";
 
 // Return the date, such as "2026-11-21", and the time, such as "2026-11-21 16:05 UTC", for messages
 // about certificates.

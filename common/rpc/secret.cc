@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -11,16 +10,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace hone::rpc {
 namespace {
 
 constexpr size_t kTokenBytes = 32;
-
-std::string Hex(const unsigned char* bytes, size_t size) {
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(bytes), size));
-}
 
 }  // namespace
 
@@ -29,14 +25,11 @@ absl::StatusOr<std::string> RandomToken() {
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
     return absl::InternalError("the system cannot generate random numbers");
   }
-  return Hex(bytes.data(), bytes.size());
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-std::string HashToken(absl::string_view token) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return Hex(digest.data(), digest.size());
-}
+std::string HashToken(absl::string_view token) { return Sha256Of(token); }
 
 bool EqualSecrets(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;

@@ -77,6 +77,10 @@ std::optional<Identity> TokenTable::Find(absl::string_view token) const {
   return found->identity;
 }
 
+bool TokenTable::HasHash(absl::string_view hash) const {
+  return absl::c_any_of(entries_, [&](const Entry& entry) { return entry.hash == hash; });
+}
+
 std::string TokenLine(const Identity& identity, absl::string_view token) {
   return absl::StrCat(RoleName(identity.role), " ", identity.name, " ", HashToken(token), "\n");
 }

@@ -29,6 +29,8 @@ class TokenTable {
   // Returns the owner of a token; nullopt if the token is unknown. Compares all entries, so that
   // the time is the same for every token.
   std::optional<Identity> Find(absl::string_view token) const;
+  // Whether an entry has this hash.
+  bool HasHash(absl::string_view hash) const;
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:

@@ -141,7 +141,7 @@ def commands(programs):
 def settings(programs):
     text = ("# Settings of the programs\n\nThe options of each program; those of server and worker may also be keys of their configuration files, "
             "which [Running Hone](../deploy/README.md) describes.\n\n")
-    for words in (("hone-server",), ("hone-server", "init"), ("hone-server", "restore"), ("hone-server", "merge"), ("hone-worker",)):
+    for words in (("hone-server",), ("hone-server", "init"), ("hone-server", "restore"), ("hone-server", "merge"), ("hone-server", "revoke"), ("hone-worker",)):
         text += f"## {' '.join(words)}\n\n" + block(programs.run(*words, "--help"))
     return text
 

@@ -450,6 +450,19 @@ void DeliverPhase::Tick() {
   if (job_.state().state != JobState::kConfirming) return;
   const std::string& artifact = best_.record.result.artifact_digest;
   if (job_.services().artifacts->Has(artifact)) {
+    const record::Candidate& candidate = best_.record.candidate;
+    const BuildCheck::State state =
+        build_check_.Check({.name = absl::StrCat("trial ", best_.record.trial),
+                            .candidate = candidate,
+                            .space = task_.SpaceText(candidate.space_digest),
+                            .artifact_digest = artifact,
+                            .builder = fleet::BuilderOf(best_.record.environment),
+                            .worker_id = best_.worker_id});
+    if (state == BuildCheck::State::kOpen) return;
+    if (state == BuildCheck::State::kRefused) {
+      return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
+                      absl::AbortedError(build_check_.why()));
+    }
     job_.state().best = task_.MakeBest(best_.record);
     return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
   }

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/confirm/build_check.h"
 #include "server/confirm/confirmation.h"
 #include "server/confirm/finalist.h"
 #include "server/confirm/publication.h"
@@ -115,11 +116,12 @@ class ConfirmPhase {
 };
 
 // The last phase of an unpublished job. The fastest screened candidate is the result, without a
-// confirmation, and its artifact is fetched from the worker. If that worker is gone, the candidate
-// is built again. Belongs to the job's strand.
+// confirmation, and its artifact is fetched from the worker and compared with another build. If
+// that worker is gone, the candidate is built again. Belongs to the job's strand.
 class DeliverPhase {
  public:
-  DeliverPhase(JobActor& job, JobTask& task) : job_(job), task_(task) {}
+  DeliverPhase(JobActor& job, JobTask& task)
+      : job_(job), task_(task), build_check_(job, task, [this] { Tick(); }) {}
 
   void Begin(std::vector<Screened> screened);
   // Called periodically. After Begin, ends the job once the artifact has arrived.
@@ -134,6 +136,7 @@ class DeliverPhase {
   Screened best_;
   bool rebuilt_ = false;
   absl::Time deadline_ = absl::InfiniteFuture();
+  BuildCheck build_check_;
 };
 
 }  // namespace hone::job

@@ -214,7 +214,11 @@ void Publication::Continue() {
     const bool ran = finalist.last.result.latency_ns > 0;
     if (index == finalists_.incumbent && !ran) return EndWithIncumbent();
     if (services.artifacts->Has(finalist.artifact_digest)) {
-      if (Check(index) == SpotCheck::Verdict::kConfirmed) PublishFinalist(index);
+      // Both checks run at the same time.
+      const BuildCheck::State build = CheckBuild(index);
+      if (build == BuildCheck::State::kRefused) return;
+      if (Check(index) != SpotCheck::Verdict::kConfirmed) return;
+      if (build == BuildCheck::State::kSame) PublishFinalist(index);
       return;
     }
     // This is repeated because the worker may have been restarted.
@@ -229,9 +233,46 @@ void Publication::Continue() {
   EndUnpublished();
 }
 
+BuildCheck::State Publication::CheckBuild(int index) {
+  const Finalist& finalist = finalists_.list[index];
+  if (index == finalists_.incumbent &&
+      finalist.artifact_digest == finalists_.incumbent_record->result.artifact_digest) {
+    return BuildCheck::State::kSame;
+  }
+  BuildCheck& check = builds_
+                          .try_emplace(index, job_, task_,
+                                       [this] {
+                                         // It may have been closed, for another comparison.
+                                         if (IsOpen()) Continue();
+                                       })
+                          .first->second;
+  const BuildCheck::State state = check.Check({.name = NameOf(finalist),
+                                               .candidate = finalist.candidate,
+                                               .space = finalist.space,
+                                               .artifact_digest = finalist.artifact_digest,
+                                               .builder = finalist.builder,
+                                               .worker_id = finalist.worker_id});
+  if (state == BuildCheck::State::kRefused) Withhold(index, check.why());
+  return state;
+}
+
+void Publication::Withhold(int index, const std::string& why) {
+  withheld_ = why;
+  job_.AddNote(why);
+  std::erase(ranking_, index);
+  if (!rematch_) ReportOwnBest(job_, task_, finalists_, *results_, ranking_);
+  artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
+  if (!ranking_.empty()) return Continue();
+  EndUnpublished();
+}
+
 void Publication::EndUnpublished() {
   // Without its artifact, the best candidate can be neither published nor pinned.
   job_.state().own_best.reset();
+  if (!withheld_.empty()) {
+    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
+                    absl::AbortedError(withheld_));
+  }
   const std::string worker = WhyNoWorker(job_);
   const std::string why =
       absl::StrCat("no worker sent the artifact of a finalist, so that no best could be published",

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
+#include "server/confirm/build_check.h"
 #include "server/confirm/confirmation.h"
 #include "server/confirm/finalist.h"
 #include "server/job/actor/job_actor.h"
@@ -67,10 +68,10 @@ class SpotCheck {
 void ReportOwnBest(JobActor& job, const JobTask& task, const Finalists& finalists,
                    const Confirmation& results, const std::vector<int>& ranking);
 
-// Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has
-// another worker check it, and stores and publishes its record. The record of an incumbent that
-// wins stays as it is, unless it is outdated. If the best is pinned, the winner is stored and not
-// published. Belongs to the job's strand.
+// Publishes the winner of a confirmation and ends the job: waits for the winner's artifact, has it
+// built again from its trace, has another worker check it, and stores and publishes its record. The
+// record of an incumbent that wins stays as it is, unless it is outdated. If the best is pinned,
+// the winner is stored and not published. Belongs to the job's strand.
 class Publication {
  public:
   // `on_conflict` is called with the winner if another job has published a best since the incumbent
@@ -114,6 +115,11 @@ class Publication {
   void OnSpotCheck(int index, const record::Record& record, const std::string& worker_id);
   // Drops a finalist that other workers rejected.
   void Discard(int index, const SpotCheck& check);
+  // Compares the finalist's artifact with another build, unless it is published already. Drops the
+  // finalist if they differ.
+  BuildCheck::State CheckBuild(int index);
+  // Drops a finalist whose artifact is not published, without a judgement of its workers.
+  void Withhold(int index, const std::string& why);
   void PublishFinalist(int index);
   // Ends the job because no artifact of a finalist arrived.
   void EndUnpublished();
@@ -127,7 +133,9 @@ class Publication {
   std::vector<int> ranking_;  // finalists that may be published, best first
   const Confirmation* results_ = nullptr;
   bool rematch_ = false;
-  std::map<int, SpotCheck> checks_;  // by finalist
+  std::map<int, SpotCheck> checks_;   // by finalist
+  std::map<int, BuildCheck> builds_;  // the same
+  std::string withheld_;              // why the last finalist was not published
   absl::Time artifact_deadline_ = absl::InfiniteFuture();
   bool publishing_ = false;
 };

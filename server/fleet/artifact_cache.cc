@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 
 namespace hone::fleet {
 
@@ -46,7 +46,7 @@ absl::Status ArtifactCache::Put(const std::string& digest, std::string bytes) {
     return absl::InvalidArgumentError(absl::StrCat("artifact ", digest, " has ", size,
                                                    " bytes; the limit is ", kMaxArtifactBytes));
   }
-  if (const std::string actual = DigestOf(bytes).ToHex(); actual != digest) {
+  if (const std::string actual = Sha256Of(bytes); actual != digest) {
     return absl::InvalidArgumentError(
         absl::StrCat("artifact ", digest, ": the received bytes have the digest ", actual));
   }

@@ -53,7 +53,7 @@ class ArtifactCache {
                          size_t max_artifacts = kDefaultArtifacts)
       : cache_(max_bytes, max_artifacts) {}
 
-  // Stores the bytes. InvalidArgument: they do not have this digest (32 hex digits), or are more
+  // Stores the bytes. InvalidArgument: they do not have this SHA-256 (64 hex digits), or are more
   // than kMaxArtifactBytes.
   absl::Status Put(const std::string& digest, std::string bytes);
   // Returns the bytes; null if they are not in the cache.

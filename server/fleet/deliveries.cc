@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kPeakMargin = 1.25;
 constexpr double kLongestNs = 3.6e12;  // an hour
+constexpr size_t kMostBuilders = 1 << 16;
 
 // The peak of an accelerator is what a single kernel reached on it, and others may be faster.
 bool BeatsPeak(const WorkItem& work, double latency_ns, const Capabilities& device) {
@@ -75,8 +76,8 @@ std::string Deliveries::WhyRetried(const Worker& worker, const Lease& lease,
       ++book_.ItemOf(lease).device_errors < options_.max_device_errors) {
     return absl::StrCat(worker.id, ": ", result.detail);  // the worker's failure
   }
-  if (!lease.run && result.outcome == record::Outcome::kOk &&
-      !artifacts_.Has(result.artifact_digest)) {
+  if (!lease.run && !book_.ItemOf(lease).work->only_digest &&
+      result.outcome == record::Outcome::kOk && !artifacts_.Has(result.artifact_digest)) {
     return absl::StrCat("artifact ", result.artifact_digest, " of ", worker.id, " did not arrive");
   }
   return "";
@@ -105,6 +106,7 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
     return absl::StrCat("it ", wrong);
   }
   const bool ok = result.outcome == record::Outcome::kOk;
+  if (ok && lease.build && !work.only_digest) NoteBuilder(result.artifact_digest, worker.id);
   if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
     worker.last_error =
         absl::StrCat(absl::string_view(record::OutcomeName(result.outcome)), ": ", result.detail);
@@ -114,9 +116,9 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
     EndLease(lease.id, {.why = std::move(why)});
     return "";
   }
-  if (!lease.run && ok) {
+  if (!lease.run && ok && !work.only_digest) {
     worker.news.durable.push_back(lease.id);
-    book_.EndBuild(lease, result, BuilderOf(worker.capabilities.environment));
+    book_.EndBuild(lease, result, fleet::BuilderOf(worker.capabilities.environment));
     return "";
   }
   TrackedItem item = book_.Remove(lease.item);
@@ -138,6 +140,16 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   ++results_;
   Deliver(std::move(item), std::move(answer), lease.id);
   return "";
+}
+
+void Deliveries::NoteBuilder(const std::string& artifact, const std::string& worker_id) {
+  if (builders_.size() >= kMostBuilders) builders_.clear();
+  builders_[artifact] = worker_id;
+}
+
+std::string Deliveries::BuilderOf(const std::string& artifact) const {
+  const auto found = builders_.find(artifact);
+  return found == builders_.end() ? "" : found->second;
 }
 
 void Deliveries::Deliver(TrackedItem item, absl::StatusOr<WorkResult> result,

@@ -66,6 +66,10 @@ class Deliveries {
   // Takes a lease from its worker and tells the worker to stop it. Does not count as an attempt.
   void TakeBack(const std::string& lease_id);
 
+  // Returns the worker that built an artifact; "" if it is not known, for example because an
+  // earlier server got the result.
+  std::string BuilderOf(const std::string& artifact) const;
+
   int64_t results() const { return results_; }  // delivered to their jobs
   int64_t refused() const { return refused_; }  // impossible results, and those of stale leases
 
@@ -76,6 +80,7 @@ class Deliveries {
   std::string WhyRetried(const Worker& worker, const Lease& lease,
                          const record::MeasureResult& result);
   void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id);
+  void NoteBuilder(const std::string& artifact, const std::string& worker_id);
   void GiveUp(LeaseBook::GivenUp given_up);
 
   const FleetOptions& options_;
@@ -85,6 +90,7 @@ class Deliveries {
   DeferredCalls& deferred_;
   const CommitEnded commit_ended_;
   absl::flat_hash_map<std::string, std::string> committing_;  // worker id by lease id
+  absl::flat_hash_map<std::string, std::string> builders_;    // worker id by artifact
   int64_t results_ = 0;
   int64_t refused_ = 0;
 };

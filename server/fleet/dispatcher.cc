@@ -30,8 +30,7 @@ bool Dispatcher::IsOpen(const Lane& lane, const Worker& worker) const {
 }
 
 bool Dispatcher::Fits(const TrackedItem& item, const std::string& worker_id) const {
-  const auto& avoid = item.work->avoid;
-  if (std::find(avoid.begin(), avoid.end(), worker_id) != avoid.end()) return false;
+  if (standings_.IsOneOf(worker_id, item.work->avoid)) return false;
   return item.artifact_digest.empty() || item.builder_id == worker_id ||
          artifacts_.Has(item.artifact_digest);
 }
@@ -65,13 +64,35 @@ std::string Dispatcher::AnotherRunner(const std::string& target_key,
   for (const Worker* worker : registry_.OfTarget(target_key)) {
     if (!worker->connected || worker->leaving || !worker->capabilities.can_run) continue;
     if (!standings_.MayWork(worker->id)) continue;
-    if (std::find(besides.begin(), besides.end(), worker->id) != besides.end()) continue;
+    if (standings_.IsOneOf(worker->id, besides)) continue;
     const size_t leases = book_.Of(worker->id).size();
     if (!least.empty() && leases >= least_leases) continue;
     least = worker->id;
     least_leases = leases;
   }
   return least;
+}
+
+std::string Dispatcher::Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                                  const std::string& built_by,
+                                  const std::vector<std::string>& besides) const {
+  std::string same, other;
+  size_t least_leases = 0;
+  for (const auto& [id, worker] : registry_.all()) {
+    if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
+    if (!worker.capabilities.BuildsFor(target_key)) continue;
+    if (BuilderOf(worker.capabilities.environment) != version) continue;
+    if (std::find(besides.begin(), besides.end(), id) != besides.end()) continue;
+    if (standings_.IsOneOf(id, {built_by})) {
+      same = id;
+      continue;
+    }
+    const size_t leases = book_.Of(id).size();
+    if (!other.empty() && leases >= least_leases) continue;
+    other = id;
+    least_leases = leases;
+  }
+  return other.empty() ? same : other;
 }
 
 std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {

@@ -37,6 +37,9 @@ class Dispatcher {
   // See Fleet::AnotherRunner.
   std::string AnotherRunner(const std::string& target_key,
                             const std::vector<std::string>& besides) const;
+  // See Fleet::Rebuilder.
+  std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                        const std::string& built_by, const std::vector<std::string>& besides) const;
   // Grants the worker leases for its free slots.
   std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now);
   LeaseGrant Describe(const Lease& lease, absl::Time now) const;

@@ -316,9 +316,10 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   return changes_.Drain(id, resume);
 }
 
-absl::StatusOr<int> Fleet::Remove(const std::string& id) {
+absl::StatusOr<int> Fleet::Remove(const std::string& id,
+                                  const std::optional<std::string>& remembered) {
   Section section(this);
-  return changes_.Remove(id);
+  return changes_.Remove(id, remembered);
 }
 
 std::set<std::string> Fleet::Targets() const {
@@ -335,6 +336,18 @@ std::string Fleet::AnotherRunner(const std::string& target_key,
                                  const std::vector<std::string>& besides) const {
   absl::MutexLock lock(&mutex_);
   return dispatcher_.AnotherRunner(target_key, besides);
+}
+
+std::string Fleet::BuilderOf(const std::string& artifact) const {
+  absl::MutexLock lock(&mutex_);
+  return deliveries_.BuilderOf(artifact);
+}
+
+std::string Fleet::Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                             const std::string& built_by,
+                             const std::vector<std::string>& besides) const {
+  absl::MutexLock lock(&mutex_);
+  return dispatcher_.Rebuilder(target_key, version, built_by, besides);
 }
 
 absl::StatusOr<TargetChoice> Fleet::FindTarget(const std::string& key) const {

@@ -67,6 +67,13 @@ class Fleet {
   // target, and may send the workload's reference kernel to others.
   bool HasBuildLease(const std::string& identity, const std::string& workload_digest,
                      const std::string& target_key) const;
+  // Returns the worker that built an artifact; "" if it is not known.
+  std::string BuilderOf(const std::string& artifact) const;
+  // Returns the worker that should build a candidate again to compare the artifacts: one with this
+  // version of the builder, none of `besides`, and another than `built_by` if possible. "" if there
+  // is none.
+  std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
+                        const std::string& built_by, const std::vector<std::string>& besides) const;
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
@@ -101,9 +108,11 @@ class Fleet {
   // belongs to the name, and applies even while the worker is disconnected. NotFound: no worker has
   // that id, or the worker to be drained was removed.
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  // Forgets a worker and refuses it until it is resumed. Its leases are requeued, without counting
-  // as attempts. Returns their number. NotFound: no worker has that id.
-  absl::StatusOr<int> Remove(const std::string& id);
+  // Forgets a worker and refuses it, under any name, until it is resumed. Its leases are requeued,
+  // without counting as attempts. Returns their number. `remembered`: the identity of a worker that
+  // is not registered but has called before. NotFound: no worker has that id.
+  absl::StatusOr<int> Remove(const std::string& id,
+                             const std::optional<std::string>& remembered = std::nullopt);
   // Marks a worker whose results are not trusted: it gets no leases until it is resumed, and its
   // leases are requeued. Does nothing if the worker is not registered.
   void Flag(const std::string& id, const std::string& why);

@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_FLEET_STANDING_CHANGES_H_
 #define HONE_SERVER_FLEET_STANDING_CHANGES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,15 +40,17 @@ class StandingChanges {
   // See the methods of Fleet.
   void Adopt(const std::vector<Standing>& stored);
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
-  absl::StatusOr<int> Remove(const std::string& id);
+  absl::StatusOr<int> Remove(const std::string& id,
+                             const std::optional<std::string>& remembered = std::nullopt);
   // Marks a worker whose results are not trusted. Leaves its held call to the caller.
   void Distrust(const std::string& id, const std::string& why);
 
  private:
-  // Takes back the leases that a worker may no longer hold after its standing has changed. Returns
-  // their number.
+  // Takes back the leases that a worker may no longer hold after its standing has changed, under
+  // any of its names. Returns their number. Leaves the held call of this name to the caller.
   int Apply(const std::string& id);
-  // Answers a removed worker's call and forgets it.
+  int ApplyTo(Worker& worker);
+  // Answers the calls of a removed worker under all its names, and forgets it.
   void Dismiss(const std::string& id);
 
   const Parts parts_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,32 @@ std::string ResumeCommand(const std::string& id);
 std::string HowToResume(const std::string& id);
 
 // The standings of the workers that are drained or refused (flagged or removed), by name, and which
-// changes of standings are not stored yet. Includes workers that are not connected. Thread-safe.
+// changes of standings are not stored yet. Includes workers that are not connected. A worker is
+// also refused under every other name of its identity. Thread-safe.
 class Standings {
  public:
-  // Returns the standing of a worker. An unknown worker is neither drained nor refused.
+  // Returns the standing of a worker, which may be refused under another name. An unknown worker is
+  // neither drained nor refused. `identity`: of the worker, if it is not registered yet.
   Standing Of(const std::string& id) const;
+  Standing Of(const std::string& id, const std::string& identity) const;
+  // Returns the standing that was set for this name.
+  Standing Own(const std::string& id) const;
+  // Returns the other name under which this worker is refused; "" if there is none.
+  std::string RefusedAs(const std::string& id) const;
   // Whether the worker is neither drained nor refused.
   bool MayWork(const std::string& id) const;
   bool IsDrained(const std::string& id) const { return Of(id).drained; }
   // Returns every worker that is drained, flagged or removed, by name.
   std::map<std::string, Standing> all() const;
   int64_t refused_count() const;
+
+  // Sets the identity (IdentityOf) of a registered worker; "" forgets it.
+  void Identify(const std::string& id, const std::string& identity);
+  std::string IdentityOf(const std::string& id) const;
+  // Returns the names of the registered workers with the identity of this one, and its own.
+  std::vector<std::string> NamesOf(const std::string& id) const;
+  // Whether the worker is one of these, under this or another name.
+  bool IsOneOf(const std::string& id, const std::vector<std::string>& others) const;
 
   // Sets a worker's standing. `drained` and `refused` say which parts of it must be stored.
   void Change(const Standing& standing, bool drained, bool refused);
@@ -56,11 +72,16 @@ class Standings {
     bool stored = false;
   };
   Standing Get(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Identity(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the name under which this identity is refused; "" if it is not.
+  std::string RefusedName(const std::string& identity) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Set(const Standing& standing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishAdopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Standing> known_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> identities_ ABSL_GUARDED_BY(mutex_);         // by name
+  std::map<std::string, std::set<std::string>> refused_ ABSL_GUARDED_BY(mutex_);  // by identity
   std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool adopting_ ABSL_GUARDED_BY(mutex_) = false;

@@ -9,6 +9,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
@@ -20,6 +21,7 @@ namespace hone::fleet {
 struct BuilderVersion {
   std::string compiler;
   int codegen_version = 0;
+  friend bool operator==(const BuilderVersion&, const BuilderVersion&) = default;
 };
 inline BuilderVersion BuilderOf(const record::Environment& environment) {
   return {environment.compiler, environment.codegen_version};
@@ -51,6 +53,9 @@ struct WorkItem {
   // If set, this artifact is run, and the candidate is not built again.
   std::string artifact_digest;
   BuilderVersion builder;  // of that artifact
+  // The candidate is built by a new process and not run. The artifact stays with the worker; the
+  // result has its digest.
+  bool only_digest = false;
   // If set, only this worker runs the item while the worker is connected, because the latencies of
   // several items are compared with each other.
   std::string worker_id;
@@ -127,6 +132,13 @@ struct WorkerReport {
   bool draining = false;
 };
 
+// Returns who a worker is, whatever it calls itself: the name of its certificate or token, with its
+// host if the name stands for several workers. "" without credentials: only its name is known.
+inline std::string IdentityOf(const WorkerReport& report) {
+  if (report.identity.empty() || report.identity == report.worker_id) return report.identity;
+  return absl::StrCat(report.identity, " on ", report.capabilities.host);
+}
+
 // A granted lease, as the worker gets it.
 struct LeaseGrant {
   std::string lease_id;
@@ -173,6 +185,7 @@ struct Activity {
 // A registered worker, for lists and look-ups.
 struct WorkerInfo {
   std::string id;
+  std::string identity;  // see IdentityOf
   Capabilities capabilities;
   bool connected = false;
   bool drained = false;   // an administrator has drained it
@@ -199,8 +212,10 @@ struct SilentWork {
 };
 
 // The stored state of a worker: what an administrator decided, and whether its results are trusted.
+// A refusal is of this name, and of every other name that the same worker gives itself.
 struct Standing {
   std::string worker_id;
+  std::string identity;  // of a refused worker (IdentityOf); "" if it had no credentials
   bool drained = false;
   std::string refused;   // why it is refused; "" if it is not
   bool removed = false;  // refused because an administrator removed it, not because of a flag

@@ -21,6 +21,7 @@ WorkerInfo WorkerList::Of(const std::string& id) const {
   const absl::Time now = parts_.clock->Now();
   const bool has_rival = now < worker->rival_seen + parts_.options->rival_limit();
   return {.id = id,
+          .identity = parts_.standings->IdentityOf(id),
           .capabilities = worker->capabilities,
           .connected = worker->connected,
           .drained = standing.drained,

@@ -50,6 +50,7 @@ void WorkerRegistry::Erase(const std::string& id) {
   auto found = workers_.find(id);
   RemoveFromTarget(found->second);
   workers_.erase(found);
+  standings_->Identify(id, "");
 }
 
 void WorkerRegistry::RemoveFromTarget(const Worker& worker) {
@@ -67,7 +68,8 @@ void WorkerRegistry::SetCapabilities(Worker& worker, Capabilities capabilities) 
 
 std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& report, int64_t most,
                                                         Presence presence, absl::Time now) {
-  const Standing standing = standings_->Of(report.worker_id);
+  const std::string identity = IdentityOf(report);
+  const Standing standing = standings_->Of(report.worker_id, identity);
   if (standing.removed) {
     return TurnedAway{.why = standing.refused, .again = TurnedAway::Again::kSoon};
   }
@@ -77,14 +79,21 @@ std::optional<TurnedAway> WorkerRegistry::WhyTurnedAway(const WorkerReport& repo
     return TurnedAway{absl::StrCat(size(), size() == 1 ? " worker is" : " workers are",
                                    " registered, which is the limit of this server")};
   }
-  if (!worker->connected) return std::nullopt;
-  if (worker->identity != report.identity) {
+  // A name stays with its credentials until the worker is forgotten, and with its host while the
+  // worker calls.
+  const bool is_same = worker->identity == report.identity;
+  const bool is_owned = worker->connected || !worker->identity.empty();
+  const std::string owner = standings_->IdentityOf(report.worker_id);
+  const bool moves =
+      is_same && owner != identity && worker->connected && presence != Presence::kGone;
+  if ((is_owned && !is_same) || moves) {
     return TurnedAway{absl::StrCat("the name ", report.worker_id, " belongs to ",
-                                   worker->identity.empty()
-                                       ? "a worker without credentials"
-                                       : absl::StrCat("'", worker->identity, "'"),
+                                   worker->identity.empty() ? "a worker without credentials"
+                                   : moves                  ? absl::StrCat("'", owner, "'")
+                                           : absl::StrCat("'", worker->identity, "'"),
                                    "; give this worker a name of its own")};
   }
+  if (!worker->connected) return std::nullopt;
   if (worker->epoch == report.epoch || presence == Presence::kGone) return std::nullopt;
   const auto place = [&](const std::string& epoch) {
     return std::find(worker->epochs.begin(), worker->epochs.end(), epoch);
@@ -130,6 +139,7 @@ bool WorkerRegistry::Update(Worker& worker, WorkerReport& report, absl::Time now
     worker.epoch = report.epoch;
     NoteEpoch(worker, worker.epoch);
     worker.identity = report.identity;
+    standings_->Identify(worker.id, IdentityOf(report));
     worker.news.standing_told = standings_->MayWork(worker.id);
   }
   const bool is_new = !worker.connected ||

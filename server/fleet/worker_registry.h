@@ -49,7 +49,7 @@ struct CommitCount {
 struct Worker {
   std::string id;
   std::string epoch;
-  std::string identity;  // bound to the id by the first call of the process
+  std::string identity;  // credentials, bound to the id by the first call of the process
   // The processes that have used the name or asked for it, in the order in which they came. The
   // current process is one of them.
   std::deque<std::string> epochs;
@@ -99,7 +99,7 @@ enum class Presence {
 class WorkerRegistry {
  public:
   // REQUIRES: `standings` outlives this object.
-  explicit WorkerRegistry(const Standings* standings) : standings_(standings) {}
+  explicit WorkerRegistry(Standings* standings) : standings_(standings) {}
 
   Worker* Find(const std::string& id);
   const Worker* Find(const std::string& id) const;
@@ -151,7 +151,7 @@ class WorkerRegistry {
   static void NoteRival(Worker& worker, const std::string& host, absl::Time now);
   BuilderVersion NewestBuilder(const std::string& target_key) const;
 
-  const Standings* const standings_;
+  Standings* const standings_;
   std::map<std::string, Worker> workers_;
   std::map<std::string, std::set<std::string>> by_target_;  // worker ids by target key
 };

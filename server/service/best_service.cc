@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload.h"
 #include "common/record/given_inputs.h"
@@ -107,8 +107,8 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
 grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
     Context* context, v1::UploadInputsResponse* response) {
   const auto check = [](const std::string& name) {
-    if (Digest::FromHex(name).ok()) return absl::OkStatus();
-    return absl::InvalidArgumentError("digest: not 32 hex digits");
+    if (IsSha256(name)) return absl::OkStatus();
+    return absl::InvalidArgumentError("digest: not 64 hex digits");
   };
   const auto keep = [this](const std::string& name, std::string bytes, const auto& done) {
     absl::Status kept = record::DecodeGivenInputs(bytes).status();

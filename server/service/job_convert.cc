@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
@@ -219,8 +219,8 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (request.revalidate() > 0 && request.unpublished() && request.inputs_digest().empty()) {
     return FieldError("unpublished", "a revalidation publishes its best");
   }
-  if (!request.inputs_digest().empty() && !Digest::FromHex(request.inputs_digest()).ok()) {
-    return FieldError("inputs_digest", "not 32 hex digits");
+  if (!request.inputs_digest().empty() && !IsSha256(request.inputs_digest())) {
+    return FieldError("inputs_digest", "not 64 hex digits");
   }
   job::JobSpec spec{.request_id = request.request_id(),
                     .requested_target = request.target(),

@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/message_fields.h"
 #include "common/record/record.h"
+#include "common/rpc/status.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
 
@@ -157,7 +158,24 @@ grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(Context*,
   return deps_.watches->Open(request->id());
 }
 
-absl::Status JobService::CancelJob(const v1::CancelJobRequest& request, v1::Job* response) {
+absl::Status JobService::CheckMayControl(const rpc::Identity& caller, const std::string& id) const {
+  if (caller.role == rpc::Role::kAdmin) return absl::OkStatus();
+  const job::SnapshotOr job = deps_.jobs->Get(id);
+  if (!job.ok()) return job.status();
+  const std::string& owner = (*job)->spec.owner;
+  if (owner == caller.name) return absl::OkStatus();
+  return rpc::WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          "job ", id, " belongs to ",
+          owner.empty() ? "a caller without credentials" : absl::StrCat("'", owner, "'"), ", and '",
+          caller.name,
+          "' may only cancel and resume its own jobs; ask its owner or an administrator")),
+      "OWNER");
+}
+
+absl::Status JobService::CancelJob(const rpc::Identity& caller, const v1::CancelJobRequest& request,
+                                   v1::Job* response) {
+  HONE_RETURN_IF_ERROR(CheckMayControl(caller, request.id()));
   return Fill(deps_.jobs->Cancel(request.id(), request.confirm_finalists()), response);
 }
 
@@ -231,8 +249,11 @@ absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
   return absl::OkStatus();
 }
 
-void JobService::ResumeJob(Context*, const v1::ResumeJobRequest* request, v1::Job* response,
-                           Reply reply) {
+void JobService::ResumeJob(const rpc::Identity& caller, const v1::ResumeJobRequest* request,
+                           v1::Job* response, Reply reply) {
+  if (const absl::Status may = CheckMayControl(caller, request->id()); !may.ok()) {
+    return reply(may);
+  }
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {
     return reply(absl::InvalidArgumentError("the limits of a job must not be negative"));
   }

@@ -71,6 +71,25 @@ class GuardedService final : public grpc::Service {
                      return reactor;
                    }));
   }
+  // The same for a handler that depends on the caller and may answer later.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           void (S::*handle)(const rpc::Identity&, const Request*, Response*, Reply)) {
+    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
+               new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request, Response* response) {
+                     const auto caller = gate_->Admit(*context, method, request);
+                     absl::Status status = caller.status();
+                     if (status.ok()) status = readiness_->Check();
+                     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+                     if (status.ok()) {
+                       (service->*handle)(*caller, request, response, Reply(reactor));
+                     } else {
+                       reactor->Finish(rpc::ToGrpc(status));
+                     }
+                     return reactor;
+                   }));
+  }
   // Adds a handler that may answer later.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,

@@ -96,7 +96,7 @@ struct WatchedFiles {
 // Waits for a signal to end. Meanwhile reads certificates and tokens again when their files have
 // changed or a SIGHUP arrives.
 void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, WatchedFiles& tokens,
-                   WatchedFiles& certificates, service::Server& server) {
+                   WatchedFiles& revoked, WatchedFiles& certificates, service::Server& server) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
   constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
   int looks = -1;             // number of polls until the files are read again; -1: never
@@ -105,16 +105,19 @@ void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, Watched
     if (received == SIGTERM || received == SIGINT) return;
     // A file that has just changed may be incomplete, so it is read after the next poll.
     const bool tokens_changed = tokens.Changed();
-    if (certificates.Changed() || tokens_changed) {
+    const bool revoked_changed = revoked.Changed();
+    if (certificates.Changed() || tokens_changed || revoked_changed) {
       looks = 1;
     } else if (looks > 0) {
       --looks;
     }
     if (received != SIGHUP && looks != 0) continue;
-    if (received == SIGHUP) tokens.is_due = certificates.is_due = true;
+    if (received == SIGHUP) tokens.is_due = revoked.is_due = certificates.is_due = true;
     const service::Reloaded reloaded = service::Reload(flags, server);
     const bool tokens_are_good = tokens.Says(reloaded.tokens);
-    looks = certificates.Says(reloaded.certificates) && tokens_are_good ? -1 : kRetry;
+    const bool list_is_good = revoked.Says(reloaded.revoked);
+    const bool certificates_are_good = certificates.Says(reloaded.certificates);
+    looks = certificates_are_good && tokens_are_good && list_is_good ? -1 : kRetry;
   }
 }
 
@@ -125,6 +128,8 @@ int Run(const service::Flags& flags) {
   }
   // Made before the files are read.
   WatchedFiles tokens{.what = "tokens", .watch = service::FileWatch({flags.tokens})};
+  WatchedFiles revoked{.what = "revoked certificates",
+                       .watch = service::FileWatch({flags.revoked})};
   const std::vector<std::string> certificate_files = service::CertificateFiles(flags);
   WatchedFiles certificates{.what = "certificates", .watch = service::FileWatch(certificate_files)};
   absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
@@ -155,7 +160,9 @@ int Run(const service::Flags& flags) {
   sigaddset(&signals, SIGINT);
   // If there is no file to read again, SIGHUP ends the server, for example when its terminal
   // closes.
-  if (!flags.tokens.empty() || !certificate_files.empty()) sigaddset(&signals, SIGHUP);
+  if (!flags.tokens.empty() || !flags.revoked.empty() || !certificate_files.empty()) {
+    sigaddset(&signals, SIGHUP);
+  }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // the store handles a file size limit like a full disk
@@ -219,7 +226,7 @@ int Run(const service::Flags& flags) {
     }
   }
 
-  WaitForTheEnd(flags, signals, tokens, certificates, **server);
+  WaitForTheEnd(flags, signals, tokens, revoked, certificates, **server);
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);
@@ -275,6 +282,8 @@ void AddOptions(Command& app, service::Flags& flags) {
           {OneOf({"none", "accept", "require"})});
   app.Add("--tokens", flags.tokens,
           "File with the role, the name and the token's hash of each caller");
+  app.Add("--revoked", flags.revoked,
+          "File with the serial numbers of revoked certificates; hone-server revoke adds to it");
   app.AddFlag("--insecure", flags.security.insecure,
               "Allow addresses that other machines can reach without encryption or authentication");
   app.Add("--rate-limit", flags.rate_limit,
@@ -340,7 +349,9 @@ int main(int argc, char** argv) {
       "  hone-server --listen localhost:7070 --store /var/lib/hone/hone.db\n"
       "  hone-server restore --store /var/lib/hone/hone.db --from /backups/hone.db\n"
       "  hone-server merge --store /var/lib/hone/hone.db --from old/hone.db\n"
-      "Exit codes: 0 ended by a signal, or done (init, restore, merge), 1 failed (the store cannot "
+      "  hone-server revoke /etc/hone pi-07\n"
+      "Exit codes: 0 ended by a signal, or done (init, restore, merge, revoke), 1 failed (the "
+      "store cannot "
       "be opened or is damaged, an address is in use, a file cannot be written), 2 wrong usage or "
       "configuration "
       "(such as a name that cannot be used, or a missing file).");
@@ -354,7 +365,7 @@ int main(int argc, char** argv) {
   app.AddVersion("hone-server " HONE_VERSION);
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   if (std::any_of(offline.begin(), offline.end(), std::mem_fn(&hone::Command::Given))) {
-    std::fprintf(stderr, "hone-server: restore and merge must come before all options\n");
+    std::fprintf(stderr, "hone-server: restore, merge and revoke must come before all options\n");
     return hone::kUsageExitCode;
   }
   if (init.Given()) {

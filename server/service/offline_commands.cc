@@ -19,6 +19,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/base/command_line.h"
 #include "common/base/config_file.h"
@@ -27,6 +29,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
+#include "common/rpc/revocation.h"
 #include "common/rpc/role.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/token_table.h"
@@ -41,10 +44,47 @@ constexpr char kRestore[] =
     "Replace a store with a backup, and keep the old store under another name";
 constexpr char kMerge[] = "Add to a store the records and bests of another store";
 
+constexpr char kRevoke[] =
+    "Withdraw the token and the certificates of a caller, or one certificate";
+
 struct OfflineFlags {
   std::string store;
   std::string from;
 };
+
+// Reads a file of the folder that Initialize has made.
+absl::StatusOr<std::string> ReadOwn(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!absl::IsNotFound(text.status())) return text;
+  return absl::NotFoundError(
+      absl::StrCat(text.status().message(), "; give the folder that hone-server init has made"));
+}
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+// Returns the table of tokens without the lines of this caller.
+std::string TokensWithout(absl::string_view text, absl::string_view name) {
+  std::vector<absl::string_view> kept;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipWhitespace());
+    const bool is_entry = words.size() > 1 && !absl::StartsWith(words[0], "#");
+    if (!is_entry || words[1] != name) kept.push_back(line);
+  }
+  return absl::StrJoin(kept, "\n");
+}
+
+// Replaces the content of a file, which keeps its owner and group: the server is another user.
+absl::Status Rewrite(const std::string& path, absl::string_view content) {
+  struct stat before;
+  if (stat(path.c_str(), &before) != 0) return ErrnoStatus(errno, absl::StrCat("read ", path));
+  HONE_RETURN_IF_ERROR(
+      WriteFileAtomically(path, content, Durability::kMachine, before.st_mode & 0777));
+  if (chown(path.c_str(), before.st_uid, before.st_gid) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("give ", path, " back to its owner"));
+}
 
 // Checks that the store exists, because opening a missing one would create it.
 absl::Status CheckIsThere(const std::string& from) {
@@ -73,6 +113,20 @@ absl::Status Merge(const OfflineFlags& flags) {
   std::printf("%s added, %lld already there; %s newly published\n",
               Counted(report.added, "record").c_str(), static_cast<long long>(report.known),
               Counted(report.bests, "best").c_str());
+  return absl::OkStatus();
+}
+
+absl::Status RevokeAndPrint(const std::string& folder, const std::string& who) {
+  HONE_ASSIGN_OR_RETURN(const RevokeReport report, Revoke(folder, who, absl::Now()));
+  for (const std::string& name : report.tokens) {
+    std::printf("the token of %s is withdrawn\n", name.c_str());
+  }
+  for (const std::string& serial : report.serials) {
+    std::printf("the certificate %s is revoked\n", serial.c_str());
+  }
+  if (report.tokens.empty() && report.serials.empty()) {
+    std::printf("nothing was changed: %s is already revoked\n", who.c_str());
+  }
   return absl::OkStatus();
 }
 
@@ -123,13 +177,17 @@ struct Maker {
   // files.
   absl::Status AddCaller(const rpc::Identity& identity, const std::string& name,
                          const std::string& use, const std::string& further = "") {
-    HONE_ASSIGN_OR_RETURN(
-        const rpc::KeyPair pair,
-        rpc::IssueCertificate(authority, {.common_name = name,
-                                          .uri = rpc::IdentityUri(identity),
-                                          .not_before = now - kClockSkew,
-                                          .not_after = now + options.certificate_lifetime}));
     HONE_ASSIGN_OR_RETURN(const std::string token, rpc::RandomToken());
+    const absl::Time not_after = now + options.certificate_lifetime;
+    HONE_ASSIGN_OR_RETURN(const rpc::KeyPair pair,
+                          rpc::IssueCertificate(authority, {.common_name = name,
+                                                            .uri = rpc::IdentityUri(identity),
+                                                            .token_hash = rpc::HashToken(token),
+                                                            .not_before = now - kClockSkew,
+                                                            .not_after = not_after}));
+    HONE_ASSIGN_OR_RETURN(const rpc::CertificateFacts facts,
+                          rpc::DescribeCertificate(pair.certificate));
+    absl::StrAppend(&files["issued"], rpc::IssuedLine({facts.serial, identity}, not_after));
     files[absl::StrCat(name, ".pem")] = pair.certificate;
     files[absl::StrCat(name, "-key.pem")] = pair.key;
     files[absl::StrCat(name, ".token")] = token + "\n";
@@ -181,6 +239,7 @@ struct Maker {
         "certificate = ",
         path("server.pem"), "\nkey = ", path("server-key.pem"), "\nclient-ca = ", path("ca.pem"),
         "\nclient-certificates = \"accept\"\ntokens = ", path("tokens"),
+        "\nrevoked = ", path("revoked"),
         "\n\n"
         "# The audit log of calls, as JSON lines.\n"
         "audit-log = ",
@@ -251,12 +310,114 @@ absl::Status CheckAbsent(const Maker& maker) {
 
 }  // namespace
 
-std::array<const Command*, 2> ListOfflineCommands(Command& app) {
-  return {&app.AddCommand("restore", kRestore), &app.AddCommand("merge", kMerge)};
+std::array<const Command*, 3> ListOfflineCommands(Command& app) {
+  return {&app.AddCommand("restore", kRestore), &app.AddCommand("merge", kMerge),
+          &app.AddCommand("revoke", kRevoke)};
 }
+
+absl::StatusOr<RevokeReport> Revoke(const std::string& folder, const std::string& who,
+                                    absl::Time now) {
+  const std::string issued_path = absl::StrCat(folder, "/issued");
+  const std::string revoked_path = absl::StrCat(folder, "/revoked");
+  const std::string tokens_path = absl::StrCat(folder, "/tokens");
+  HONE_ASSIGN_OR_RETURN(const std::string issued_text, ReadOwn(issued_path));
+  const absl::StatusOr<std::vector<rpc::IssuedCertificate>> issued = rpc::ParseIssued(issued_text);
+  if (!issued.ok()) return InFile(issued_path, issued.status());
+  HONE_ASSIGN_OR_RETURN(const std::string revoked_text, ReadOwn(revoked_path));
+  const absl::StatusOr<rpc::RevocationList> revoked = rpc::RevocationList::Parse(revoked_text);
+  if (!revoked.ok()) return InFile(revoked_path, revoked.status());
+  HONE_ASSIGN_OR_RETURN(const std::string tokens_text, ReadOwn(tokens_path));
+  const absl::StatusOr<rpc::TokenTable> tokens = rpc::TokenTable::Parse(tokens_text);
+  if (!tokens.ok()) return InFile(tokens_path, tokens.status());
+
+  std::map<std::string, std::string> owners;  // serial → role and name
+  const auto add = [&](const std::string& serial, const std::string& owner) {
+    if (!revoked->Contains(serial)) owners.emplace(serial, owner);
+  };
+  const auto owner_of = [](const rpc::IssuedCertificate& certificate) {
+    return absl::StrCat(rpc::RoleName(certificate.identity.role), " ", certificate.identity.name);
+  };
+  RevokeReport report;
+  bool found = false;
+  for (const rpc::TokenTable::Entry& entry : tokens->entries()) {
+    if (entry.identity.name != who) continue;
+    report.tokens.push_back(who);
+    found = true;
+  }
+  for (const rpc::IssuedCertificate& certificate : *issued) {
+    if (certificate.identity.name != who) continue;
+    add(certificate.serial, owner_of(certificate));
+    found = true;
+  }
+  std::error_code error;
+  if (!found && std::filesystem::is_regular_file(who, error)) {
+    HONE_ASSIGN_OR_RETURN(const std::string pem, ReadFile(who));
+    const absl::StatusOr<rpc::CertificateFacts> facts = rpc::DescribeCertificate(pem);
+    if (!facts.ok()) return InFile(who, facts.status());
+    add(facts->serial, facts->subject);
+    found = true;
+  }
+  if (const absl::StatusOr<std::string> serial = rpc::ParseSerial(who); !found && serial.ok()) {
+    for (const rpc::IssuedCertificate& certificate : *issued) {
+      if (certificate.serial != *serial) continue;
+      add(certificate.serial, owner_of(certificate));
+      found = true;
+    }
+  }
+  if (!found) {
+    return absl::NotFoundError(absl::StrCat("'", who, "' is unknown: ", issued_path,
+                                            " lists no caller and no serial number of this ",
+                                            "name, and it is no file; for a certificate that was "
+                                            "issued elsewhere, give its file, or add "
+                                            "its serial number to ",
+                                            revoked_path, " by hand"));
+  }
+  std::string lines;
+  for (const auto& [serial, owner] : owners) {
+    absl::StrAppend(&lines, serial, "  # ", owner, ", revoked on ", rpc::FormatDay(now), "\n");
+    report.serials.push_back(serial);
+  }
+  if (!lines.empty() && !revoked_text.empty() && revoked_text.back() != '\n') {
+    lines.insert(0, "\n");
+  }
+  if (!lines.empty()) HONE_RETURN_IF_ERROR(rpc::AppendToFile(revoked_path, lines));
+  if (!report.tokens.empty()) {
+    HONE_RETURN_IF_ERROR(Rewrite(tokens_path, TokensWithout(tokens_text, who)));
+  }
+  return report;
+}
+
+namespace {
+
+int Report(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
+  return ExitCodeFor(status);
+}
+
+int RunRevoke(int argc, char** argv) {
+  Command app(kRevoke, "hone-server revoke");
+  app.Footer(
+      "Examples:\n"
+      "  hone-server revoke /etc/hone pi-07\n"
+      "  hone-server revoke /etc/hone 5c9a1f0e33b2d7a4810c6be09f21d574\n"
+      "  hone-server revoke /etc/hone old/client.pem\n"
+      "A server that runs with these files refuses the caller within two seconds.");
+  std::string folder, who;
+  app.Add("DIR", folder, "Folder that hone-server init has made", {Required()});
+  app.Add("WHO", who,
+          "Name of a caller, whose token and certificates are withdrawn; or the serial number or "
+          "the file of one certificate",
+          {Required()});
+  if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
+  return Report(RevokeAndPrint(folder, who));
+}
+
+}  // namespace
 
 std::optional<int> RunOfflineCommand(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
+  if (name == "revoke") return RunRevoke(argc - 1, argv + 1);
   if (name != "restore" && name != "merge") return std::nullopt;
   const bool restore = name == "restore";
   Command app(restore ? kRestore : kMerge, absl::StrCat("hone-server ", name));
@@ -274,9 +435,7 @@ std::optional<int> RunOfflineCommand(int argc, char** argv) {
   umask(077);  // only this user may read what a server keeps
   absl::Status status = CheckIsThere(flags.from);
   if (status.ok()) status = restore ? Restore(flags) : Merge(flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "hone-server: %s\n", std::string(status.message()).c_str());
-  return ExitCodeFor(status);
+  return Report(status);
 }
 
 std::vector<std::string> ListenAddresses(const std::vector<std::string>& hosts, int port) {
@@ -318,8 +477,15 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
       "# The tokens that the server accepts: role (client, worker or admin), name and SHA-256.\n"
       "# The name of a worker may end in *, which stands for every name that begins like it.\n"
       "# A running server reads a changed file again within two seconds. A caller that sends a\n"
-      "# token without a line is refused; one that sends none needs a certificate of the "
-      "authority.\n";
+      "# token without a line is refused, and so is the certificate that was made with it; one "
+      "that\n"
+      "# sends none needs a certificate of the authority.\n";
+  maker.files["issued"] =
+      "# The certificates that the authority has issued to callers: serial number, role, name and\n"
+      "# last day. hone worker-config adds to it, and hone-server revoke looks callers up in it.\n";
+  maker.files["revoked"] =
+      "# The serial numbers of the certificates that the server refuses, one per line.\n"
+      "# hone-server revoke adds to it, and a running server reads it again within two seconds.\n";
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "admin", .role = rpc::Role::kAdmin}, "admin",
                                        "For administrators: hone --config admin.conf"));
   HONE_RETURN_IF_ERROR(maker.AddCaller({.name = "client", .role = rpc::Role::kClient}, "client",

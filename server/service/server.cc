@@ -87,6 +87,7 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       .environment = environment_.get(),
       .executor = pool_.get(),
       .note_result = [this](const std::string& target_key) { models_->NoteResult(target_key); }};
+  authenticator_.SetRevoked(options_.revoked);
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
   models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);

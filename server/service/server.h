@@ -15,6 +15,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "common/rpc/rate_limit.h"
+#include "common/rpc/revocation.h"
 #include "common/rpc/security.h"
 #include "common/rpc/server_certificates.h"
 #include "common/rpc/token_table.h"
@@ -44,6 +45,8 @@ struct ServerOptions {
   // `security` asks for one. Without either, every caller may do everything, and listening on
   // addresses that other machines can reach needs security.insecure.
   std::shared_ptr<const rpc::TokenTable> tokens;
+  // Certificates of callers that are refused although their authority is trusted; may be null.
+  std::shared_ptr<const rpc::RevocationList> revoked;
   // Limit for each caller, who may make twice as many calls at once. 0: no limit.
   double calls_per_second = 0;
   UploadLimits uploads;
@@ -106,6 +109,10 @@ class Server {
   // and connections continue. FailedPrecondition: the new settings change whether callers are
   // authenticated or traffic is encrypted, which needs a restart; nothing was changed. Thread-safe.
   absl::Status ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens);
+  // Replaces the list of revoked certificates for later calls. May be null.
+  void ReplaceRevoked(std::shared_ptr<const rpc::RevocationList> revoked) {
+    authenticator_.SetRevoked(std::move(revoked));
+  }
   absl::Status ReplaceCertificates(const rpc::ServerSecurity& security);
 
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits queued writes, and

@@ -13,10 +13,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/revocation.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/token_table.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -49,6 +51,23 @@ absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::str
         absl::StrCat("tokens: ", path, ": ", table.status().message()));
   }
   return std::make_shared<const rpc::TokenTable>(*std::move(table));
+}
+
+// Returns null if no file is given.
+absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> LoadRevoked(const std::string& path) {
+  if (path.empty()) return nullptr;
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(),
+                        absl::StrCat("revoked: ", text.status().message(),
+                                     "; create it, empty if no certificate is revoked"));
+  }
+  absl::StatusOr<rpc::RevocationList> list = rpc::RevocationList::Parse(*text);
+  if (!list.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("revoked: ", path, ": ", list.status().message()));
+  }
+  return std::make_shared<const rpc::RevocationList>(*std::move(list));
 }
 
 // Checks the address of something that is served beside the gRPC services and without encryption.
@@ -146,6 +165,7 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   }
   HONE_ASSIGN_OR_RETURN(options.security, rpc::LoadServerSecurity(flags.security, absl::Now()));
   HONE_ASSIGN_OR_RETURN(options.tokens, LoadTokens(flags.tokens));
+  HONE_ASSIGN_OR_RETURN(options.revoked, LoadRevoked(flags.revoked));
   options.calls_per_second = flags.rate_limit;
   options.uploads.max_bytes = flags.upload_limit_mib << 20;
   options.audit_log = flags.audit_log;
@@ -221,10 +241,14 @@ std::vector<std::string> CertificateFiles(const Flags& flags) {
 
 Reloaded Reload(const Flags& flags, Server& server) {
   absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> tokens = LoadTokens(flags.tokens);
+  absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> revoked = LoadRevoked(flags.revoked);
+  const absl::Status list = revoked.status();
+  if (revoked.ok()) server.ReplaceRevoked(*std::move(revoked));
   const absl::StatusOr<rpc::ServerSecurity> security =
       rpc::LoadServerSecurity(flags.security, absl::Now());
   return {
       .tokens = tokens.ok() ? server.ReplaceTokens(*std::move(tokens)) : tokens.status(),
+      .revoked = list,
       .certificates = security.ok() ? server.ReplaceCertificates(*security) : security.status()};
 }
 

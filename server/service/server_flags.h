@@ -47,6 +47,7 @@ struct Flags {
   std::string store;
   rpc::ServerSecuritySources security;
   std::string tokens;
+  std::string revoked;
   std::string audit_log;
   std::string metrics_listen;
   std::string web_listen;
@@ -75,12 +76,13 @@ absl::Status CheckHealth(const Flags& flags, const ServerOptions& options);
 // Returns the files with certificates, keys and authorities, which may change while the server
 // runs.
 std::vector<std::string> CertificateFiles(const Flags& flags);
-// Reads these files and the file of tokens again, and replaces the server's tokens and
-// certificates. The two are replaced independently, so that a token can be withdrawn even while a
+// Reads these files, the file of tokens and the list of revoked certificates again, and replaces
+// the server's. Each is replaced independently, so that a token can be withdrawn even while a
 // certificate cannot be used. If a status is not OK, a file cannot be used, and the server keeps
-// its earlier tokens or certificates.
+// what it had read from it before.
 struct Reloaded {
   absl::Status tokens;
+  absl::Status revoked;
   absl::Status certificates;
 };
 Reloaded Reload(const Flags& flags, Server& server);

@@ -15,6 +15,7 @@ std::vector<fleet::Standing> ToFleet(const std::vector<store::WorkerStanding>& r
   std::vector<fleet::Standing> standings;
   for (const store::WorkerStanding& row : rows) {
     standings.push_back({.worker_id = row.worker_id,
+                         .identity = row.identity,
                          .drained = row.drained,
                          .refused = row.refused,
                          .removed = row.removed});
@@ -29,6 +30,7 @@ store::StandingChange ToStore(const fleet::UnstoredStanding& news, absl::Time no
   if (news.refused) {
     change.refused = news.standing.refused;
     change.removed = news.standing.removed;
+    change.identity = news.standing.identity;
   }
   return change;
 }
@@ -177,6 +179,7 @@ void WorkerMemory::Save(bool all) {
 
 void WorkerMemory::Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now) {
   store::KnownWorker seen{.worker_id = worker.id,
+                          .identity = worker.identity,
                           .host = worker.capabilities.host,
                           .target = worker.capabilities.target_key,
                           .can_build = worker.capabilities.can_build,
@@ -213,6 +216,7 @@ std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(
     fleet::WorkerInfo& worker = entry->second;
     if (!is_absent && worker.silent != absl::InfiniteDuration()) continue;
     worker.id = id;
+    worker.identity = known.identity;
     worker.capabilities.host = known.host;
     worker.capabilities.target_key = known.target;
     worker.capabilities.can_build = known.can_build;
@@ -224,12 +228,11 @@ std::vector<fleet::WorkerInfo> WorkerMemory::WithAbsent(
   return workers;
 }
 
-bool WorkerMemory::Forget(const std::string& worker_id) {
+std::optional<std::string> WorkerMemory::IdentityOf(const std::string& worker_id) const {
   absl::MutexLock lock(&mutex_);
-  if (known_.erase(worker_id) == 0) return false;
-  // After an error, the worker is listed again once the server is restarted.
-  deps_.store->ForgetWorker(worker_id, [](const absl::Status&) {});
-  return true;
+  const auto found = known_.find(worker_id);
+  if (found == known_.end()) return std::nullopt;
+  return found->second.identity;
 }
 
 }  // namespace hone::service

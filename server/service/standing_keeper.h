@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,8 @@ class WorkerMemory {
   // Completes a list of the fleet's workers, by name, with those that have not called since the
   // start of the server or since they were removed.
   std::vector<fleet::WorkerInfo> WithAbsent(std::vector<fleet::WorkerInfo> workers) const;
-  // Forgets a worker. Returns whether it was known.
-  bool Forget(const std::string& worker_id);
+  // Returns the identity (fleet::IdentityOf) of a worker; nullopt if it is not known.
+  std::optional<std::string> IdentityOf(const std::string& worker_id) const;
 
  private:
   void Save(bool all);

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
@@ -268,6 +268,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
     lease.set_job_id(work.job_id);
     lease.set_priority(work.priority);
     lease.set_inputs_digest(work.inputs_digest);
+    lease.set_only_digest(work.only_digest);
   }
   for (const std::string& id : reply.cancel) response.add_cancel(id);
   for (const std::string& id : reply.durable) response.add_durable(id);
@@ -301,9 +302,9 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     Context* context, v1::UploadArtifactResponse* response) {
   const auto check = [](const std::string& name) {
-    if (Digest::FromHex(name).ok() || record::IsReferenceName(name)) return absl::OkStatus();
+    if (IsSha256(name) || record::IsReferenceName(name)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        "digest: neither 32 hex digits nor the name of a reference kernel");
+        "digest: neither 64 hex digits nor the name of a reference kernel");
   };
   const auto keep = [this, context, response](const std::string& name, std::string bytes,
                                               const auto& done) {
@@ -366,11 +367,8 @@ void FleetService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request
                                 v1::RemoveWorkerResponse* response, Reply reply) {
   // It stays in the list until it is resumed and calls again.
   deps_.worker_memory->Keep(request->id());
-  const absl::StatusOr<int> requeued = deps_.fleet->Remove(request->id());
-  if (absl::IsNotFound(requeued.status()) && deps_.fleet->standings().MayWork(request->id()) &&
-      deps_.worker_memory->Forget(request->id())) {
-    return reply(absl::OkStatus());  // it was only remembered
-  }
+  const absl::StatusOr<int> requeued =
+      deps_.fleet->Remove(request->id(), deps_.worker_memory->IdentityOf(request->id()));
   if (!requeued.ok()) return reply(requeued.status());
   response->set_requeued(*requeued);
   FinishWhenKept(*deps_.standings, request->id(), reply);

@@ -218,11 +218,6 @@ void DatabaseStore::PutWorker(KnownWorker worker, Done done) {
         std::move(done), kRowBytes);
 }
 
-void DatabaseStore::ForgetWorker(const std::string& worker_id, Done done) {
-  Write([worker_id](Connection& c) { return DeleteWorker(c, worker_id); }, std::move(done),
-        kRowBytes);
-}
-
 absl::StatusOr<std::vector<KnownWorker>> DatabaseStore::Workers() {
   return Get([](Connection& c) { return SelectWorkers(c); });
 }

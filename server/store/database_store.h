@@ -62,7 +62,6 @@ class DatabaseStore : public Store {
   void ChangeStanding(StandingChange change, Done done) override;
   absl::StatusOr<std::vector<WorkerStanding>> Standings() override;
   void PutWorker(KnownWorker worker, Done done) override;
-  void ForgetWorker(const std::string& worker_id, Done done) override;
   absl::StatusOr<std::vector<KnownWorker>> Workers() override;
   absl::StatusOr<std::string> Identity() override;
   void Import(ImportBatch batch,

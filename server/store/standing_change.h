@@ -20,6 +20,7 @@ inline void Merge(const StandingChange& change, WorkerStanding& standing) {
   const bool flag = change.refused.has_value() && !change.refused->empty() && !change.removed;
   if (!change.refused.has_value() || (flag && standing.removed)) return;
   standing.refused = *change.refused;
+  standing.identity = standing.refused.empty() ? "" : change.identity;
   standing.removed = change.removed && !change.refused->empty();
 }
 

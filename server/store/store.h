@@ -229,6 +229,7 @@ struct CompactReport {
 // are not trusted.
 struct WorkerStanding {
   std::string worker_id;
+  std::string identity;  // of a refused worker: its credentials, and its host if they are shared
   bool drained = false;
   std::string refused;   // why it gets no leases; "" if it is not refused
   bool removed = false;  // refused because an administrator removed it, not because of a flag
@@ -239,6 +240,7 @@ struct WorkerStanding {
 // A worker that has called the server, for lists of those that are away.
 struct KnownWorker {
   std::string worker_id;
+  std::string identity;  // its credentials, and its host if they are shared; "" if it has none
   std::string host;
   std::string target;  // key
   bool can_build = false;
@@ -251,6 +253,7 @@ struct KnownWorker {
 // replicas that share the store do not overwrite each other's changes.
 struct StandingChange {
   std::string worker_id;
+  std::string identity;  // of the worker, if `refused` has a value
   std::optional<bool> drained;
   // Why the worker gets no leases; "" if it gets leases again. A flag does not replace the reason
   // of a removal.
@@ -429,7 +432,6 @@ class Store {
   // kWorkerMemoryMs before it or earlier. InvalidArgument: its name is empty.
   static constexpr int64_t kWorkerMemoryMs = int64_t{7} * 24 * 3600 * 1000;
   virtual void PutWorker(KnownWorker worker, Done done) = 0;
-  virtual void ForgetWorker(const std::string& worker_id, Done done) = 0;
   virtual absl::StatusOr<std::vector<KnownWorker>> Workers() = 0;  // by id
 
   // Returns the unique name of this store, which is stored in it.

@@ -142,7 +142,6 @@ absl::StatusOr<std::vector<WorkerStanding>> SelectStandings(Connection& connecti
 // The table worker.
 
 absl::Status UpsertWorker(Connection& connection, const KnownWorker& worker);
-absl::Status DeleteWorker(Connection& connection, const std::string& worker_id);
 absl::StatusOr<std::vector<KnownWorker>> SelectWorkers(Connection& connection);
 
 // See Store::Import.

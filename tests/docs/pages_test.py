@@ -65,7 +65,7 @@ class Programs:
         self.options = {}
         for path in folder.glob("*.1"):
             self.options[path.stem] = self.options_of(path.read_text().replace("\\-", "-"))
-        for name, *words in (("hone-server",), ("hone-server", "init"), ("hone-server", "restore"), ("hone-server", "merge"), ("hone-worker",)):
+        for name, *words in (("hone-server",), ("hone-server", "init"), ("hone-server", "restore"), ("hone-server", "merge"), ("hone-server", "revoke"), ("hone-worker",)):
             done = subprocess.run([PROGRAMS / name, *words, "--help"], capture_output=True, text=True, check=True)
             self.options["-".join([name, *words])] = self.options_of(done.stdout)
 

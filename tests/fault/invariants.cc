@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "tests/integration/process.h"
@@ -209,7 +210,7 @@ Verdict CheckBests(store::Store& store, const std::vector<Record>& records,
                                  : processes[AskedOf(*confirmed)]));
     }
     const auto artifact = store.GetArtifact(result.artifact_digest);
-    if (!artifact.ok() || DigestOf(*artifact).ToHex() != result.artifact_digest) {
+    if (!artifact.ok() || Sha256Of(*artifact) != result.artifact_digest) {
       verdict.violations.push_back(absl::StrCat("workload ", workload, ": artifact ",
                                                 result.artifact_digest, " is not there, whole"));
     }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/processes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -128,7 +129,7 @@ record::Record Confirmed(int64_t trial, double latency_ns) {
   record.policy.name = "confirm";
   record.candidate = {.space_digest = "s", .decisions = {trial}};
   record.result.latency_ns = latency_ns;
-  record.result.artifact_digest = DigestOf("kernel").ToHex();
+  record.result.artifact_digest = Sha256Of("kernel");
   return record;
 }
 
@@ -137,7 +138,7 @@ TEST(InvariantsTest, BestIsTheFastestThatEnoughProcessesConfirmed) {
   store::ManualStore store;
   ASSERT_THAT(store::PutText(store, "w", "workload"), IsOk());
   ASSERT_THAT(store::PutText(store, "s", "space"), IsOk());
-  ASSERT_THAT(store::PutArtifact(store, DigestOf("kernel").ToHex(), "kernel"), IsOk());
+  ASSERT_THAT(store::PutArtifact(store, Sha256Of("kernel"), "kernel"), IsOk());
   for (int process = 0; process < record::kProcesses; ++process) {
     ASSERT_THAT(store::Append(store, Confirmed(1, 1100)), IsOk());
     ASSERT_THAT(store::Append(store, Confirmed(2, 1050)), IsOk());

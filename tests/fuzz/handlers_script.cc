@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
@@ -60,7 +61,7 @@ void Finish(v1::SynchronizeRequest& request, int lease, double latency_ns) {
   result.set_outcome(v1::OUTCOME_OK);
   result.set_latency_ns(latency_ns);
   result.add_samples_ns(latency_ns);
-  result.set_artifact_digest(DigestOf(kCode).ToHex());
+  result.set_artifact_digest(Sha256Of(kCode));
 }
 
 std::string Upload(const std::string& digest, int64_t total, const std::string& data) {
@@ -201,7 +202,7 @@ ScriptWriter& ScriptWriter::Add(absl::string_view method, const std::vector<std:
 
 std::string TuningScript(bool on_disk) {
   ScriptWriter script(on_disk);
-  const std::string code = kCode, digest = DigestOf(code).ToHex();
+  const std::string code = kCode, digest = Sha256Of(code);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
   script.Add("UploadArtifact",
              {Upload(digest, static_cast<int64_t>(code.size()), code.substr(0, 5)),
@@ -264,7 +265,7 @@ std::string TuningScript(bool on_disk) {
 
 std::string HostileScript() {
   ScriptWriter script(/*on_disk=*/false);
-  const std::string code = kCode, digest = DigestOf(code).ToHex();
+  const std::string code = kCode, digest = Sha256Of(code);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
   script.Add("Synchronize", {Hello("v").SerializeAsString()}, kOthersToken);
   script.Add("CreateJob", {Create("r", 8)});

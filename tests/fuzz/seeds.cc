@@ -167,7 +167,7 @@ void WriteMessages() {
                                            .target = "target",
                                            .artifact_dir = "/tmp"}));
   put(5, "build_response",
-      record::ToProto(record::BuildResponse{.artifact_digest = std::string(32, 'c')}));
+      record::ToProto(record::BuildResponse{.artifact_digest = std::string(64, 'c')}));
   put(6, "run_request",
       record::ToProto(record::RunRequest{.workload = kWorkload,
                                          .workload_digest = std::string(32, 'a'),

@@ -27,7 +27,8 @@ class ReloadTest : public ::testing::Test {
     ASSERT_EQ(made.code, 0) << made.errors;
     server_ = std::make_unique<Process>(std::vector<std::string>{
         "hone-server", "--listen", "localhost:0", "--store", folder_ / "hone.db", "--certificate",
-        etc("server.pem"), "--key", etc("server-key.pem"), "--tokens", etc("tokens"),
+        etc("server.pem"), "--key", etc("server-key.pem"), "--tokens", etc("tokens"), "--client-ca",
+        etc("ca.pem"), "--client-certificates", "accept", "--revoked", etc("revoked"),
         "--ready-file", folder_ / "ready"});
     ASSERT_TRUE(Eventually(
         [&] { return std::filesystem::exists(folder_ / "ready") || !server_->Running(); }));
@@ -42,6 +43,11 @@ class ReloadTest : public ::testing::Test {
   Result List(const std::string& token_file, const std::string& ca = "ca.pem") const {
     return RunProgram({"hone", "--server", address_, "--ca", etc(ca), "--token-file",
                        etc(token_file), "jobs", "list"});
+  }
+  // Lists the jobs with the certificate of this caller and without its token.
+  Result ListAs(const std::string& name) const {
+    return RunProgram({"hone", "--server", address_, "--ca", etc("ca.pem"), "--certificate",
+                       etc(name + ".pem"), "--key", etc(name + "-key.pem"), "jobs", "list"});
   }
   // Waits until the server rejects the client's token.
   void ExpectWithdrawn() const {
@@ -80,6 +86,30 @@ TEST_F(ReloadTest, RemovedTokenIsRejectedWithoutRestart) {
   WriteTokens(TokensWithout("client"));
   ExpectWithdrawn();
   EXPECT_EQ(List("admin.token").code, 0) << "other tokens stay valid";
+}
+
+TEST_F(ReloadTest, RevokedCertificateIsRefusedWithoutRestart) {
+  ASSERT_EQ(ListAs("client").code, 0) << ListAs("client").errors;
+  const std::string before = ReadFile(etc("revoked")).value();
+  ASSERT_THAT(WriteFileAtomically(etc("revoked"), "pi-07\n"), IsOk());
+  EXPECT_TRUE(Eventually([&] { return Logged("revoked certificates were not replaced"); },
+                         absl::Seconds(20)));
+  EXPECT_TRUE(Logged("line 1")) << server_->Errors();
+  EXPECT_EQ(ListAs("client").code, 0);
+  ASSERT_THAT(WriteFileAtomically(etc("revoked"), before), IsOk());
+  const Result unknown = RunProgram({"hone-server", "revoke", folder_ / "etc", "pi-07"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.errors.find("'pi-07' is unknown"), std::string::npos) << unknown.errors;
+  const Result revoked = RunProgram({"hone-server", "revoke", folder_ / "etc", etc("client.pem")});
+  EXPECT_EQ(revoked.code, 0) << revoked.errors;
+  EXPECT_TRUE(Eventually([&] { return ListAs("client").code != 0; }, absl::Seconds(20)));
+  EXPECT_NE(ListAs("client").errors.find("was revoked"), std::string::npos)
+      << ListAs("client").errors;
+  EXPECT_EQ(List("client.token").code, 0) << "only the certificate was revoked";
+  EXPECT_EQ(ListAs("admin").code, 0) << ListAs("admin").errors;
+  EXPECT_EQ(RunProgram({"hone-server", "revoke", folder_ / "etc", "admin"}).code, 0);
+  EXPECT_TRUE(Eventually([&] { return List("admin.token").code != 0; }, absl::Seconds(20)));
+  EXPECT_NE(ListAs("admin").code, 0);
 }
 
 TEST_F(ReloadTest, UnreadableFileIsLoggedAndIgnored) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace hone::agent {
@@ -31,7 +32,7 @@ absl::StatusOr<std::unique_ptr<BoundedDir>> BoundedDir::Open(const std::string& 
   std::vector<Found> found;
   for (const auto& file : std::filesystem::directory_iterator(path, error)) {
     const std::string name = file.path().filename();
-    if (Digest::FromHex(name).ok() && file.is_regular_file(error)) {
+    if ((IsSha256(name) || Digest::FromHex(name).ok()) && file.is_regular_file(error)) {
       found.push_back({file.last_write_time(error), name});
     } else {
       std::filesystem::remove(file.path(), error);

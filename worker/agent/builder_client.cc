@@ -6,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/digest.h"
 #include "common/base/seconds_text.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
@@ -67,11 +67,11 @@ BuildResponse BuilderClient::Build(const record::BuildRequest& request, BoundedD
 }
 
 absl::Status BuilderClient::TakeArtifact(const std::string& digest, BoundedDir& artifacts) {
-  if (!Digest::FromHex(digest).ok()) {
+  if (!IsSha256(digest)) {
     return absl::DataLossError(absl::StrCat("its digest is malformed: ", digest));
   }
   HONE_ASSIGN_OR_RETURN(const std::string bytes, folder_->Take(digest, record::kMaxArtifactBytes));
-  if (DigestOf(bytes).ToHex() != digest) {
+  if (Sha256Of(bytes) != digest) {
     return absl::DataLossError("it does not match its digest");
   }
   // A full disk is the machine's fault.

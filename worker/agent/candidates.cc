@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
 #include "common/record/proto_convert.h"
@@ -24,12 +25,12 @@ MeasureResult Failure(Outcome outcome, absl::string_view detail) {
 
 std::optional<MeasureResult> Fetch(const std::string& digest, BoundedDir& artifacts,
                                    ServerLink& link) {
-  if (!Digest::FromHex(digest).ok()) {
+  if (!IsSha256(digest)) {
     return Failure(Outcome::kInvalid, "the lease names no artifact");
   }
   if (artifacts.Pin(digest)) {
     const absl::StatusOr<std::string> stored = ReadFile(artifacts.PathOf(digest));
-    if (stored.ok() && DigestOf(*stored).ToHex() == digest) return std::nullopt;
+    if (stored.ok() && Sha256Of(*stored) == digest) return std::nullopt;
     artifacts.Unpin(digest);  // a power loss has damaged it
   }
   const absl::StatusOr<std::string> bytes = link.Download(digest);
@@ -56,15 +57,18 @@ Outcome OutcomeOf(const absl::Status& why) {
 std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
   const v1::Lease& lease = work.lease;
   if (!lease.build()) return Fetch(lease.artifact_digest(), artifacts, link);
+  BuilderClient fresh(builder_options);
   const record::BuildResponse built =
-      builder.Build({.workload = lease.workload(),
-                     .space = lease.space(),
-                     .decisions = {lease.decisions().begin(), lease.decisions().end()},
-                     .target = lease.target()},
-                    artifacts);
+      (lease.only_digest() ? fresh : builder)
+          .Build({.workload = lease.workload(),
+                  .space = lease.space(),
+                  .decisions = {lease.decisions().begin(), lease.decisions().end()},
+                  .target = lease.target()},
+                 artifacts);
   work.facts = built.facts;
   if (built.outcome != Outcome::kOk) return Failure(built.outcome, built.detail);
   work.artifact_digest = built.artifact_digest;
+  if (lease.only_digest()) return MeasureResult{};
   if (!artifacts.Pin(built.artifact_digest)) {
     return Failure(Outcome::kDeviceLost, "the artifact is missing from the folder of artifacts");
   }
@@ -110,7 +114,7 @@ void CandidateRunner::MakeReference(const std::string& workload_digest, const st
 absl::Status CandidateRunner::AddInputs(const std::string& digest,
                                         record::RunRequest& request) const {
   if (digest.empty()) return absl::OkStatus();
-  if (!Digest::FromHex(digest).ok()) {
+  if (!IsSha256(digest)) {
     return absl::InvalidArgumentError("the digest of the lease's inputs is malformed");
   }
   HONE_RETURN_IF_ERROR(reference_kernels_->FetchInputs(digest));

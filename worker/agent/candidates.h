@@ -29,9 +29,11 @@ namespace hone::agent {
 struct CandidatePreparer {
   // Returns nullopt if the candidate can run here: its artifact is pinned. Otherwise returns the
   // result of the lease: a failure, or ok if another worker will run the candidate. The server then
-  // has the artifact, and the reference kernel if it could be made.
+  // has the artifact, and the reference kernel if it could be made. If only the digest is wanted, a
+  // new builder process builds the candidate, because the one at hand may be what is at fault.
   std::optional<record::MeasureResult> Prepare(HeldWork& work);
 
+  const BuilderOptions& builder_options;
   BuilderClient builder;
   BoundedDir& artifacts;
   ServerLink& link;

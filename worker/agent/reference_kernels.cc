@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReferenceKernels::Get(const std::string& workload_di
   if (can_build_) return Build(workload, target_);
   const record::ReferenceName name{workload_digest, target_key_};
   HONE_ASSIGN_OR_RETURN(const std::string bytes, link_->Download(name.ToText()));
-  const std::string digest = DigestOf(bytes).ToHex();
+  const std::string digest = Sha256Of(bytes);
   HONE_RETURN_IF_ERROR(artifacts_->Put(digest, bytes));
   return digest;
 }

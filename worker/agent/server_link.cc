@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
-#include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/artifact.h"
 #include "common/record/reference_name.h"
@@ -117,7 +117,7 @@ class GrpcLink final : public ServerLink {
       if (bytes.size() <= before) break;
     }
     if (!status.ok()) return Explain(status);
-    if (resumable && DigestOf(bytes).ToHex() != digest) {
+    if (resumable && Sha256Of(bytes) != digest) {
       return absl::DataLossError(absl::StrCat("artifact ", digest, " arrived damaged"));
     }
     return bytes;
@@ -247,7 +247,7 @@ absl::Status Uploader::Upload(const std::string& name, const std::string& bytes)
 }
 
 absl::Status Uploader::UploadArtifact(const std::string& digest) {
-  if (!Digest::FromHex(digest).ok() || !artifacts_->Pin(digest)) {
+  if (!IsSha256(digest) || !artifacts_->Pin(digest)) {
     return absl::NotFoundError("it is no longer stored on this worker");
   }
   const absl::StatusOr<std::string> bytes = ReadFile(artifacts_->PathOf(digest));

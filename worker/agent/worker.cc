@@ -237,7 +237,8 @@ void Worker::LogStandingChange(const v1::SynchronizeResponse& response) {
 // --- Candidates ---
 
 void Worker::PrepareLoop() {
-  CandidatePreparer preparer{.builder = BuilderClient(options_.builder),
+  CandidatePreparer preparer{.builder_options = options_.builder,
+                             .builder = BuilderClient(options_.builder),
                              .artifacts = *artifacts_,
                              .link = *link_,
                              .uploader = uploader_,

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/program.h"
 #include "common/ir/reference_workload.h"
@@ -113,7 +113,7 @@ absl::StatusOr<BuildResponse> BuildProgram(const BuildRequest& request, Failure&
                               .program = source.program.ToText(),
                               .target = target.KindText(),
                               .reads = record::ReadsText(ir::InputsThatRunReads(source.program))});
-  response.artifact_digest = DigestOf(artifact).ToHex();
+  response.artifact_digest = Sha256Of(artifact);
   HONE_RETURN_IF_ERROR(
       WriteFileAtomically(absl::StrCat(request.artifact_dir, "/", response.artifact_digest),
                           artifact, Durability::kProcess));

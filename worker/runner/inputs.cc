@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
 
@@ -68,7 +69,7 @@ absl::StatusOr<Inputs> Inputs::Given(absl::string_view workload_digest, absl::st
                                      const std::string& path, const Signature& signature) {
   Inputs inputs = Seeded(workload_digest);
   HONE_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
-  if (DigestOf(bytes).ToHex() != digest) {
+  if (Sha256Of(bytes) != digest) {
     return absl::DataLossError(absl::StrCat(path, " does not have the digest ", digest));
   }
   inputs.bytes_ = std::make_shared<const std::string>(std::move(bytes));

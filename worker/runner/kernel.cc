@@ -3,15 +3,15 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace hone::runner {
 
 absl::StatusOr<record::Artifact> ReadArtifact(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  if (DigestOf(bytes).ToHex() != std::filesystem::path(path).filename()) {
+  if (Sha256Of(bytes) != std::filesystem::path(path).filename()) {
     return absl::DataLossError(absl::StrCat(path, " does not match the digest in its name"));
   }
   return record::DecodeArtifact(bytes);

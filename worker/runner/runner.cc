@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "worker/runner/check.h"
@@ -61,7 +62,7 @@ Outcome OutcomeOf(const absl::Status& status) {
 // Returns the digest that names an artifact's file, or "" if the name is not a digest.
 std::string DigestOfName(const std::string& artifact_path) {
   const std::string name = std::filesystem::path(artifact_path).filename();
-  return Digest::FromHex(name).ok() ? name : "";
+  return IsSha256(name) ? name : "";
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/certificate.h"
+#include "common/rpc/revocation.h"
 #include "common/rpc/secret.h"
 
 namespace hone::cli {
@@ -71,6 +72,11 @@ absl::Status MakeWorkerConfig(const Globals& globals, const WorkerConfigOptions&
                                                           .uri = rpc::IdentityUri(identity),
                                                           .not_before = now - kClockSkew,
                                                           .not_after = expires}));
+  HONE_ASSIGN_OR_RETURN(const rpc::CertificateFacts facts,
+                        rpc::DescribeCertificate(pair.certificate));
+  // Without this entry, the certificate of a lost machine could not be revoked.
+  HONE_RETURN_IF_ERROR(rpc::AppendToFile(absl::StrCat(options.authority, "/issued"),
+                                         rpc::IssuedLine({facts.serial, identity}, expires)));
   const std::string text = absl::StrCat(
       "# For the worker ", options.name, ", valid until ", rpc::FormatDay(expires),
       ": hone-worker --config FILE. Contains a secret.\nserver = ", QuoteConfigValue(server),

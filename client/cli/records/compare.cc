@@ -19,7 +19,7 @@
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/run_job.h"
 #include "common/base/counted.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/roofline.h"
 #include "common/ir/workload.h"
@@ -84,7 +84,7 @@ absl::StatusOr<Measured> ReadMeasured(const KnownBest& known) {
 // Measures the best, the next best and the default schedules on data of a user, unless this was
 // done before. `inputs`: from ReadGivenInputs.
 absl::StatusOr<Measured> MeasureOn(const std::string& inputs, const KnownBest& known) {
-  const std::string digest = DigestOf(inputs).ToHex();
+  const std::string digest = Sha256Of(inputs);
   for (const bool again : {false, true}) {
     HONE_ASSIGN_OR_RETURN(Measured measured, ReadMeasured(known));
     if (auto best = BestOn(digest, measured.best, measured.records)) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
 #include "server/job/actor/executor.h"
@@ -233,7 +233,7 @@ absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
     Context*, const v1::ExportModelRequest* request) {
   absl::StatusOr<std::shared_ptr<const std::string>> file = FileOf(request->id());
-  const std::string digest = file.ok() ? DigestOf(**file).ToHex() : "";
+  const std::string digest = file.ok() ? Sha256Of(**file) : "";
   return new ArtifactWriter<v1::ArtifactChunk>(digest, std::move(file));
 }
 
@@ -265,13 +265,13 @@ void ModelService::KeepFile(const std::string& bytes,
 grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(Context* context,
                                                                       v1::StoredModel* response) {
   const auto check = [](const std::string& name) {
-    if (Digest::FromHex(name).ok()) return absl::OkStatus();
-    return absl::InvalidArgumentError("digest: not 32 hex digits");
+    if (IsSha256(name)) return absl::OkStatus();
+    return absl::InvalidArgumentError("digest: not 64 hex digits");
   };
   const auto keep = [this, response](const std::string& name, std::string bytes, const auto& done) {
     // Loading a large model takes a while.
     deps_.executor->Schedule([this, response, name, bytes = std::move(bytes), done] {
-      if (DigestOf(bytes).ToHex() != name)
+      if (Sha256Of(bytes) != name)
         return done(absl::InvalidArgumentError("digest: it is not that of the bytes"));
       KeepFile(bytes, [response, done](const absl::StatusOr<store::ModelRow>& row) {
         if (row.ok()) *response = ToProto(*row);

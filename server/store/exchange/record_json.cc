@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
 #include "nlohmann/json.hpp"
@@ -83,9 +84,11 @@ class FieldsFromJson {
     const size_t limit =
         field.rule == record::Rule::kFree ? record::kMaxDetailBytes : record::kMaxNameBytes;
     if (value.size() > limit) return Fail(field, absl::StrCat("has more than ", limit, " bytes"));
-    const bool digest = field.rule == record::Rule::kDigest || field.rule == record::Rule::kKey;
-    if (digest && !value.empty() && !Digest::FromHex(value).ok()) {
+    if (field.rule == record::Rule::kKey && !value.empty() && !Digest::FromHex(value).ok()) {
       return Fail(field, "is not a digest of 32 hex digits");
+    }
+    if (field.rule == record::Rule::kSha256 && !value.empty() && !IsSha256(value)) {
+      return Fail(field, "is not a SHA-256 of 64 hex digits");
     }
     if (field.choices[0] != nullptr && value != field.choices[0] && value != field.choices[1]) {
       Fail(field, absl::StrCat("is neither ", field.choices[0], " nor ", field.choices[1]));

@@ -173,6 +173,7 @@ CREATE UNIQUE INDEX cached_by_name ON cached (name, environment);
 
 CREATE TABLE worker (
   name text COLLATE "C" PRIMARY KEY,
+  identity text NOT NULL,
   host text NOT NULL,
   target text NOT NULL,
   can_build boolean NOT NULL,
@@ -181,6 +182,7 @@ CREATE TABLE worker (
 );
 CREATE TABLE standing (
   worker text COLLATE "C" PRIMARY KEY,
+  identity text NOT NULL,
   drained boolean NOT NULL,
   refused bytea NOT NULL,
   removed boolean NOT NULL,

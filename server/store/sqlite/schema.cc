@@ -178,6 +178,7 @@ CREATE UNIQUE INDEX cached_by_name ON cached (name, environment);
 
 CREATE TABLE worker (
   name TEXT NOT NULL PRIMARY KEY,
+  identity TEXT NOT NULL,
   host TEXT NOT NULL,
   target TEXT NOT NULL,
   can_build INTEGER NOT NULL CHECK (can_build IN (0, 1)),
@@ -187,6 +188,7 @@ CREATE TABLE worker (
 
 CREATE TABLE standing (
   worker TEXT NOT NULL PRIMARY KEY,
+  identity TEXT NOT NULL,
   drained INTEGER NOT NULL CHECK (drained IN (0, 1)),
   refused TEXT NOT NULL,
   removed INTEGER NOT NULL CHECK (removed IN (0, 1)),

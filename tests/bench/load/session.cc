@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
+#include "common/base/sha256.h"
 #include "common/rpc/channel.h"
 #include "tests/bench/load/simulated.h"
 
@@ -181,7 +182,7 @@ void Session::Take(const v1::Lease& lease) {
 
 void Session::Build(Held& held) {
   std::string name = ArtifactName(held.lease);
-  held.artifact_digest = DigestOf(ArtifactBytes(name)).ToHex();
+  held.artifact_digest = Sha256Of(ArtifactBytes(name));
   if (!built_.emplace(held.artifact_digest, std::move(name)).second) return;
   built_order_.push_back(held.artifact_digest);
   if (built_order_.size() <= kKeptArtifacts) return;

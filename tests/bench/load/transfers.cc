@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/rpc/channel.h"
 
 namespace hone::load {
@@ -60,7 +61,7 @@ void Transfers::Download(const std::string& digest, std::function<void(bool)> do
     v1::WorkerArtifactChunk chunk;
     while (reader->Read(&chunk)) bytes += chunk.data();
     const grpc::Status status = reader->Finish();
-    const bool whole = DigestOf(bytes).ToHex() == digest;
+    const bool whole = Sha256Of(bytes) == digest;
     Count("a download", status, whole, counts_->downloads);
     done(status.ok() && whole);
   });

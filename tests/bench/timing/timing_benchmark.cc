@@ -19,6 +19,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
@@ -58,7 +59,7 @@ class Bench {
     HONE_ASSIGN_OR_RETURN(artifact.shared_object,
                           ReadFile(absl::StrCat(KERNEL_DIR, "/", kernel, ".so")));
     const std::string bytes = record::EncodeArtifact(artifact);
-    const std::string path = absl::StrCat(folder_, "/", DigestOf(bytes).ToHex());
+    const std::string path = absl::StrCat(folder_, "/", Sha256Of(bytes));
     HONE_RETURN_IF_ERROR(WriteFileAtomically(path, bytes));
     return path;
   }

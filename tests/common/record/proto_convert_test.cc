@@ -29,7 +29,7 @@ MeasureResult SomeResult() {
                     .loads_per_fma = 0.25,
                     .workspace_bytes = 64,
                     .program_digest = "0123456789abcdef0123456789abcdef"},
-          .artifact_digest = "fedcba9876543210fedcba9876543210",
+          .artifact_digest = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210",
           .max_error = 0.5,
           .machine = {.frequency_mhz = 2500,
                       .temperature_c = -4,

@@ -13,6 +13,8 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_log.h"
 #include "common/rpc/listener.h"
+#include "common/rpc/revocation.h"
+#include "common/rpc/secret.h"
 #include "common/rpc/status.h"
 #include "common/rpc/tls_probe.h"
 #include "gmock/gmock.h"
@@ -48,9 +50,10 @@ KeyPair ServerPair(const KeyPair& authority,
 }
 
 KeyPair ClientPair(const KeyPair& authority, const Identity& identity,
-                   absl::Duration lifetime = kYear) {
+                   absl::Duration lifetime = kYear, const std::string& token_hash = "") {
   return *IssueCertificate(authority, {.common_name = "pi",
                                        .uri = IdentityUri(identity),
+                                       .token_hash = token_hash,
                                        .not_before = absl::Now() - kYear,
                                        .not_after = absl::Now() + lifetime});
 }
@@ -59,6 +62,7 @@ KeyPair ClientPair(const KeyPair& authority, const Identity& identity,
 class WhoService final : public grpc::CallbackGenericService {
  public:
   explicit WhoService(std::shared_ptr<const TokenTable> tokens) : authenticator_(tokens) {}
+  Authenticator& authenticator() { return authenticator_; }
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
     class Answer final : public grpc::ServerGenericBidiReactor {
@@ -71,7 +75,7 @@ class WhoService final : public grpc::CallbackGenericService {
   }
 
  private:
-  const Authenticator authenticator_;
+  Authenticator authenticator_;
 };
 
 class TlsTest : public ::testing::Test {
@@ -133,6 +137,56 @@ TEST_F(TlsTest, TokenIdentifiesTheCaller) {
                        AllOf(HasSubstr("does not know this token"), Not(HasSubstr("guess")))));
   EXPECT_THAT(Call({.ca = authority_.certificate}),
               StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("--token-file")));
+}
+
+TEST_F(TlsTest, ARevokedCertificateIsRefusedEvenWithAToken) {
+  auto tokens = std::make_shared<const TokenTable>(
+      *TokenTable::Parse(TokenLine({"pi-07", Role::kWorker}, "secret")));
+  Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate}, tokens);
+  const KeyPair lost = ClientPair(authority_, {"pi-07", Role::kWorker});
+  const KeyPair kept = ClientPair(authority_, {"pi-07", Role::kWorker});
+  const auto call = [&](const KeyPair& identity, const std::string& token) {
+    return Call({.ca = authority_.certificate, .identity = identity, .token = token});
+  };
+  const absl::Status admitted = absl::NotFoundError("hone://worker/pi-07");
+  EXPECT_EQ(call(lost, ""), admitted);
+  const std::string serial = DescribeCertificate(lost.certificate)->serial;
+  ASSERT_NE(serial, "");
+  ASSERT_NE(serial, DescribeCertificate(kept.certificate)->serial);
+  service_->authenticator().SetRevoked(
+      std::make_shared<const RevocationList>(*RevocationList::Parse(serial)));
+  for (const std::string token : {"", "secret"}) {
+    EXPECT_THAT(call(lost, token), StatusIs(absl::StatusCode::kUnauthenticated,
+                                            AllOf(HasSubstr(serial), HasSubstr("was revoked"))));
+    EXPECT_EQ(call(kept, token), admitted) << "another certificate of the same caller";
+  }
+  EXPECT_EQ(Call({.ca = authority_.certificate, .token = "secret"}), admitted);
+  service_->authenticator().SetRevoked(nullptr);
+  EXPECT_EQ(call(lost, ""), admitted);
+}
+
+TEST_F(TlsTest, ACertificateIsRevokedWithItsToken) {
+  const auto table = [](const std::string& token) {
+    return std::make_shared<const TokenTable>(
+        *TokenTable::Parse(TokenLine({"pi-07", Role::kWorker}, token)));
+  };
+  Serve({.identity = ServerPair(authority_), .client_ca = authority_.certificate}, table("first"));
+  const Identity pi{"pi-07", Role::kWorker};
+  const KeyPair with_token = ClientPair(authority_, pi, kYear, HashToken("first"));
+  const KeyPair without = ClientPair(authority_, pi);
+  EXPECT_EQ(DescribeCertificate(with_token.certificate)->uri, IdentityUri(pi));
+  EXPECT_EQ(DescribeCertificate(with_token.certificate)->token_hash, HashToken("first"));
+  const auto call = [&](const KeyPair& identity) {
+    return Call({.ca = authority_.certificate, .identity = identity});
+  };
+  const absl::Status admitted = absl::NotFoundError(IdentityUri(pi));
+  EXPECT_EQ(call(with_token), admitted);
+  service_->authenticator().SetTokens(table("second"));
+  EXPECT_THAT(call(with_token), StatusIs(absl::StatusCode::kUnauthenticated,
+                                         HasSubstr("made with a token that was withdrawn")));
+  EXPECT_EQ(call(without), admitted) << "it does not depend on a token";
+  service_->authenticator().SetTokens(nullptr);
+  EXPECT_EQ(call(with_token), admitted) << "the server knows no tokens at all";
 }
 
 TEST_F(TlsTest, ACertificateIsReplacedWhileTheServerServes) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/given_inputs.h"
 #include "tests/status.h"
 
@@ -52,7 +53,7 @@ record::Record ConfirmHarness::StoreFromElsewhere(const std::vector<int64_t>& de
   record.result.latency_ns = latency_ns;
   record.result.processes = 3;
   record.result.inputs = inputs_elsewhere;
-  record.result.artifact_digest = DigestOf(CodeOf(space.digest, decisions)).ToHex();
+  record.result.artifact_digest = Sha256Of(CodeOf(space.digest, decisions));
   store.PutText(workload.digest, workload.text, ExpectOk);
   store.PutText(space.digest, space.text, ExpectOk);
   store.Append(record, [&](absl::StatusOr<record::Record> stored) { record = *stored; });

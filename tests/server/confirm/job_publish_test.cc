@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/confirm/confirm_harness.h"
@@ -26,6 +27,66 @@ TEST_F(JobPublishTest, ImportedBestIsBuiltAndNotReplacedBySlower) {
     built += lease.work->decisions == kHidden && lease.build ? 1 : 0;
   }
   EXPECT_EQ(built, 1) << "its artifact was not imported";
+}
+
+TEST_F(JobPublishTest, TheWinnerIsBuiltAgainBeforeItIsPublished) {
+  const auto job = RunToEnd(Create(Spec(20)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_EQ(device.rebuilt.size(), 1u) << "a published best is the only one that needs it";
+  EXPECT_EQ(device.rebuilt[0].work->decisions, job->best->record.candidate.decisions);
+  EXPECT_TRUE(device.rebuilt[0].build);
+  EXPECT_FALSE(device.rebuilt[0].run);
+  EXPECT_EQ(device.rebuilt[0].artifact_digest, "") << "the builder must not know what is expected";
+  const auto again = RunToEnd(Create(Spec(1, "again")));
+  ASSERT_EQ(again->state, JobState::kDone) << again->error;
+  EXPECT_EQ(device.rebuilt.size(), 1u) << "its artifact is published already";
+}
+
+TEST_F(JobPublishTest, AnArtifactThatAnotherBuilderDoesNotReproduceIsNotPublished) {
+  FakeDevice other("1", "other");
+  others = {&other};
+  std::vector<int64_t> spoiled;
+  other.rebuild = [&](const fleet::LeaseGrant& lease) -> std::string {
+    if (spoiled.empty()) spoiled = lease.work->decisions;
+    return lease.work->decisions == spoiled ? "other code" : "";
+  };
+  device.rebuild = other.rebuild;
+  const auto job = RunToEnd(Create(Spec(40)));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_FALSE(spoiled.empty());
+  EXPECT_NE(Best(*job).record.candidate.decisions, spoiled);
+  EXPECT_THAT(job->note, testing::HasSubstr("is not used: "));
+  EXPECT_THAT(job->note, testing::HasSubstr("device built "));
+  EXPECT_THAT(job->note, testing::HasSubstr("other built "));
+  EXPECT_THAT(job->note, testing::HasSubstr(Sha256Of("other code")));
+  EXPECT_EQ(fleet->standings().refused_count(), 0) << "nobody knows which of them is wrong";
+  for (const FakeDevice* one : {&device, &other}) {
+    for (const fleet::LeaseGrant& lease : one->rebuilt) {
+      EXPECT_NE(lease.work->worker_id, "");
+    }
+  }
+}
+
+TEST_F(JobPublishTest, NothingIsPublishedIfNoArtifactIsReproduced) {
+  device.rebuild = [](const fleet::LeaseGrant&) { return "other code"; };
+  const auto job = RunToEnd(Create(Spec(20)));
+  EXPECT_EQ(job->state, JobState::kFailed);
+  EXPECT_THAT(job->error, testing::HasSubstr("one of the two is wrong"));
+  EXPECT_FALSE(store.LookupBest({.workload_digest = job->workload_digest, .target = "t"}).ok());
+}
+
+TEST_F(JobPublishTest, AnUnpublishedKernelIsBuiltAgainAsWell) {
+  JobSpec spec = Spec(10);
+  spec.unpublished = true;
+  const auto job = RunToEnd(Create(spec));
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  ASSERT_EQ(device.rebuilt.size(), 1u);
+  EXPECT_EQ(device.rebuilt[0].work->decisions, job->best->record.candidate.decisions);
+  device.rebuild = [](const fleet::LeaseGrant&) { return "other code"; };
+  spec.request_id = "again";
+  const auto refused = RunToEnd(Create(spec));
+  EXPECT_EQ(refused->state, JobState::kFailed);
+  EXPECT_THAT(refused->error, testing::HasSubstr("one of the two is wrong"));
 }
 
 // The store is slow. Each job is cancelled one step later than the one before.
@@ -56,7 +117,7 @@ TEST_F(JobPublishTest, AJobThatIsCancelledWhileItPublishesEndsWithThatBest) {
 
 // Its latency cannot be compared with those of this job, however low it is.
 TEST_F(JobPublishTest, ABestThatWasMeasuredOnOtherInputsIsMeasuredAgain) {
-  const std::string data(32, 'a');
+  const std::string data(64, 'a');
   for (const std::string& inputs : {std::string(), data}) {
     JobSpec spec = Spec(100, "request on " + inputs);
     inputs_elsewhere = inputs;
@@ -81,7 +142,7 @@ TEST_F(JobPublishTest, ABestThatWasMeasuredOnOtherInputsIsMeasuredAgain) {
 
 TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
   JobSpec spec = Spec(50);
-  spec.inputs_digest = std::string(32, 'a');
+  spec.inputs_digest = std::string(64, 'a');
   const auto job = RunToEnd(Create(spec));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   for (const fleet::LeaseGrant& lease : device.seen) {
@@ -99,7 +160,7 @@ TEST_F(JobPublishTest, AJobMeasuresOnTheDataThatItsSpecNames) {
 TEST_F(JobPublishTest, AResultOnOtherDataThanTheGivenDoesNotCount) {
   device.ignores_given_inputs = true;
   JobSpec spec = Spec(5);
-  spec.inputs_digest = std::string(32, 'a');
+  spec.inputs_digest = std::string(64, 'a');
   const auto job = RunToEnd(Create(spec));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, testing::HasSubstr("no candidate ran successfully: device_lost"));
@@ -115,7 +176,7 @@ TEST_F(JobPublishTest, StoredCandidatesAreMeasuredOnDataWithoutPublishing) {
   JobSpec spec = Spec(3, "on data");
   spec.revalidate = 3;
   spec.unpublished = true;
-  spec.inputs_digest = std::string(32, 'b');
+  spec.inputs_digest = std::string(64, 'b');
   const auto job = RunToEnd(Create(spec));
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
   EXPECT_EQ(Best(*tuned).record.id, best);

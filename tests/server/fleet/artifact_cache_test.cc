@@ -1,13 +1,14 @@
 #include "server/fleet/artifact_cache.h"
 
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
 
-std::string DigestText(const std::string& bytes) { return DigestOf(bytes).ToHex(); }
+std::string DigestText(const std::string& bytes) { return Sha256Of(bytes); }
 
 TEST(ArtifactCacheTest, AcceptsBytesOnlyUnderTheirDigest) {
   ArtifactCache cache;

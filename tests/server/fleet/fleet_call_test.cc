@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
@@ -370,7 +371,7 @@ TEST_F(CallTest, ResultsOfTheLastCallCount) {
 TEST_F(CallTest, RequestsArtifactsUntilTheyArrive) {
   FakeWorker worker = FakeWorker::Both("w", 1);
   worker.Call(fleet, absl::Seconds(30));
-  const std::string digest = DigestOf("winner").ToHex();
+  const std::string digest = Sha256Of("winner");
   fleet.KeepArtifact(digest, "w");
   ASSERT_TRUE(worker.reply.has_value());
   EXPECT_THAT(worker.reply->keep_artifacts, ElementsAre(digest));

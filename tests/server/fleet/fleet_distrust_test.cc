@@ -144,6 +144,47 @@ TEST_F(DistrustTest, NameIsReservedForItsCredentials) {
   EXPECT_TRUE(owner.reply->refused.empty());
 }
 
+TEST_F(DistrustTest, AFlaggedWorkerIsRefusedUnderAnotherName) {
+  FakeWorker liar = FakeWorker::Both("board-1", 1);
+  liar.report.identity = "board-*";
+  liar.report.capabilities.host = "h";
+  liar.Call(fleet);
+  FakeWorker twin = FakeWorker::Both("board-2", 1);
+  twin.report.identity = "board-*";
+  twin.report.capabilities.host = "h";
+  twin.Call(fleet);
+  FakeWorker other = FakeWorker::Both("board-3", 1);
+  other.report.identity = "board-*";
+  other.report.capabilities.host = "another";
+  EXPECT_EQ(fleet.AnotherRunner("t", {"board-1"}), "") << "board-2 is the same machine";
+  other.Call(fleet);
+  EXPECT_EQ(fleet.AnotherRunner("t", {"board-1"}), "board-3");
+  fleet.Flag("board-1", "it lies");
+  EXPECT_FALSE(fleet.standings().MayWork("board-2"));
+  EXPECT_TRUE(fleet.standings().MayWork("board-3"));
+  twin.Call(fleet);
+  ASSERT_TRUE(twin.reply.has_value());
+  EXPECT_THAT(twin.reply->refused, HasSubstr("it is the worker board-1: it lies"));
+  EXPECT_THAT(fleet.Drain("board-2", /*resume=*/true),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("resume board-1")));
+  ASSERT_THAT(fleet.Drain("board-1", /*resume=*/true), IsOk());
+  EXPECT_TRUE(fleet.standings().MayWork("board-2"));
+}
+
+TEST_F(DistrustTest, ARemovedWorkerIsNotConnectedUnderAnyName) {
+  for (const char* const name : {"board-1", "board-2"}) {
+    FakeWorker worker = FakeWorker::Both(name, 1);
+    worker.report.identity = "board-*";
+    worker.report.capabilities.host = "h";
+    worker.Call(fleet);
+  }
+  ASSERT_THAT(fleet.Remove("board-1"), IsOk());
+  EXPECT_THAT(fleet.Workers(), ::testing::IsEmpty());
+  EXPECT_THAT(fleet.Remove("away"), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_THAT(fleet.Remove("away", /*remembered=*/"desk"), IsOk());
+  EXPECT_EQ(fleet.standings().Own("away").identity, "desk");
+}
+
 TEST_F(DistrustTest, ReplacedEpochIsRejected) {
   Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);

@@ -2,6 +2,7 @@
 // steps.
 
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"
@@ -224,7 +225,7 @@ TEST_F(LeaseTest, AnotherWorkerBuildsForABoard) {
   ASSERT_THAT(strong.started, SizeIs(1));
   EXPECT_TRUE(strong.started[0].build && !strong.started[0].run);
 
-  const std::string digest = DigestOf("so").ToHex();
+  const std::string digest = Sha256Of("so");
   ASSERT_THAT(artifacts.Put(digest, "so"), IsOk());
   record::MeasureResult built = Measured(0, digest);
   built.facts.code_bytes = 77;
@@ -259,7 +260,7 @@ TEST_F(LeaseTest, RecordNamesTheBuilderAndTheRunner) {
   strong.Call(fleet);
   EXPECT_EQ(fleet.Workers().at(0).capabilities.environment, expected)
       << "the listed environment is that of its next record";
-  const std::string digest = DigestOf("so").ToHex();
+  const std::string digest = Sha256Of("so");
   ASSERT_THAT(artifacts.Put(digest, "so"), IsOk());
   strong.Finish(strong.started.at(0).lease_id, Measured(0, digest));
   strong.Call(fleet);
@@ -309,14 +310,14 @@ TEST_F(LeaseTest, MissingArtifactIsRebuiltOrReported) {
   FakeWorker builder = FakeWorker::Both("builder", 1);
   builder.report.capabilities.can_run = false;
   builder.Call(fleet);
-  builder.Finish(builder.started.at(0).lease_id, Measured(0, DigestOf("lost").ToHex()));
+  builder.Finish(builder.started.at(0).lease_id, Measured(0, Sha256Of("lost")));
   builder.Call(fleet);
   fleet.Tick();
   builder.Call(fleet);
   EXPECT_THAT(builder.started, SizeIs(2)) << "built again";
 
   WorkItem item = Item("job", 2);
-  item.artifact_digest = DigestOf("nowhere").ToHex();
+  item.artifact_digest = Sha256Of("nowhere");
   auto finalist = Submit(item);
   fleet.Tick();
   ASSERT_TRUE(finalist->called);
@@ -350,7 +351,7 @@ TEST_F(LeaseTest, ItemPinnedToABoardIsBuiltElsewhere) {
   EXPECT_TRUE(strong.started[0].build);
   EXPECT_FALSE(strong.started[0].run) << "the builder is not the board and must not time it";
 
-  const std::string digest = DigestOf("code").ToHex();
+  const std::string digest = Sha256Of("code");
   ASSERT_THAT(artifacts.Put(digest, "code"), IsOk());
   fleet.ArtifactArrived(digest);
   strong.Finish(strong.started[0].lease_id, Measured(0, digest));

@@ -82,6 +82,36 @@ TEST_F(WorkerRegistryTest, TheTargetOfAConnectedWorkerIsPreferred) {
   EXPECT_EQ(registry_.ChooseTarget("t")->key, "t") << "its worker may come back";
 }
 
+TEST_F(WorkerRegistryTest, ANameStaysWithItsOwnerWhileItIsAway) {
+  WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "board-*"};
+  report.capabilities.host = "first";
+  Worker& worker = registry_.Add("a");
+  registry_.Update(worker, report, absl::UnixEpoch());
+  report = {.worker_id = "a", .epoch = "2", .identity = "board-*"};
+  report.capabilities.host = "second";
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("belongs to 'board-* on first'"));
+  worker.connected = false;
+  EXPECT_EQ(WhyTurnedAway(report), "") << "its host may have a new name";
+  report.identity = "desk";
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("belongs to 'board-*'"));
+  worker.identity.clear();
+  EXPECT_EQ(WhyTurnedAway(report), "") << "a worker without credentials does not own its name";
+}
+
+TEST_F(WorkerRegistryTest, ARemovedWorkerIsRefusedUnderEveryName) {
+  standings_.Change(
+      {.worker_id = "a", .identity = "board-* on h", .refused = "go", .removed = true}, false,
+      true);
+  WorkerReport report{.worker_id = "b", .epoch = "1", .identity = "board-*"};
+  report.capabilities.host = "h";
+  EXPECT_THAT(WhyTurnedAway(report), HasSubstr("it is the worker a: go"));
+  report.capabilities.host = "another";
+  EXPECT_EQ(WhyTurnedAway(report), "") << "another board with the same token";
+  report.identity.clear();
+  report.capabilities.host = "h";
+  EXPECT_EQ(WhyTurnedAway(report), "") << "only its name is known";
+}
+
 TEST_F(WorkerRegistryTest, NameBelongsToCredentialsAndEarliestLiveProcess) {
   WorkerReport report{.worker_id = "a", .epoch = "1", .identity = "ann"};
   EXPECT_EQ(WhyTurnedAway(report), "");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/given_inputs.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
@@ -22,6 +23,14 @@ record::MeasureResult Timed(const fleet::LeaseGrant& lease) {
   return Took(FakeLatency(lease.work->decisions));
 }
 
+namespace {
+
+std::string ArtifactCode(const fleet::WorkItem& work) {
+  return absl::StrCat(work.space_digest, absl::StrJoin(work.decisions, ","));
+}
+
+}  // namespace
+
 bool IsConfirmation(const fleet::LeaseGrant& lease) { return lease.work->policy.name == "confirm"; }
 
 void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish) {
@@ -35,6 +44,13 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
   for (auto it = held.begin(); it != held.end() && finish > 0; --finish) {
     const fleet::LeaseGrant& lease = it->second;
     record::MeasureResult result;
+    if (lease.work->only_digest) {
+      const std::string other = rebuild == nullptr ? "" : rebuild(lease);
+      result.artifact_digest = Sha256Of(other.empty() ? ArtifactCode(*lease.work) : other);
+      finished_[lease.lease_id] = std::move(result);
+      it = held.erase(it);
+      continue;
+    }
     if (measure != nullptr) {
       result = measure(lease);
     } else {
@@ -43,9 +59,8 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
     }
     const std::string& given = lease.work->inputs_digest;
     result.inputs = given.empty() || ignores_given_inputs ? record::kSeededInputs : given;
-    const std::string code =
-        absl::StrCat(lease.work->space_digest, absl::StrJoin(lease.work->decisions, ","));
-    result.artifact_digest = DigestOf(code).ToHex();
+    const std::string code = ArtifactCode(*lease.work);
+    result.artifact_digest = Sha256Of(code);
     artifacts_[result.artifact_digest] = code;
     finished_[lease.lease_id] = std::move(result);
     it = held.erase(it);
@@ -63,7 +78,8 @@ void FakeDevice::Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int 
   report.free_build_slots = report.free_run_slots = 8 - static_cast<int>(held.size());
   fleet.Synchronize(std::move(report), [this](fleet::SynchronizeReply reply) {
     for (const fleet::LeaseGrant& lease : reply.start) {
-      if (held.emplace(lease.lease_id, lease).second) seen.push_back(lease);
+      if (!held.emplace(lease.lease_id, lease).second) continue;
+      (lease.work->only_digest ? rebuilt : seen).push_back(lease);
     }
     for (const std::string& id : reply.cancel) held.erase(id);
     for (const std::string& id : reply.durable) {

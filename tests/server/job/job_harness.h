@@ -33,10 +33,13 @@ class FakeDevice {
   void Step(fleet::Fleet& fleet, fleet::ArtifactCache& artifacts, int finish = 1000);
 
   std::function<record::MeasureResult(const fleet::LeaseGrant&)> measure;  // null for FakeLatency
+  // The code of a candidate that is built again for comparison; null or "" for the same.
+  std::function<std::string(const fleet::LeaseGrant&)> rebuild;
   bool uploads = true;
   bool ignores_given_inputs = false;
   std::string target = "target text", target_key = "t";
-  std::vector<fleet::LeaseGrant> seen;            // every lease that it has started
+  std::vector<fleet::LeaseGrant> seen;            // every lease that it has started, but these:
+  std::vector<fleet::LeaseGrant> rebuilt;         // only for the digest
   std::set<std::string> acknowledged;             // durable leases
   std::map<std::string, fleet::LeaseGrant> held;  // by lease id
 

@@ -94,12 +94,17 @@ TEST_F(AdminWorkersTest, RemovedWorkerIsRejectedUntilResumed) {
   EXPECT_TRUE(List().workers(0).connected());
 }
 
-TEST_F(AdminWorkersTest, AResumedWorkerThatDoesNotComeBackCanBeForgotten) {
+TEST_F(AdminWorkersTest, AWorkerThatIsOnlyRememberedIsRefused) {
+  Restart();
+  ASSERT_EQ(List().workers_size(), 1);
+  EXPECT_FALSE(List().workers(0).connected()) << "it has not called this server";
   ASSERT_THAT(Remove("w"), IsOk());
-  v1::WorkerInfo info;
-  ASSERT_THAT(Drain("w", true, &info), IsOk());
-  ASSERT_THAT(Remove("w"), IsOk());
-  EXPECT_EQ(List().workers_size(), 0);
+  EXPECT_THAT(List().workers(0).flagged(), HasSubstr("administrator"));
+  EXPECT_EQ(Remove("w").error_code(), grpc::StatusCode::NOT_FOUND) << "it is already removed";
+  EXPECT_EQ(Remove("nobody").error_code(), grpc::StatusCode::NOT_FOUND);
+  Restart();
+  ASSERT_THAT(Synchronize(), IsOk());
+  EXPECT_THAT(reply_.refused(), HasSubstr("administrator"));
 }
 
 TEST_F(AdminWorkersTest, WorkerStatesSurviveRestart) {
@@ -190,9 +195,9 @@ TEST_F(AdminWorkersTest, WorkersAreKnownAfterARestart) {
 
   Restart();
   EXPECT_THAT(Remove("w"), IsOk());
-  EXPECT_EQ(List().workers_size(), 0);
   Restart();
-  EXPECT_EQ(List().workers_size(), 0);
+  ASSERT_EQ(List().workers_size(), 1) << "it is away, and refused";
+  EXPECT_THAT(List().workers(0).flagged(), HasSubstr("administrator"));
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "common/base/config_file.h"
 #include "common/base/file.h"
+#include "common/rpc/certificate.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/revocation.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/status.h"
 #include "gmock/gmock.h"
@@ -41,12 +43,14 @@ using Tuning = v1::TuningService::Stub;
 using Working = v1::WorkerService::Stub;
 
 constexpr char kAnn[] = "token-of-ann";
+constexpr char kBob[] = "token-of-bob";
 constexpr char kPi[] = "token-of-pi-07";
 constexpr char kRoot[] = "token-of-root";
 
 std::shared_ptr<const rpc::TokenTable> Tokens() {
   return std::make_shared<const rpc::TokenTable>(
       *rpc::TokenTable::Parse(rpc::TokenLine({"ann", rpc::Role::kClient}, kAnn) +
+                              rpc::TokenLine({"bob", rpc::Role::kClient}, kBob) +
                               rpc::TokenLine({"pi-07", rpc::Role::kWorker}, kPi) +
                               rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
 }
@@ -287,6 +291,38 @@ TEST_F(SecurityTest, JobRecordsItsOwner) {
   EXPECT_EQ(WaitForEnd(job.id()).owner(), "ann");
 }
 
+TEST_F(SecurityTest, OnlyItsOwnerAndAdministratorsControlAJob) {
+  Serve();
+  RemoteWorker worker(channel, "w");
+  worker.slow = 1;
+  const auto ann = v1::TuningService::NewStub(Dial(kClients, kAnn));
+  const auto bob = v1::TuningService::NewStub(Dial(kClients, kBob));
+  v1::Job job;
+  ASSERT_THAT(Call(*ann, &Tuning::CreateJob, Request(100), &job), IsOk());
+  v1::CancelJobRequest cancel;
+  cancel.set_id(job.id());
+  v1::ResumeJobRequest resume;
+  resume.set_id(job.id());
+  const auto expect_refused = [&](const grpc::Status& status) {
+    EXPECT_THAT(rpc::FromGrpc(status),
+                StatusIs(absl::StatusCode::kPermissionDenied,
+                         HasSubstr("belongs to 'ann', and 'bob' may only cancel and resume")));
+  };
+  expect_refused(Call(*bob, &Tuning::CancelJob, cancel, &job));
+  ASSERT_THAT(Call(*bob, &Tuning::GetJob, JobOf(cancel.id()), &job), IsOk())
+      << "reading is allowed";
+  EXPECT_NE(job.state(), v1::JOB_STATE_CANCELLED);
+  ASSERT_THAT(Call(*ann, &Tuning::CancelJob, cancel, &job), IsOk());
+  WaitForEnd(cancel.id());
+  expect_refused(Call(*bob, &Tuning::ResumeJob, resume, &job));
+  // Its end may not be stored yet.
+  ASSERT_TRUE(Eventually([&] { return Call(*ann, &Tuning::ResumeJob, resume, &job).ok(); }));
+  ASSERT_THAT(Call(*tuning, &Tuning::CancelJob, cancel, &job), IsOk()) << "from this machine";
+  WaitForEnd(cancel.id());
+  cancel.set_id("nothing");
+  EXPECT_EQ(Call(*bob, &Tuning::CancelJob, cancel, &job).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(SecurityTest, AuditLogNamesCallersWithoutSecrets) {
   Serve();
   RemoteWorker worker(channel, "w");
@@ -485,6 +521,56 @@ TEST_F(InitTest, EachWorkerHasItsOwnToken) {
         StatusIs(absl::StatusCode::kInvalidArgument))
         << bad;
   }
+}
+
+TEST_F(InitTest, ACallerIsRevokedByNameSerialOrFile) {
+  const std::string etc = folder + "/etc";
+  ASSERT_THAT(
+      Initialize({.folder = etc, .hosts = {"a"}, .workers = {"pi-07", "pi-08"}}, absl::Now()),
+      IsOk());
+  const auto serial = [&](const std::string& name) {
+    return rpc::DescribeCertificate(*ReadFile(etc + "/" + name + ".pem"))->serial;
+  };
+  EXPECT_EQ(Value("hone.toml", "revoked"), etc + "/revoked");
+  HONE_ASSERT_OK_AND_ASSIGN(const auto by_name, Revoke(etc, "pi-07", absl::Now()));
+  EXPECT_THAT(by_name.serials, ElementsAre(serial("worker-pi-07")));
+  EXPECT_THAT(by_name.tokens, ElementsAre("pi-07"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto tokens, rpc::TokenTable::Parse(*ReadFile(etc + "/tokens")));
+  EXPECT_FALSE(tokens.Find(Value("worker-pi-07.conf", "token")).has_value());
+  EXPECT_TRUE(tokens.Find(Value("worker-pi-08.conf", "token")).has_value());
+  EXPECT_THAT(*ReadFile(etc + "/tokens"), HasSubstr("# The tokens")) << "comments stay";
+  HONE_ASSERT_OK_AND_ASSIGN(const auto again, Revoke(etc, "pi-07", absl::Now()));
+  EXPECT_TRUE(again.serials.empty() && again.tokens.empty());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto by_serial, Revoke(etc, serial("worker-pi-08"), absl::Now()));
+  EXPECT_THAT(by_serial.serials, ElementsAre(serial("worker-pi-08")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto by_file, Revoke(etc, etc + "/client.pem", absl::Now()));
+  EXPECT_THAT(by_file.serials, ElementsAre(serial("client")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto list,
+                            rpc::RevocationList::Parse(*ReadFile(etc + "/revoked")));
+  for (const std::string name : {"worker-pi-07", "worker-pi-08", "client"}) {
+    EXPECT_TRUE(list.Contains(serial(name))) << name;
+  }
+  EXPECT_FALSE(list.Contains(serial("admin")));
+}
+
+TEST_F(InitTest, NothingIsRevokedAfterAnError) {
+  const std::string etc = folder + "/etc";
+  EXPECT_THAT(Revoke(etc, "pi-07", absl::Now()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("hone-server init has made")));
+  ASSERT_THAT(Initialize({.folder = etc, .hosts = {"a"}}, absl::Now()), IsOk());
+  const std::string before = *ReadFile(etc + "/revoked");
+  for (const std::string who : {"pi-09", "0123456789abcdef"}) {
+    EXPECT_THAT(Revoke(etc, who, absl::Now()),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr("'" + who + "' is unknown")));
+  }
+  EXPECT_THAT(Revoke(etc, etc + "/tokens", absl::Now()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a certificate")));
+  EXPECT_EQ(*ReadFile(etc + "/revoked"), before);
+  ASSERT_THAT(WriteFileAtomically(etc + "/revoked", "nonsense\n"), IsOk());
+  EXPECT_THAT(Revoke(etc, "client", absl::Now()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("revoked: line 1")));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto tokens, rpc::TokenTable::Parse(*ReadFile(etc + "/tokens")));
+  EXPECT_TRUE(tokens.Find(Value("client.conf", "token")).has_value());
 }
 
 TEST_F(InitTest, AUrlIsNotAHost) {

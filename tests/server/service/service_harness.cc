@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/given_inputs.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
@@ -115,7 +116,7 @@ void RemoteWorker::Run() {
       result.add_samples_ns(result.latency_ns());
       result.add_samples_ns(result.latency_ns() - deviation);
       result.add_samples_ns(result.latency_ns() + deviation);
-      result.set_artifact_digest(DigestOf(code).ToHex());
+      result.set_artifact_digest(Sha256Of(code));
       result.set_inputs(lease.inputs_digest().empty() ? record::kSeededInputs
                                                       : lease.inputs_digest());
       artifacts_[result.artifact_digest()] = code;

@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
@@ -159,7 +160,7 @@ grpc::Status ImportFile(v1::AdminService::Stub& admin, const std::string& file,
   grpc::ClientContext context;
   auto writer = admin.ImportModel(&context, model);
   v1::ArtifactChunk chunk;
-  chunk.set_digest(DigestOf(file).ToHex());
+  chunk.set_digest(Sha256Of(file));
   chunk.set_total_bytes(static_cast<int64_t>(file.size()));
   chunk.set_data(file);
   writer->Write(chunk);

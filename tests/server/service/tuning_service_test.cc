@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "client/connection/connection.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/service/request_fields.h"
@@ -66,7 +67,7 @@ TEST_F(TuningServiceTest, TunesAndReturnsTheBestArtifact) {
   std::string bytes;
   while (reader->Read(&chunk)) bytes += chunk.data();
   ASSERT_THAT(reader->Finish(), IsOk());
-  EXPECT_EQ(DigestOf(bytes).ToHex(), get.digest());
+  EXPECT_EQ(Sha256Of(bytes), get.digest());
 }
 
 // Another worker of the target has measured a larger peak.
@@ -498,7 +499,7 @@ TEST_F(TuningServiceTest, MissingJobIsNotFound) {
   EXPECT_EQ(Call(*tuning, &Stub::LookupBest, BestOf(), &best).error_code(),
             grpc::StatusCode::NOT_FOUND);
   v1::GetArtifactRequest artifact;
-  artifact.set_digest(std::string(32, '0'));
+  artifact.set_digest(std::string(64, '0'));
   grpc::ClientContext context;
   v1::ArtifactChunk chunk;
   auto chunks = tuning->GetArtifact(&context, artifact);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/reference_name.h"
@@ -149,7 +150,7 @@ TEST_F(WorkerServiceTest, DisconnectedWorkerIsReportedAndCanReconnect) {
 TEST_F(WorkerServiceTest, ArtifactsAreSentInChunksAndVerified) {
   std::string bytes;
   for (int i = 0; i < 200000; ++i) bytes += std::to_string(i);
-  const std::string digest = DigestOf(bytes).ToHex();
+  const std::string digest = Sha256Of(bytes);
   const int64_t size = static_cast<int64_t>(bytes.size());
   EXPECT_THAT(Upload(digest, size, {bytes.substr(0, 1000), bytes.substr(1000)}), IsOk());
 
@@ -228,8 +229,8 @@ TEST_F(UploadLimitTest, BytesInFlightAreBoundedAndRetriesSucceed) {
   ServerOptions options;
   options.uploads.max_bytes = 100;
   ASSERT_THAT(Start(std::move(options)), IsOk());
-  const std::string bytes(60, 'x'), digest = DigestOf(bytes).ToHex();
-  const std::string other(50, 'y'), other_digest = DigestOf(other).ToHex();
+  const std::string bytes(60, 'x'), digest = Sha256Of(bytes);
+  const std::string other(50, 'y'), other_digest = Sha256Of(other);
   const auto send_other = [&] {
     auto upload = Begin();
     upload->Write(other_digest, 50, other);
@@ -257,7 +258,7 @@ TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   ASSERT_THAT(Start(std::move(options)), IsOk());
   auto silent = Begin();
   auto half = Begin();
-  ASSERT_TRUE(half->Write(DigestOf("whole").ToHex(), 5, "wh"));
+  ASSERT_TRUE(half->Write(Sha256Of("whole"), 5, "wh"));
   EXPECT_FALSE(half->writer->Finish().ok());
   EXPECT_FALSE(silent->writer->Finish().ok());
 }
@@ -265,7 +266,7 @@ TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
 TEST_F(WorkerServiceTest, DownloadsAreCompressed) {
   std::string bytes;
   for (int i = 0; i < 100000; ++i) bytes.push_back(static_cast<char>(i % 100));
-  const std::string digest = DigestOf(bytes).ToHex();
+  const std::string digest = Sha256Of(bytes);
   ASSERT_THAT(Upload(digest, static_cast<int64_t>(bytes.size()), {bytes}), IsOk());
   HONE_ASSERT_OK_AND_ASSIGN(const auto proxy, fault::TcpProxy::Start(address.path));
   const auto stub = v1::WorkerService::NewStub(rpc::CreateChannel(proxy->address(), {}).value());

@@ -7,6 +7,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "gtest/gtest.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
@@ -21,7 +22,7 @@ class BoundedDirTest : public ::testing::Test {
   // A file of 100 bytes; returns its name.
   std::string Put(char letter) {
     const std::string bytes(100, letter);
-    const std::string digest = DigestOf(bytes).ToHex();
+    const std::string digest = Sha256Of(bytes);
     EXPECT_THAT(dir_->Put(digest, bytes), IsOk());
     return digest;
   }
@@ -56,12 +57,12 @@ TEST_F(BoundedDirTest, PinnedFilesStayUntilUnpinned) {
 }
 
 TEST_F(BoundedDirTest, AdoptsFilesOfOtherProcesses) {
-  const std::string name = DigestOf("by another hand").ToHex();
+  const std::string name = Sha256Of("by another hand");
   ASSERT_THAT(WriteFileAtomically(dir_->PathOf(name), std::string(250, 'x')), IsOk());
   dir_->Add(name);
   Put('a');
   EXPECT_FALSE(Exists(name));  // it counts towards the limit
-  EXPECT_FALSE(dir_->Pin(DigestOf("nothing").ToHex()));
+  EXPECT_FALSE(dir_->Pin(Sha256Of("nothing")));
 }
 
 TEST_F(BoundedDirTest, AnotherProcessFindsTheFilesAndRemovesLeftovers) {
@@ -74,7 +75,7 @@ TEST_F(BoundedDirTest, AnotherProcessFindsTheFilesAndRemovesLeftovers) {
 
 TEST_F(BoundedDirTest, AFileThatIsTooLargeStaysUntilTheNextOne) {
   const std::string bytes(1000, 'x');
-  const std::string large = DigestOf(bytes).ToHex();
+  const std::string large = Sha256Of(bytes);
   ASSERT_THAT(dir_->Put(large, bytes), IsOk());
   EXPECT_TRUE(Exists(large));
   const std::string a = Put('a');

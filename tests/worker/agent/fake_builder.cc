@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/record/artifact.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
@@ -56,8 +57,10 @@ hone::record::BuildResponse Build(const hone::record::BuildRequest& request) {
   for (const int64_t decision : request.decisions) absl::StrAppend(&artifact.trace, decision, " ");
   const std::string bytes = hone::record::EncodeArtifact(artifact);
   hone::record::BuildResponse response;
-  response.artifact_digest = hone::DigestOf(bytes).ToHex();
+  response.artifact_digest = hone::Sha256Of(bytes);
   response.facts.compile_ms = 1;
+  static int builds = 0;  // of this process
+  response.facts.code_bytes = ++builds;
   const absl::Status written = hone::WriteFileAtomically(
       absl::StrCat(request.artifact_dir, "/", response.artifact_digest), bytes);
   if (!written.ok()) {

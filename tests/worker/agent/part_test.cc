@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
@@ -91,7 +92,7 @@ class PartsTest : public ::testing::Test {
     return work;
   }
   std::string Put(const std::string& bytes) {
-    const std::string digest = DigestOf(bytes).ToHex();
+    const std::string digest = Sha256Of(bytes);
     EXPECT_THAT(artifacts_->Put(digest, bytes), IsOk());
     return digest;
   }
@@ -156,13 +157,14 @@ TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
   link_.stored_[ReferenceName()] = "of another worker";
   HONE_ASSERT_OK_AND_ASSIGN(const std::string fetched,
                             MakeReferenceKernels().Get(kWorkloadDigest, ""));
-  EXPECT_EQ(fetched, DigestOf("of another worker").ToHex());
+  EXPECT_EQ(fetched, Sha256Of("of another worker"));
   EXPECT_TRUE(artifacts_->Pin(fetched));
 }
 
 TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
   HeldWork here = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(here), std::nullopt);
   EXPECT_EQ(here.facts.compile_ms, 1);
@@ -182,13 +184,32 @@ TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   EXPECT_EQ(failed->outcome, Outcome::kInvalid);
 }
 
+TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
+  HeldWork first = Work("good", true, true), second = Work("good", true, true);
+  EXPECT_EQ(preparer.Prepare(first), std::nullopt);
+  EXPECT_EQ(preparer.Prepare(second), std::nullopt);
+  EXPECT_EQ(second.facts.code_bytes, 2) << "the second build of the process";
+  HeldWork compared = Work("good", true, false);
+  compared.lease.set_only_digest(true);
+  const std::optional<MeasureResult> result = preparer.Prepare(compared);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->outcome, Outcome::kOk) << result->detail;
+  EXPECT_EQ(compared.facts.code_bytes, 1) << "the first build of another process";
+  EXPECT_EQ(compared.artifact_digest, first.artifact_digest);
+  EXPECT_EQ(link_.uploads_, 0);
+}
+
 TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{BuilderClient(builder_), *artifacts_, link_, *uploader_, kernels};
+  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
+                             kernels};
   HeldWork work = Work("", false, true);
   work.lease.set_artifact_digest("no digest");
   EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);
-  const std::string digest = DigestOf("remote").ToHex();
+  const std::string digest = Sha256Of("remote");
   work.lease.set_artifact_digest(digest);
   const std::optional<MeasureResult> missing = preparer.Prepare(work);
   ASSERT_TRUE(missing.has_value());

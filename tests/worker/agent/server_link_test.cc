@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/record/reference_name.h"
 #include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
@@ -83,9 +84,7 @@ class ServerLinkTest : public ::testing::Test {
     auto link = ConnectToServer(address, {});
     if (link.ok()) link_ = *std::move(link);
   }
-  absl::StatusOr<std::string> Download() {
-    return link_->Download(DigestOf(server_.bytes).ToHex());
-  }
+  absl::StatusOr<std::string> Download() { return link_->Download(Sha256Of(server_.bytes)); }
 
   const TemporaryFolder folder_;
   FlakyServer server_;
@@ -120,7 +119,7 @@ TEST_F(ServerLinkTest, UploadsAreNotCompressed) {
   HONE_ASSERT_OK_AND_ASSIGN(const auto proxy, fault::TcpProxy::Start(folder_ / "socket"));
   HONE_ASSERT_OK_AND_ASSIGN(const auto link, ConnectToServer(proxy->address(), {}));
   const std::string artifact(100000, 'a');
-  EXPECT_THAT(link->Upload(DigestOf(artifact).ToHex(), artifact), IsOk());
+  EXPECT_THAT(link->Upload(Sha256Of(artifact), artifact), IsOk());
   EXPECT_EQ(server_.bytes, artifact);
   EXPECT_GT(proxy->bytes(), 100000);
 }
@@ -152,7 +151,7 @@ TEST(TlsLinkTest, TheReasonOfAFailureIsRemembered) {
 }
 
 TEST_F(ServerLinkTest, AnotherArtifactIsDataLoss) {
-  EXPECT_THAT(link_->Download(DigestOf("another").ToHex()), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(link_->Download(Sha256Of("another")), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/target/target.h"
 #include "hone/v1/worker.grpc.pb.h"
@@ -351,7 +352,7 @@ TEST_F(WorkerTest, EveryFailureHasAnOutcomeAndWorkContinues) {
   EXPECT_EQ(Result("good again").outcome(), v1::OUTCOME_OK);
   EXPECT_GT(Result("good").latency_ns(), 0);
   EXPECT_EQ(Result("good").facts().compile_ms(), 1);
-  EXPECT_THAT(Digest::FromHex(Result("good").artifact_digest()), IsOk());
+  EXPECT_TRUE(IsSha256(Result("good").artifact_digest()));
 }
 
 TEST_F(WorkerTest, TransfersArtifacts) {
@@ -362,7 +363,7 @@ TEST_F(WorkerTest, TransfersArtifacts) {
   const std::string built = Result("build").artifact_digest();
   {
     absl::MutexLock lock(&service_->mutex_);
-    ASSERT_EQ(DigestOf(service_->artifacts_[built]).ToHex(), built);  // uploaded before the result
+    ASSERT_EQ(Sha256Of(service_->artifacts_[built]), built);  // uploaded before the result
   }
   // Another worker would download the artifact. This worker has to if its own copy is missing.
   std::filesystem::remove(folder_ / "state/artifacts/" + built);
@@ -374,7 +375,7 @@ TEST_F(WorkerTest, TransfersArtifacts) {
   service_->Grant(run);
   v1::Lease missing = run;
   missing.set_lease_id("missing");
-  missing.set_artifact_digest(std::string(32, '0'));
+  missing.set_artifact_digest(std::string(64, '0'));
   service_->Grant(missing);
   ASSERT_TRUE(AwaitFinished(3)) << Log();
   EXPECT_EQ(Result("run").outcome(), v1::OUTCOME_OK) << Result("run").detail();

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/target/target.h"
@@ -59,7 +60,7 @@ TEST_F(BuildTest, ACandidateBecomesAnArtifactThatComputesItsWorkload) {
   const BuildResponse response = Build(Request());
   ASSERT_EQ(response.outcome, Outcome::kOk) << response.detail;
   HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, ReadFile(folder_ / response.artifact_digest));
-  EXPECT_EQ(DigestOf(bytes).ToHex(), response.artifact_digest);
+  EXPECT_EQ(Sha256Of(bytes), response.artifact_digest);
   HONE_ASSERT_OK_AND_ASSIGN(const auto artifact, record::DecodeArtifact(bytes));
   EXPECT_THAT(artifact.trace, HasSubstr("[4, 2]"));
   EXPECT_THAT(artifact.program, HasSubstr("parallel"));

@@ -17,6 +17,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/program.h"
+#include "common/base/sha256.h"
 #include "common/record/framing.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
@@ -37,6 +38,13 @@ constexpr absl::string_view kRelu =
     "input A: f32[64, 128]\n"
     "output C[i: 64, j: 128] = max(A[i, j], 0.0)\n";
 constexpr absl::string_view kCpuTrace = "trace 1\nb0 = block(\"C\")\n";
+constexpr absl::string_view kTiledTrace =
+    "trace 1\n"
+    "b0 = block(\"C\")\n"
+    "l0, l1 = loops(b0)\n"
+    "l2, l3 = split(l1, 8, 16)\n"
+    "parallel(l0)\n"
+    "vectorize(l3)\n";
 constexpr absl::string_view kGpuTrace =
     "trace 1\n"
     "b0 = block(\"C\")\n"
@@ -48,9 +56,12 @@ class BuilderProcessTest : public ::testing::Test {
  protected:
   void SetUp() override { signal(SIGPIPE, SIG_IGN); }
 
-  void Start(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> command = {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-builder"),
-                                        "--lock", folder_ / "lock", "--write", output_.path()};
+  // `prefix`: a program that starts the builder, and its options.
+  void Start(const std::vector<std::string>& more = {},
+             const std::vector<std::string>& prefix = {}) {
+    std::vector<std::string> command = prefix;
+    command.insert(command.end(), {absl::StrCat(getenv("HONE_BIN_DIR"), "/hone-builder"), "--lock",
+                                   folder_ / "lock", "--write", write_dir_});
     command.insert(command.end(), more.begin(), more.end());
     HONE_ASSERT_OK_AND_ASSIGN(builder_, ChildProcess::Start(command));
   }
@@ -89,6 +100,7 @@ class BuilderProcessTest : public ::testing::Test {
 
   const TemporaryFolder folder_;
   const TemporaryFolder output_;
+  std::string write_dir_ = output_.path();  // of the process
   std::string artifact_dir_ = output_.path();
   std::unique_ptr<ChildProcess> builder_;
 };
@@ -99,13 +111,52 @@ TEST_F(BuilderProcessTest, BuildsIntoItsFolder) {
     HONE_ASSERT_OK_AND_ASSIGN(const BuildResponse built, BuildForCpu());
     ASSERT_EQ(built.outcome, Outcome::kOk) << built.detail << builder_->TakeErrorOutput();
     HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(output_ / built.artifact_digest));
-    EXPECT_EQ(DigestOf(bytes).ToHex(), built.artifact_digest);
+    EXPECT_EQ(Sha256Of(bytes), built.artifact_digest);
   }
   for (const char* const target : {"arm-neon", "generic/opencl"}) {
     HONE_ASSERT_OK_AND_ASSIGN(const BuildResponse built,
                               Build(absl::string_view(target) == "arm-neon" ? kCpuTrace : kGpuTrace,
                                     target::TargetByName(target)->ToText()));
     EXPECT_EQ(built.outcome, Outcome::kOk) << target << built.detail;
+  }
+}
+
+// A winner is built again on another machine, and must give the same bytes there.
+TEST_F(BuilderProcessTest, AnArtifactDependsOnlyOnItsCandidate) {
+  struct Candidate {
+    absl::string_view trace;
+    std::string target;
+  };
+  std::vector<Candidate> candidates = {{kCpuTrace, target::DetectHost().ToText()}};
+  for (const char* const cpu : {"x86-avx2", "arm-neon"}) {
+    candidates.push_back({kCpuTrace, target::TargetByName(cpu)->ToText()});
+    candidates.push_back({kTiledTrace, target::TargetByName(cpu)->ToText()});
+  }
+  for (const char* const gpu : {"generic/opencl", "nvidia/a100"}) {
+    candidates.push_back({kGpuTrace, target::TargetByName(gpu)->ToText()});
+  }
+  const std::vector<std::vector<std::string>> places = {
+      {},
+      {"/usr/bin/env", "LC_ALL=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "HOME=/nowhere", "COLUMNS=7",
+       "SOURCE_DATE_EPOCH=1", "USER=somebody"},
+      {"/usr/bin/env", "-i", "-C", folder_.path(), "LANG=de_DE.UTF-8"},
+  };
+  std::vector<std::string> expected(candidates.size());
+  for (size_t place = 0; place < places.size(); ++place) {
+    artifact_dir_ = absl::StrCat(output_.path(), "/", std::string(40 * place + 1, 'p'));
+    write_dir_ = artifact_dir_;
+    ASSERT_TRUE(std::filesystem::create_directory(artifact_dir_));
+    Start({}, places[place]);
+    // What was built before in the same process must not matter either.
+    for (size_t i = 0; i < 2 * candidates.size(); ++i) {
+      const size_t which = (i * (place + 1) + place) % candidates.size();
+      const auto& [trace, target] = candidates[which];
+      HONE_ASSERT_OK_AND_ASSIGN(const BuildResponse built, Build(trace, target));
+      ASSERT_EQ(built.outcome, Outcome::kOk) << target << built.detail;
+      std::string& digest = expected[which];
+      if (digest.empty()) digest = built.artifact_digest;
+      EXPECT_EQ(built.artifact_digest, digest) << "place " << place << ", " << target << trace;
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/schedule/trace.h"
 #include "common/target/cuda/detect.h"
@@ -223,10 +224,9 @@ TEST_P(DeviceConformanceTest, AProbeComparesWithTheBestTime) {
 
 TEST_P(DeviceConformanceTest, LoadErrorsNameTheirCause) {
   EXPECT_THAT(device_->Load(folder_ / "missing", 1), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(LoadError(std::string(32, '0'), "damaged"), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(LoadError(std::string(64, '0'), "damaged"), StatusIs(absl::StatusCode::kDataLoss));
   const std::string text = "not an artifact";
-  EXPECT_THAT(LoadError(DigestOf(text).ToHex(), text),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(LoadError(Sha256Of(text), text), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceConformanceTest, testing::ValuesIn(kCandidates),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
+#include "common/base/sha256.h"
 #include "common/record/artifact.h"
 #include "common/target/opencl/targets.h"
 #include "tests/status.h"
@@ -78,7 +79,7 @@ kernel void product(global const float* A, global const float* W, global float* 
 
 std::string WriteModule(const std::string& folder, const target::GpuModule& module) {
   const std::string bytes = record::EncodeArtifact({.shared_object = module.Encode()});
-  std::string path = absl::StrCat(folder, "/", DigestOf(bytes).ToHex());
+  std::string path = absl::StrCat(folder, "/", Sha256Of(bytes));
   EXPECT_THAT(WriteFileAtomically(path, bytes, Durability::kProcess), IsOk());
   return path;
 }

@@ -13,6 +13,7 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/host_lock.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "common/record/artifact.h"
 #include "common/record/counters.h"
@@ -66,7 +67,7 @@ class RunnerProcessTest : public ::testing::Test {
     artifact.shared_object =
         ReadFile(absl::StrCat(KERNEL_DIR, "/kernel_", behaviour, ".so")).value();
     const std::string bytes = record::EncodeArtifact(artifact);
-    const std::string path = absl::StrCat(folder_.path(), "/", DigestOf(bytes).ToHex());
+    const std::string path = absl::StrCat(folder_.path(), "/", Sha256Of(bytes));
     EXPECT_THAT(WriteFileAtomically(path, bytes), IsOk());
     return path;
   }
@@ -143,7 +144,7 @@ TEST_F(RunnerProcessTest, ResultsNameTheirInputs) {
   }
   const std::string bytes = record::EncodeGivenInputs({{0, a}});
   RunRequest request = Request("good");
-  request.inputs_digest = DigestOf(bytes).ToHex();
+  request.inputs_digest = Sha256Of(bytes);
   request.inputs_path = folder_ / request.inputs_digest;
   request.reference_data = folder_ / "reference-of-given";
   ASSERT_THAT(WriteFileAtomically(request.inputs_path, bytes), IsOk());
@@ -154,7 +155,7 @@ TEST_F(RunnerProcessTest, ResultsNameTheirInputs) {
   const std::string other = record::EncodeGivenInputs({{0, a.substr(4)}});
   ASSERT_THAT(WriteFileAtomically(request.inputs_path, other), IsOk());
   EXPECT_EQ(Run(request).outcome, Outcome::kDeviceLost);
-  request.inputs_digest = DigestOf(other).ToHex();
+  request.inputs_digest = Sha256Of(other);
   const MeasureResult wrong = Run(request);
   EXPECT_EQ(wrong.outcome, Outcome::kInvalid);
   EXPECT_THAT(wrong.detail, HasSubstr("8188 bytes of A, which has 8192"));

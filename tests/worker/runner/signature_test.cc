@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
@@ -168,7 +169,7 @@ TEST(InputsTest, GivenDataReplaceRealInputs) {
     const std::string bytes = record::EncodeGivenInputs(given);
     const std::string path = folder / "given";
     std::ofstream(path, std::ios::binary) << bytes;
-    return Inputs::Given(digest, DigestOf(bytes).ToHex(), path, signature);
+    return Inputs::Given(digest, Sha256Of(bytes), path, signature);
   };
   const std::string bytes(reinterpret_cast<const char*>(x), sizeof x);
   HONE_ASSERT_OK_AND_ASSIGN(const auto inputs, open({{0, bytes}}));
