@@ -74,9 +74,10 @@ std::string Dispatcher::AnotherRunner(const std::string& target_key,
   return least;
 }
 
-std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
+std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now, size_t bytes) {
   std::vector<LeaseGrant> grants;
-  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting()) {
+  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting() &&
+         bytes < kAnswerBytes) {
     const bool solo = GoesSolo(worker);
     const Lease* lease = book_.Grant(
         worker.id, now,
@@ -89,6 +90,7 @@ std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
     if (lease == nullptr) break;
     --(lease->build ? worker.free_build_slots : worker.free_run_slots);
     grants.push_back(Describe(*lease, now));
+    bytes += BytesOf(grants.back());
   }
   return grants;
 }
