@@ -18,12 +18,22 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+// An empty store. There are thousands of plans, and a connection keeps their statements.
+SqliteConnection& EmptyStore() {
+  constexpr int kPlans = 500;
+  static auto& store = *new std::unique_ptr<SqliteConnection>();
+  static int plans = 0;
+  if (plans++ % kPlans == 0) {
+    store = SqliteConnection::OpenInMemory().value();
+    EXPECT_THAT(Migrate(*store, SqliteMigrations()), IsOk());
+  }
+  return *store;
+}
+
 // The steps of the plan, one per line.
 std::string Plan(const std::string& sql) {
-  auto connection = SqliteConnection::OpenInMemory().value();
-  EXPECT_THAT(Migrate(*connection, SqliteMigrations()), IsOk());
   absl::StatusOr<Statement> statement =
-      connection->Prepare(absl::StrCat("EXPLAIN QUERY PLAN ", sql));
+      EmptyStore().Prepare(absl::StrCat("EXPLAIN QUERY PLAN ", sql));
   EXPECT_THAT(statement, IsOk());
   std::string plan;
   if (!statement.ok()) return plan;
