@@ -20,6 +20,12 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ -n "$out" ] || usage
+# mkdocs empties the folder first, which must not remove anything else.
+mark=$out/.hone-docs
+if [ -e "$out" ] && [ ! -e "$mark" ] && { [ ! -d "$out" ] || [ -n "$(ls -A "$out")" ]; }; then
+  echo "build-docs: $out has other files, which would be removed: name another folder, or an empty one" >&2
+  exit 1
+fi
 [ -x "$programs/hone" ] || { echo "build-docs: $programs has no hone: build it, or name the folder of the programs with --programs" >&2; exit 1; }
 # A package of the distribution, so not of another Python in $PATH.
 python=/usr/bin/python3
@@ -30,5 +36,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHONDONTWRITEBYTECODE=1 "$python" "$root/docs/site/make.py" "$programs" "$work/pages" "$out"
+mkdir -p "$out"
+touch "$mark"
 "$python" -m mkdocs build --strict --config-file "$work/mkdocs.yml" >"$work/log" 2>&1 || { grep -E "WARNING|ERROR|Aborted" "$work/log" >&2; exit 1; }
 echo "wrote $out: open $out/index.html"

@@ -95,9 +95,10 @@ std::string Dispatcher::Rebuilder(const std::string& target_key, const BuilderVe
   return other.empty() ? same : other;
 }
 
-std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
+std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now, size_t bytes) {
   std::vector<LeaseGrant> grants;
-  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting()) {
+  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting() &&
+         bytes < kAnswerBytes) {
     const bool solo = GoesSolo(worker);
     const Lease* lease = book_.Grant(
         worker.id, now,
@@ -110,6 +111,7 @@ std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now) {
     if (lease == nullptr) break;
     --(lease->build ? worker.free_build_slots : worker.free_run_slots);
     grants.push_back(Describe(*lease, now));
+    bytes += BytesOf(grants.back());
   }
   return grants;
 }

@@ -40,8 +40,15 @@ class Dispatcher {
   // See Fleet::Rebuilder.
   std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
                         const std::string& built_by, const std::vector<std::string>& besides) const;
-  // Grants the worker leases for its free slots.
-  std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now);
+  // Grants the worker leases for its free slots, until the answer has kAnswerBytes: a trace may
+  // have megabytes, and a message at most 16 MiB. The next call gets the others. `bytes`: what the
+  // answer has before.
+  static constexpr size_t kAnswerBytes = 4 << 20;
+  std::vector<LeaseGrant> Grant(Worker& worker, absl::Time now, size_t bytes);
+  // The size of the long texts of a lease.
+  static size_t BytesOf(const LeaseGrant& grant) {
+    return grant.work->workload.size() + (grant.build ? grant.work->space.size() : 0);
+  }
   LeaseGrant Describe(const Lease& lease, absl::Time now) const;
 
   // Leases that an idle worker takes from a busy one, after they were queued there for

@@ -90,9 +90,11 @@ SynchronizeDone WorkerCalls::Release(const std::string& worker_id) {
 SynchronizeReply WorkerCalls::Compose(Worker& worker) {
   const absl::Time now = parts_.clock->Now();
   SynchronizeReply reply;
+  size_t bytes = 0;
   for (const std::string& lease_id : std::exchange(worker.news.resend, {})) {
     if (const Lease* lease = parts_.book->Find(lease_id); lease != nullptr) {
       reply.start.push_back(parts_.dispatcher->Describe(*lease, now));
+      bytes += Dispatcher::BytesOf(reply.start.back());
     }
   }
   reply.cancel = TakeOnce(worker.news.cancel);
@@ -104,7 +106,7 @@ SynchronizeReply WorkerCalls::Compose(Worker& worker) {
   }
   reply.standing_new = !std::exchange(worker.news.standing_told, true);
   if (worker.leaving || !parts_.standings->MayWork(worker.id)) return reply;
-  for (LeaseGrant& grant : parts_.dispatcher->Grant(worker, now)) {
+  for (LeaseGrant& grant : parts_.dispatcher->Grant(worker, now, bytes)) {
     reply.start.push_back(std::move(grant));
   }
   return reply;

@@ -66,28 +66,52 @@ absl::Status Job::CheckTakesProposals() const {
 
 void Job::OnProposed(Proposals proposals, ProposalAnswer answer) {
   if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return answer(refused);
+  if (!HasStarted()) {  // nothing would look whether the caller still waits
+    return answer(absl::UnavailableError(absl::StrCat(
+        "job ", id(), " continues once other jobs have begun; propose again in a moment")));
+  }
   if (!HasBegun()) {
     early_.emplace_back(std::move(proposals), std::move(answer));
     return;
   }
-  // Reading takes too long for the strand. It keeps alive what it needs.
+  ReadNext(std::make_shared<Reading>(std::move(proposals), std::move(answer)));
+}
+
+void Job::ReadNext(std::shared_ptr<Reading> reading) {
+  // Reading takes too long for the strand. Other work has its turn after each trace.
   services().executor->Schedule([this, self = shared_from_this(), spaces = task_.shared_spaces(),
-                                 proposals = std::move(proposals),
-                                 answer = std::move(answer)]() mutable {
-    const HostShare share(options().respect_timing_lock);
-    absl::StatusOr<std::vector<GivenCandidate>> read =
-        ReadTraces(proposals, *spaces, spec().tolerance, [this] {
-          YieldToTimers();
-          return MustStop() ? absl::UnavailableError("the job is ending") : absl::OkStatus();
-        });
-    Post([this, proposer = std::move(proposals.proposer), place = std::move(proposals.place),
-          read = std::move(read), answer = std::move(answer)]() mutable {
-      if (!read.ok()) return answer(read.status());
-      if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return answer(refused);
-      SetDoing("taking proposals of another program");
-      search_.Accept(proposer, *std::move(read), std::move(answer));
-    });
+                                 reading = std::move(reading)]() mutable {
+    absl::Status status = reading->proposals.CheckCaller();
+    if (MustStop()) status = absl::UnavailableError("the job is ending");
+    if (!status.ok()) return reading->answer(std::move(status));
+    {
+      const HostShare share(options().respect_timing_lock);
+      const std::string& trace = reading->proposals.traces[reading->read.size()];
+      reading->read.push_back(ReadProposal(trace, *spaces, spec().tolerance));
+    }
+    if (reading->read.size() < reading->proposals.traces.size()) {
+      return ReadNext(std::move(reading));
+    }
+    Post([this, reading = std::move(reading)] { OnRead(*reading); });
   });
+}
+
+void Job::OnRead(Reading& reading) {
+  if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return reading.answer(refused);
+  SetDoing("taking proposals of another program");
+  search_.Accept(reading.proposals.proposer, std::move(reading.read), std::move(reading.answer));
+}
+
+void Job::DropAbandoned() {
+  std::vector<std::pair<Proposals, ProposalAnswer>> kept;
+  for (auto& [proposals, answer] : std::exchange(early_, {})) {
+    if (absl::Status gone = proposals.CheckCaller(); !gone.ok()) {
+      answer(std::move(gone));
+    } else {
+      kept.emplace_back(std::move(proposals), std::move(answer));
+    }
+  }
+  early_ = std::move(kept);
 }
 
 bool Job::IsOrphan() const {
@@ -243,6 +267,7 @@ bool Job::SearchIsLate(absl::Duration reserved) const {
 
 void Job::OnTick() {
   UpdateWall();
+  DropAbandoned();
   const bool searching = state().state == JobState::kRunning;
   // A cancelled job does not wait until a worker takes its work.
   if (state().cancelled && !WorkerAnswers(*this)) {

@@ -40,12 +40,14 @@ class Job final : public JobActor {
   // measured to the search. `done` runs once they are durable; its verdicts say what became of
   // each. If the job makes its design spaces, they wait until it has them. FailedPrecondition: the
   // job does not search, or no longer. ResourceExhausted: too many programs propose for it.
-  // Unavailable: the server is shutting down.
+  // Unavailable: the server is shutting down, or the job has to wait for others before it
+  // continues.
   void Propose(Proposals proposals, ProposalAnswer::Done done);
 
  private:
   void BeforeSave() override;
   void OnEnd() override;
+  void OnSuspended() override { early_.clear(); }
   void Initialize() override;
   void OnTick() override;
   void OnCancel(bool confirm) override;
@@ -61,6 +63,17 @@ class Job final : public JobActor {
   void OnAllowed(int64_t candidates);
   void OnConfirm(absl::Duration limit);
   void OnProposed(Proposals proposals, ProposalAnswer answer);
+  // What is read of a call so far.
+  struct Reading {
+    Proposals proposals;
+    ProposalAnswer answer;
+    std::vector<GivenCandidate> read;
+  };
+  // Reads the next trace, and then the others or the call's end.
+  void ReadNext(std::shared_ptr<Reading> reading);
+  void OnRead(Reading& reading);
+  // Answers calls that nobody waits for any longer.
+  void DropAbandoned();
   // FailedPrecondition: the job takes no proposals; the message says why, and what to do.
   absl::Status CheckTakesProposals() const;
   void OnSearched();

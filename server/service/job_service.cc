@@ -13,6 +13,7 @@
 #include "common/record/message_fields.h"
 #include "common/record/record.h"
 #include "common/rpc/status.h"
+#include "server/job/actor/job_types.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
 
@@ -224,6 +225,11 @@ absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
   // Before the records, so that no record is missed once the job has ended.
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const job::JobSnapshot> job,
                         deps_.jobs->Get(request.job()));
+  if (job->spec.network.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job->id, " tunes networks, and its measurements are those of the jobs of its ",
+        "tasks, such as ", job::TaskJobId(job->id, 0)));
+  }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records,
                         deps_.store->Query({.page_size = page_size,
                                             .after_id = request.after(),
@@ -231,19 +237,23 @@ absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
                                             .proposed = request.proposed(),
                                             .proposer = request.proposer()}));
   std::map<std::string, std::string> spaces;  // by digest; "": not in the store
+  size_t bytes = 0;
   response->set_next(request.after());
   for (const record::Record& record : records) {
     response->set_next(record.id);
     v1::MeasuredTrial& trial = *response->add_trials() = ToTrial(record);
     trial.set_is_best(job->best && job->best->record.candidate == record.candidate);
-    if (!request.with_traces()) continue;
-    const std::string& digest = record.candidate.space_digest;
-    const auto [space, is_new] = spaces.try_emplace(digest);
-    if (is_new) space->second = deps_.store->GetText(digest).value_or("");
-    trial.set_trace(
-        deps_.environment->TraceText(space->second, record.candidate.decisions).value_or(""));
+    if (request.with_traces()) {
+      const std::string& digest = record.candidate.space_digest;
+      const auto [space, is_new] = spaces.try_emplace(digest);
+      if (is_new) space->second = deps_.store->GetText(digest).value_or("");
+      trial.set_trace(
+          deps_.environment->TraceText(space->second, record.candidate.decisions).value_or(""));
+    }
+    if ((bytes += trial.ByteSizeLong()) >= kPageBytes) break;
   }
-  response->set_more(static_cast<int>(records.size()) == page_size);
+  const bool is_cut = response->trials_size() < static_cast<int>(records.size());
+  response->set_more(is_cut || static_cast<int>(records.size()) == page_size);
   response->set_state(ToProto(job->state));
   if (job->best) *response->mutable_best() = ToProto(*job->best);
   return absl::OkStatus();

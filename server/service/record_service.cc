@@ -256,9 +256,13 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
     return FieldError("page_token", "not a page token of this server");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, deps_.store->Query(query));
-  for (const record::Record& record : records) *response->add_records() = record::ToProto(record);
-  if (static_cast<int>(records.size()) == query.page_size) {
-    response->set_next_page_token(PageToken(records.back(), query.order));
+  size_t bytes = 0, added = 0;
+  while (added < records.size() && bytes < kPageBytes) {
+    bytes += (*response->add_records() = record::ToProto(records[added++])).ByteSizeLong();
+  }
+  if (added > 0 &&
+      (added < records.size() || static_cast<int>(records.size()) == query.page_size)) {
+    response->set_next_page_token(PageToken(records[added - 1], query.order));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #define HONE_SERVER_SERVICE_REQUEST_FIELDS_H_
 
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,6 +14,10 @@
 #include "server/store/store.h"
 
 namespace hone::service {
+
+// A page of a list ends after the entry with which it has this size, because texts may be long and
+// a message has at most 16 MiB.
+inline constexpr size_t kPageBytes = 4 << 20;
 
 // Returns a readable name of a field, such as "cost model" for "cost_model", because users know the
 // options of commands but not the protocol.

@@ -153,11 +153,10 @@ absl::StatusOr<RecordRows> QueryInOrderOfIds(Connection& connection, const Recor
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
   statement.Bind(query.after_id);
   if (absl::StrContains(sql, "record_by_time")) statement.Bind(query.since_unix_ms);
-  for (const std::string* text :
-       {&query.workload_digest, &query.job_id, &query.op, &query.outcome, &query.target}) {
+  for (const std::string* text : {&query.workload_digest, &query.job_id, &query.proposer, &query.op,
+                                  &query.outcome, &query.target}) {
     if (!text->empty()) statement.Bind(*text);
   }
-  if (!query.proposer.empty()) statement.Bind(query.proposer);
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
   if (query.before_id != 0) statement.Bind(query.before_id);
@@ -237,6 +236,12 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
   };
   filter("workload", !query.workload_digest.empty());
   filter("job", !query.job_id.empty());
+  if (!query.proposer.empty()) {
+    add("proposer", " = ?");
+    // Most records have no proposer, so that the index is partial, like that of failures.
+    if (!indexed) absl::StrAppend(&where, " AND r.proposer <> ''");
+    indexed = true;
+  }
   filter("op", !query.op.empty());
   if (!query.outcome.empty()) {
     add("outcome", " = ?");
@@ -254,9 +259,7 @@ std::string QuerySql(const RecordQuery& query, Dialect dialect) {
     absl::StrAppend(&where, " AND ", sqlite ? "+r.quarantined = 0" : "NOT r.quarantined");
   }
   filter("target", !query.target.empty());
-  // No index contains the proposer.
-  if (query.proposed) absl::StrAppend(&where, " AND r.proposer <> ''");
-  if (!query.proposer.empty()) absl::StrAppend(&where, " AND r.proposer = ?");
+  if (query.proposed) absl::StrAppend(&where, " AND ", NoIndex(dialect), "r.proposer <> ''");
   // Ids mostly grow with time, except that imported records are added later than they were
   // measured. The first page of a time span begins at its first id, which the index of times
   // contains.

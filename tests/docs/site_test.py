@@ -93,6 +93,15 @@ def test_the_reference_has_everything_that_is_registered(site):
     says("command-records.html", ["hone records query", "hone records compact", "--keep-best"])
 
 
+def test_a_folder_with_other_files_is_left_alone(tmp_path, site):
+    (tmp_path / "mine.txt").write_text("mine")
+    for out in (tmp_path, tmp_path / "mine.txt"):
+        done = subprocess.run([pages.REPOSITORY / "deploy/build-docs.sh", "-o", out, "--programs", PROGRAMS], capture_output=True, text=True)
+        assert done.returncode == 1 and "has other files" in done.stderr, done.stderr
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert (site / ".hone-docs").exists(), "it may be written again"
+
+
 def test_a_dead_link_is_an_error(tmp_path):
     """The settings that build-docs.sh uses, with a page that links to nothing."""
     (tmp_path / "pages").mkdir()

@@ -242,9 +242,11 @@ class FakeSpaces final : public TaskSpaces {
   }
   GivenCandidate ReadTrace(const std::string& trace, double) const override {
     steps_.At("read");
-    const bool is_foreign = absl::StartsWith(trace, "foreign ");
+    constexpr absl::string_view kForeign = "foreign ";  // with more spaces: of that length
+    const bool is_foreign = absl::StartsWith(trace, kForeign);
+    const size_t begin = trace.find_last_of(' ') + 1;
     absl::StatusOr<std::vector<int64_t>> decisions =
-        ParseGiven(trace.substr(is_foreign ? absl::string_view("foreign ").size() : 0));
+        ParseGiven(trace.substr(is_foreign ? begin : 0));
     if (!decisions.ok()) {
       return {.refusal = Refusal::kMalformed, .why = std::string(decisions.status().message())};
     }
@@ -252,7 +254,9 @@ class FakeSpaces final : public TaskSpaces {
       if (decision < 0 || decision >= size_)
         return {.refusal = Refusal::kIllegal, .why = "a decision is not legal"};
     }
-    const std::string text = is_foreign ? "a foreign space searched" : spaces_[0].text;
+    const std::string text = is_foreign ? absl::StrCat("a foreign space searched",
+                                                       std::string(begin - kForeign.size(), ' '))
+                                        : spaces_[0].text;
     return {.candidate = {DigestOf(text).ToHex(), *std::move(decisions)}, .space = text};
   }
 

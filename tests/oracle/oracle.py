@@ -215,7 +215,7 @@ def main():
           flush=True)
     missing = _missing_operators(options.program)
     if missing:
-        print(f"oracle: operators.py or special_nodes.py lack: {' '.join(missing)}")
+        print(f"oracle: operators.py, special_nodes.py or special_layers.py lack: {' '.join(missing)}")
         return 1
     options.failures = options.work / "failures"
     if options.special:

@@ -1,4 +1,4 @@
-"""What the nodes of special_nodes.py consist of, and how their inputs are drawn."""
+"""What nodes consist of, and how their inputs, shapes and types are drawn."""
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,3 +78,37 @@ class Fill:
         if dtype in ("f16", "f32", "f64"):
             return self.floats(dtype, shape)
         return self.integers(dtype, shape, small)
+
+
+def some_shape(rng, least=1, most=3, extent=5):
+    return tuple(int(n) for n in rng.integers(1, extent + 1, rng.integers(least, most + 1)))
+
+
+def broadcast(rng, shape):
+    """A shape that broadcasts to this one."""
+    own = [1 if rng.random() < 0.25 else n for n in shape]
+    return tuple(own[rng.integers(0, len(own)):]) if rng.random() < 0.3 else tuple(own)
+
+
+def ints(*numbers):
+    return np.array(numbers, np.int64)
+
+
+def float_type(rng):
+    return str(rng.choice(["f32", "f32", "f32", "f16", "f64"]))
+
+
+def number_type(rng):
+    return str(rng.choice(["f32", "f32", "f16", "f64", "i32", "i64", "i8", "u8"]))
+
+
+def made(op, fill, shapes, constants=None, attributes=None, outputs=1, how="each"):
+    """A node with drawn inputs `shapes`, pairs (dtype, shape), and `constants` by position."""
+    def draw():
+        arrays = [fill.draw(dtype, shape) for dtype, shape in shapes]
+        for position, array in sorted((constants or {}).items()):
+            arrays.insert(position, array)
+        return arrays
+
+    return Node(op, draw(), {p: True for p in constants or {}}, attributes or {}, outputs, how,
+                refill=draw)

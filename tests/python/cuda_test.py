@@ -99,6 +99,9 @@ def test_a_kernel_runs_on_arrays_of_the_gpu(client, matmul):
     B.host[...] *= 2
     again(A, B, out=[C])
     numpy.testing.assert_allclose(C.host, A.host @ B.host, rtol=1e-4, atol=1e-5)
+    B.host[...] *= 2
+    matmul.with_constants()(A, B, out=C)  # it has none
+    numpy.testing.assert_allclose(C.host, A.host @ B.host, rtol=1e-4, atol=1e-5)
     with pytest.raises(hone.NothingKnown):
         client.load(MATMUL)  # it was not tuned for the CPU
 

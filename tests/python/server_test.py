@@ -286,7 +286,7 @@ def test_a_network_is_tuned_as_one_job(client):
 def test_a_network_for_several_batches(client, tmp_path):
     model = str(tmp_path / "net.onnx")
     expected = perceptron(tmp_path / "net.onnx")
-    networks = client.load(model, batch=[1, 4, 8])
+    networks = client.load(model, batch=[numpy.int64(1), 4, 8])
     for batch in (8, 1, 4):
         x = random(batch, 16)
         numpy.testing.assert_allclose(networks(x), expected(x), rtol=1e-4, atol=1e-5)
@@ -300,7 +300,7 @@ def test_a_network_for_several_batches(client, tmp_path):
     with pytest.raises(hone.InvalidArgument, match="2 arrays are given"):
         networks(random(4, 16), random(4, 16))
     assert "batches of 1, 4 and 8" in repr(networks)
-    one = client.load(model, batch=2)
+    one = client.load(model, batch=numpy.int64(2))
     assert isinstance(one, hone.Network) and one(random(2, 16)).shape == (2, 8)
     several = client.load(model, shapes=[{"N": 3}, {"x": (5, 16)}])
     assert several(random(3, 16)).shape == (3, 8) and several(random(5, 16)).shape == (5, 8)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 from concurrent import futures
 
 import grpc
@@ -14,7 +15,7 @@ import numpy
 import pytest
 
 import hone
-from hone import _arrays, _best, _client, _connection, _network, _programs, _proposals, _protocol, _workload, plot
+from hone import _arrays, _best, _client, _connection, _job, _network, _programs, _proposals, _protocol, _workload, plot
 
 A = hone.Tensor("A", "f32", (2, 3))
 
@@ -76,6 +77,39 @@ def test_a_suitable_array_is_used_without_a_copy():
     odd[...] = 7
     copy = _arrays.aligned(odd)
     assert copy is not odd and copy.ctypes.data % 64 == 0 and (copy == 7).all()
+
+
+def test_long_traces_are_proposed_in_several_calls():
+    sent = []
+
+    class Server:
+        def call(self, name, timeout, job, proposer, traces):
+            sent.append((len(traces), sum(map(len, traces))))
+            verdict = _protocol.message("ProposalVerdict")
+            return types.SimpleNamespace(verdicts=[verdict(trial=len(one)) for one in traces])
+
+    traces = ["x" * 200_000] * 100 + ["y"] * 130 + ["é" * 3_000_000] * 2
+    verdicts = _proposals.propose(Server(), "7", "me", traces)
+    assert [one.trial for one in verdicts] == [len(one) for one in traces]
+    assert sum(count for count, _ in sent) == len(traces)
+    assert max(count for count, _ in sent) <= 64 and max(size for _, size in sent) <= 8 << 20
+    assert sent[-1] == (1, 3_000_000)
+
+
+def test_the_result_of_a_network_has_the_tolerance_of_its_job():
+    message = _protocol.method("GetJob").response(id="7", state=4, target="x86_64")
+    message.network.name = "net"
+    message.request.tolerance = 0.25
+    loaded = []
+    client = types.SimpleNamespace(load=lambda model, **options: loaded.append((model, options)))
+    job = _job.Job(client, message, "net.onnx")
+    job.wait = lambda timeout: job
+    job.result()
+    assert loaded == [("net.onnx", {"shapes": None, "target": "native", "tolerance": 0.25})]
+    found = _job.Job(client, message)
+    found.wait = lambda timeout: found
+    with pytest.raises(hone.InvalidArgument, match=r"hone.load\(MODEL.onnx\)"):
+        found.result()
 
 
 class OfGpu:

@@ -180,11 +180,12 @@ TEST_F(PageTest, AUserWalksThroughAllViews) {
   EXPECT_TRUE(browser_->Shows("h1", "resnet"));
   EXPECT_TRUE(browser_->Shows("caption", "3 tasks of the network"));
   EXPECT_TRUE(browser_->Shows("td a", "gamma"));
+  EXPECT_TRUE(browser_->Lacks("dd a", "of this job")) << "the records are those of the tasks";
   Look("network");
 
   browser_->Click("nav a", "Fleet");
   EXPECT_TRUE(browser_->Shows("td", "w1"));
-  EXPECT_TRUE(browser_->Shows("p", "1 workers: 1 idle"));
+  EXPECT_TRUE(browser_->Shows("p", "1 worker: 1 idle"));
   Look("fleet");
   browser_->Click("nav a", "Learned");
   EXPECT_TRUE(browser_->Shows("h2", "Kinds of models"));
@@ -261,6 +262,55 @@ TEST_F(PageTest, AWorkerShowsWhatItDoesNow) {
   Look("fleet_busy");
   worker.slow = 0;
   EXPECT_TRUE(browser_->Lacks("td", "builds op")) << "without a click";
+  EXPECT_EQ(Errors(), "");
+}
+
+TEST_F(PageTest, ProposersAreShown) {
+  RemoteWorker worker(Connect(), "w1");
+  worker.slow = 1;
+  v1::Job job = Create(Request(20));
+  v1::ProposeRequest propose;
+  propose.set_job(job.id());
+  propose.set_proposer("model-7/beam");
+  propose.add_traces("1,2,3");  // the fastest
+  propose.add_traces("9,9,9");
+  v1::ProposeResponse verdicts;
+  ASSERT_THAT(service::Call(*tuning, &Tuning::Propose, propose, &verdicts), IsOk());
+  propose.set_proposer("notebook");
+  propose.set_traces(0, "8,8,8");
+  ASSERT_THAT(service::Call(*tuning, &Tuning::Propose, propose, &verdicts), IsOk());
+  Enter();
+  Go(absl::StrCat("job?id=", job.id()));
+  EXPECT_TRUE(browser_->Shows("caption", "Schedules that other programs have proposed"));
+  EXPECT_TRUE(browser_->Shows("td", "model-7/beam"));
+  worker.slow = 0;
+  job = WaitForEnd(job.id());
+  ASSERT_EQ(job.best().record().proposer(), "model-7/beam");
+  EXPECT_TRUE(browser_->Shows("dd", "confirmed, proposed by model-7/beam)"));
+  const auto rows = browser_->Run(
+      "return [...document.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => "
+      "cell.textContent))");
+  ASSERT_EQ(rows.size(), 2u) << rows.dump();
+  EXPECT_EQ(rows[0][0], "model-7/beam");
+  EXPECT_EQ(rows[0][1], "2");
+  EXPECT_EQ(rows[0][2], "2");
+  EXPECT_EQ(rows[1][0], "notebook");
+  EXPECT_EQ(rows[1][1], "1") << "the other one is known";
+  browser_->Click("th button", "fastest");
+  EXPECT_TRUE(browser_->Shows("th[aria-sort=ascending]", "fastest"));
+  Look("proposers");
+  browser_->Click("td a", "notebook");
+  EXPECT_TRUE(browser_->Shows("h1", "Records"));
+  EXPECT_TRUE(browser_->Shows("td", "notebook"));
+  EXPECT_TRUE(browser_->Lacks("td", "model-7/beam"));
+  EXPECT_EQ(browser_->Run("return document.querySelector('input[name=proposer]').value"),
+            "notebook");
+  Look("proposed_records");
+  Go(absl::StrCat("kernel?job=", job.id()));
+  EXPECT_TRUE(browser_->Shows("dt", "Proposed by"));
+  EXPECT_TRUE(browser_->Shows("dd", "model-7/beam"));
+  Go("jobs");
+  EXPECT_TRUE(browser_->Shows("caption", "1 job, newest first"));
   EXPECT_EQ(Errors(), "");
 }
 

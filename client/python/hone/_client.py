@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import uuid
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Mapping, Sequence, TypedDict, Union, overload
 
@@ -272,4 +273,4 @@ def is_network(source: Source) -> bool:
 
 def _are_several(batch: Union[int, Sequence[int], None], shapes: Union[Shapes, Sequence[Shapes], None]) -> bool:
     """Whether a list was given, even of one size."""
-    return not (batch is None or isinstance(batch, int)) or not (shapes is None or isinstance(shapes, Mapping))
+    return not (batch is None or isinstance(batch, Integral)) or not (shapes is None or isinstance(shapes, Mapping))

@@ -299,6 +299,8 @@ class CudaKernel(Kernel):
         known = self._checked_constants(constants)
         bound = CudaKernel(self.workload, self.best, self._artifact, self.job)
         bound._code = code
+        if not constants:
+            return bound  # the kernel has none, so that there is nothing on a GPU yet
         device, handle, _ = self._place([known[name] for name in constants], list(constants.values()), None)
         with _driver().on(device):
             given = {name: _borrow(known[name], value, device, handle) for name, value in constants.items()}

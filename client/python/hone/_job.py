@@ -174,9 +174,13 @@ class Job:
         """Waits, and returns the kernel or the network."""
         self.wait(timeout)
         if self.is_network:
+            if not self._model:
+                raise errors.InvalidArgument(f"job {self.id} was found by its number, so its model is not known here; "
+                                             "load it with hone.load(MODEL.onnx)")
             target = str(self._message.target)
             is_gpu = "-cuda-" in target or "-opencl-" in target
-            return self._client.load(self._model, shapes=self._shapes, target=target if is_gpu else "native")
+            return self._client.load(self._model, shapes=self._shapes, target=target if is_gpu else "native",
+                                     tolerance=float(self._message.request.tolerance))
         return self._client.kernel_of(Workload(self.best.workload), self.best, job=self)
 
     def records(self) -> Records:

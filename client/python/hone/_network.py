@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import threading
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, Union
 
@@ -23,12 +24,12 @@ Shapes = Mapping[str, Union[int, Sequence[int]]]
 def shape_words(shapes: Shapes | None) -> list[str]:
     """The option --shape of `hone`.
 
-    >>> shape_words({"x": (1, 3), "N": 4})
+    >>> shape_words({"x": (1, 3), "N": numpy.int64(4)})
     ['--shape', 'x=1x3', 'N=4']
     """
     if not shapes:
         return []
-    extents = {name: [shape] if isinstance(shape, int) else shape for name, shape in shapes.items()}
+    extents = {name: [shape] if isinstance(shape, Integral) else shape for name, shape in shapes.items()}
     return ["--shape", *(f"{name}={'x'.join(str(one) for one in shape)}" for name, shape in extents.items())]
 
 
@@ -39,13 +40,13 @@ def all_shapes(model: str, batch: int | Sequence[int] | None, shapes: Shapes | S
         raise errors.InvalidArgument("shapes is an empty list; give at least one set of shapes")
     if batch is None:
         return listed
-    batches = [batch] if isinstance(batch, int) else list(batch)
-    if wrong := [one for one in batches if not isinstance(one, int) or one < 1]:
+    batches = [batch] if isinstance(batch, Integral) else list(batch)
+    if wrong := [one for one in batches if not isinstance(one, Integral) or one < 1]:
         raise errors.InvalidArgument(f"batch has {wrong[0]!r}, which is not a positive number")
     if not batches:
         raise errors.InvalidArgument("batch is an empty list; give at least one batch size, as in batch=[1, 8]")
     inputs = _programs.call(["show", model, "--inputs"])["inputs"]
-    return [_with_batch(model, inputs, one, given or {}) for given in listed for one in dict.fromkeys(batches)]
+    return [_with_batch(model, inputs, int(one), given or {}) for given in listed for one in dict.fromkeys(batches)]
 
 
 def _with_batch(model: str, inputs: Sequence[Mapping[str, Any]], batch: int, shapes: Shapes) -> Shapes:
@@ -67,7 +68,7 @@ def _with_batch(model: str, inputs: Sequence[Mapping[str, Any]], batch: int, sha
         found = True
         # A dimension without a name can only be given with the others of its input.
         known = [batch, *(made.get(extent, extent) for extent in shape[1:])]
-        if not all(isinstance(extent, int) for extent in known):
+        if not all(isinstance(extent, Integral) for extent in known):
             raise errors.InvalidArgument(
                 f"{model}: the input {one['name']} has more open dimensions than the batch: {_shape_text(shape)}; give its "
                 f"shape with each batch, as in shapes=[{{{one['name']!r}: ({batch}, …)}}]")

@@ -9,6 +9,7 @@ from typing import Any, Iterable, Iterator
 from . import _protocol, errors
 
 _AT_ONCE = 64      # traces of a call; proposal.proto
+_BYTES = 8 << 20   # of the traces of a call, unless it has only one
 _PAGE = 200
 _POLL_S = 0.1
 ENDED = ("done", "cancelled", "failed")
@@ -63,12 +64,26 @@ def propose(connection: Any, job: str, proposer: str, traces: Iterable[str]) -> 
             raise errors.InvalidArgument(f"a trace is the text of a trace file, not {type(one).__name__}")
     refusals = _protocol.enum_names("ProposalVerdict.Refusal")
     found: list[Verdict] = []
-    for begin in range(0, len(wanted), _AT_ONCE):
-        part = wanted[begin:begin + _AT_ONCE]
+    for part in _calls(wanted):
         answer = connection.call("Propose", timeout=120.0, job=job, proposer=proposer, traces=part)
         found += [Verdict(trace, one.trial, refusals[one.refusal] if one.refusal else "", one.why)
                   for trace, one in zip(part, answer.verdicts)]
     return found
+
+
+def _calls(traces: list[str]) -> Iterator[list[str]]:
+    """The traces of each call."""
+    part: list[str] = []
+    size = 0
+    for trace in traces:
+        length = len(trace.encode())
+        if part and (len(part) == _AT_ONCE or size + length > _BYTES):
+            yield part
+            part, size = [], 0
+        part.append(trace)
+        size += length
+    if part:
+        yield part
 
 
 class Pages:

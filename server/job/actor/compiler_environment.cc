@@ -266,11 +266,14 @@ class CompilerSpaces final : public TaskSpaces {
                      absl::StrCat("the rewrite ", rewrite.name, " needs a job with a tolerance of ",
                                   rewrite.tolerance, ", and that of this job is ", tolerance));
     }
-    // Other names of axes must not make another space of a trace that the task has.
-    const std::string same = schedule::TraceFileText(own, file->parsed.trace);
+    // Other names of axes must not make another candidate of a schedule. A trace may name tensors.
+    const bool names_same_tensors =
+        absl::c_equal(file->workload.tensors, own.tensors,
+                      [](const ir::Tensor& a, const ir::Tensor& b) { return a.name == b.name; });
+    const std::string with_own_names = schedule::TraceFileText(own, file->parsed.trace);
     const auto space = space::DesignSpace::OfOneCandidate(
         "proposed",
-        by_digest_.contains(DigestOf(same).ToHex())
+        names_same_tensors || by_digest_.contains(DigestOf(with_own_names).ToHex())
             ? searched_[0]->workload()
             : std::make_shared<const ir::Workload>(std::move(file->workload)),
         std::move(file->parsed.trace), file->parsed.decisions);

@@ -123,12 +123,17 @@ void JobActor::Post(absl::AnyInvocable<void() &&> message) {
 
 void JobActor::Suspend() {
   absl::MutexLock lock(&save_mutex_);
+  SetSuspended();
+}
+
+void JobActor::SetSuspended() {
   suspended_ = true;
+  strand_.Post([self = shared_from_this()] { self->OnSuspended(); });
 }
 
 void JobActor::SuspendForShutdown() {
   absl::MutexLock lock(&save_mutex_);
-  suspended_ = true;
+  SetSuspended();
   if (must_end_ && !over_) {
     // The strand may have been too busy to end the job.
     at_shutdown_ = *snapshot();

@@ -125,7 +125,11 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // BeforeSave is called before each save, and OnEnd after the end.
   virtual void BeforeSave() = 0;
   virtual void OnEnd() = 0;
+  // Called on the strand as the last message, after the job was suspended.
+  virtual void OnSuspended() {}
 
+  // Returns whether Start was called. After a crash, jobs start one after the other.
+  bool HasStarted() const { return started_; }
   // Return whether the interval since the last save or publication is over.
   bool SaveIsDue() const { return Steady() >= saved_ + options_.save_interval; }
   bool ShowIsDue() const { return Steady() >= shown_at_ + options_.show_interval; }
@@ -142,6 +146,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void SetDeadline(absl::Time deadline) { deadline_ = std::min(deadline_, deadline); }
 
  private:
+  void SetSuspended() ABSL_EXCLUSIVE_LOCKS_REQUIRED(save_mutex_);
   // Notes whether a worker takes the job's work, once a second. Ends a job that has waited too
   // long.
   void CheckWorkers();

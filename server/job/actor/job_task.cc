@@ -46,7 +46,9 @@ std::string JobTask::SpaceText(const std::string& digest) const {
 }
 
 void JobTask::AddSpace(const std::string& digest, const std::string& text) {
-  if (space_texts_.emplace(digest, text).second) Keep(digest, text);
+  if (!space_texts_.emplace(digest, text).second) return;
+  added_bytes_ += text.size();
+  Keep(digest, text);
 }
 
 void JobTask::RaisePeaks(double gflops, double read_gbps) {

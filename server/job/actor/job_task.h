@@ -40,6 +40,8 @@ class JobTask {
   // Adds a space of candidates that another program proposes, and stores its text. Does nothing if
   // the task has it.
   void AddSpace(const std::string& digest, const std::string& text);
+  // The size of the texts that AddSpace has added.
+  size_t added_bytes() const { return added_bytes_; }
   // Notes which program proposed a trial, for its records.
   void SetProposer(int64_t trial, const std::string& name) { proposers_[trial] = name; }
 
@@ -77,6 +79,7 @@ class JobTask {
   WorkloadInfo workload_;
   std::shared_ptr<TaskSpaces> spaces_;
   std::map<std::string, std::string> space_texts_;
+  size_t added_bytes_ = 0;
   std::map<int64_t, std::string> proposers_;  // by trial
   std::optional<record::Candidate> only_;
   std::shared_ptr<std::atomic<double>> best_latency_ = std::make_shared<std::atomic<double>>(0);

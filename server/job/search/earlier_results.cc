@@ -42,8 +42,12 @@ absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const Job
         earlier.own.emplace(record.trial, record);
         continue;
       }
+      if (record.quarantined) continue;
+      if (!task.spaces().IsSearched(record.candidate)) {
+        if (!record.proposer.empty()) earlier.foreign.push_back(record.candidate);
+        continue;
+      }
       if (up_to_record >= 0 && record.id > up_to_record) continue;
-      if (record.quarantined || !task.spaces().IsSearched(record.candidate)) continue;
       if (task.IsOnly(record.candidate)) continue;  // otherwise it would not be measured again
       earlier.last_record = std::max(earlier.last_record, record.id);
       if (!seen.insert(CandidateDigest(record.candidate)).second) continue;

@@ -18,9 +18,10 @@ namespace hone::job {
 
 // The stored results of a task.
 struct EarlierResults {
-  std::vector<search::Measured> prior;    // of other jobs
-  std::map<int64_t, record::Record> own;  // by trial
-  std::vector<record::Record> again;      // repeated measurements of own candidates
+  std::vector<search::Measured> prior;     // of other jobs, in the spaces that this one searches
+  std::vector<record::Candidate> foreign;  // proposed to other jobs, in other spaces
+  std::map<int64_t, record::Record> own;   // by trial
+  std::vector<record::Record> again;       // repeated measurements of own candidates
   StoredDefault default_schedule;
   int64_t last_record = 0;  // of other jobs
 };

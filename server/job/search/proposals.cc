@@ -3,26 +3,17 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status_macros.h"
 #include "server/job/actor/executor.h"
 
 namespace hone::job {
 
-absl::StatusOr<std::vector<GivenCandidate>> ReadTraces(const Proposals& proposals,
-                                                       const TaskSpaces& spaces, double tolerance,
-                                                       const StopCheck& stop) {
-  std::vector<GivenCandidate> read;
-  for (const std::string& trace : proposals.traces) {
-    HONE_RETURN_IF_ERROR(stop());
-    if (proposals.check != nullptr) HONE_RETURN_IF_ERROR(proposals.check());
-    GivenCandidate& given = read.emplace_back();
-    const absl::Status threw = CatchExceptions([&] { given = spaces.ReadTrace(trace, tolerance); });
-    if (threw.ok()) continue;
-    given = {.refusal = Refusal::kIllegal,
-             .why = absl::StrCat("reading it failed: ", threw.message(),
-                                 "; this is a defect of Hone: please report the trace")};
-  }
-  return read;
+GivenCandidate ReadProposal(const std::string& trace, const TaskSpaces& spaces, double tolerance) {
+  GivenCandidate given;
+  const absl::Status threw = CatchExceptions([&] { given = spaces.ReadTrace(trace, tolerance); });
+  if (threw.ok()) return given;
+  return {.refusal = Refusal::kIllegal,
+          .why = absl::StrCat("reading it failed: ", threw.message(),
+                              "; this is a defect of Hone: please report the trace")};
 }
 
 absl::StatusOr<std::shared_ptr<void>> CheckingLimit::Enter(const std::string& caller, int traces) {
@@ -62,17 +53,34 @@ size_t WaitingProposals::CountOf(const std::string& proposer) const {
                        [&](const Waiting& each) { return each.proposer == proposer; });
 }
 
+std::string WaitingProposals::WhyFull(const std::string& proposer, size_t added_bytes) const {
+  if (added_bytes > kMostAddedBytes) {
+    return absl::StrCat("the traces of all programs have ", kMostAddedBytes >> 20,
+                        " MiB, apart from their decisions; propose other decisions of one, or "
+                        "create another job");
+  }
+  const size_t own = CountOf(proposer);
+  if (own < (size() < kMostWaiting ? kMostWaitingOfOne : kAlwaysMayWait)) return "";
+  return absl::StrCat(own < kMostWaitingOfOne ? size() : own,
+                      " proposals wait; propose again when some of them are measured");
+}
+
 int WaitingProposals::Ready() const {
-  const auto end = std::find_if(waiting_.begin(), waiting_.end(),
-                                [](const Waiting& each) { return !each.stored; });
-  return static_cast<int>(end - waiting_.begin());
+  return static_cast<int>(std::count_if(waiting_.begin(), waiting_.end(),
+                                        [](const Waiting& each) { return each.stored; }));
 }
 
 std::vector<int64_t> WaitingProposals::Take(int n) {
   std::vector<int64_t> trials;
   for (; n > 0; --n) {
-    trials.push_back(waiting_.front().trial);
-    waiting_.pop_front();
+    auto next = waiting_.end();
+    for (auto each = waiting_.begin(); each != waiting_.end(); ++each) {
+      if (!each->stored) continue;
+      if (next == waiting_.end() || turns_[each->proposer] < turns_[next->proposer]) next = each;
+    }
+    turns_[next->proposer] = ++turn_;
+    trials.push_back(next->trial);
+    waiting_.erase(next);
   }
   return trials;
 }

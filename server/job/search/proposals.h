@@ -21,9 +21,13 @@ namespace hone::job {
 // Schedules that other programs propose for the search of a job (docs/proposers.md): the limits,
 // the answers, and those that wait until they are measured.
 
-// The most proposals of a job that wait, of all programs and of one.
+// The most proposals of a job that wait, of all programs and of one. However many the others have,
+// a program may have a few.
 inline constexpr size_t kMostWaiting = 256;
 inline constexpr size_t kMostWaitingOfOne = 64;
+inline constexpr size_t kAlwaysMayWait = 8;
+// The most bytes of the design spaces that proposals add to a job, which keeps them in memory.
+inline constexpr size_t kMostAddedBytes = 64 << 20;
 // The most programs that may propose for a job.
 inline constexpr size_t kMostProposers = 32;
 // The most traces that are being checked at the same time, of all callers and of one.
@@ -36,6 +40,8 @@ struct Proposals {
   std::vector<std::string> traces;  // texts of trace files
   StopCheck check;                  // whether the caller still waits; may be null
   std::shared_ptr<void> place;      // of CheckingLimit
+
+  absl::Status CheckCaller() const { return check == nullptr ? absl::OkStatus() : check(); }
 };
 
 struct Verdict {
@@ -69,12 +75,9 @@ class ProposalAnswer {
   Done done_;
 };
 
-// Reads the traces of a call, which takes about as long as as many replays. A trace that throws an
-// exception is refused. Returns the error of `proposals.check` or `stop`, both of which it calls
-// before each trace.
-absl::StatusOr<std::vector<GivenCandidate>> ReadTraces(const Proposals& proposals,
-                                                       const TaskSpaces& spaces, double tolerance,
-                                                       const StopCheck& stop);
+// Reads a trace, which takes about as long as a replay. A trace that throws an exception is
+// refused.
+GivenCandidate ReadProposal(const std::string& trace, const TaskSpaces& spaces, double tolerance);
 
 // Limits how many traces are checked at the same time, because each is replayed. Thread-safe.
 // Places keep it alive.
@@ -90,8 +93,8 @@ class CheckingLimit : public std::enable_shared_from_this<CheckingLimit> {
   std::map<std::string, int> of_caller_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The accepted proposals of a job that wait until they are submitted, in order. Belongs to the
-// job's strand.
+// The accepted proposals of a job that wait until they are submitted. Programs take turns, so that
+// one with many proposals does not delay the others. Belongs to the job's strand.
 class WaitingProposals {
  public:
   // `stored`: its event is durable.
@@ -99,9 +102,12 @@ class WaitingProposals {
   void SetStored(int64_t trial);
   size_t size() const { return waiting_.size(); }
   size_t CountOf(const std::string& proposer) const;
-  // The number of stored ones before the first that is not.
+  // Returns why a program may not add another proposal now; "" if it may. `added_bytes`: of design
+  // spaces that proposals have added, if this one adds another, otherwise 0.
+  std::string WhyFull(const std::string& proposer, size_t added_bytes) const;
+  // The number of stored ones.
   int Ready() const;
-  // Removes the first n. REQUIRES: n <= Ready().
+  // Removes n stored ones, those of each program in order. REQUIRES: n <= Ready().
   std::vector<int64_t> Take(int n);
 
  private:
@@ -111,6 +117,8 @@ class WaitingProposals {
     bool stored = false;
   };
   std::deque<Waiting> waiting_;
+  std::map<std::string, int64_t> turns_;  // the last turn of each program
+  int64_t turn_ = 0;
 };
 
 // Returns how many candidates of a batch proposals may have while the search proposes, too: half of

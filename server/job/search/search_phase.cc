@@ -68,7 +68,9 @@ absl::Status SearchPhase::Restore() {
   known_default_ = earlier.default_schedule.Confirmed();
   const std::map<int64_t, record::Record> own = earlier.own;
   const std::vector<record::Record> again = std::move(earlier.again);
+  const std::vector<record::Candidate> foreign = std::move(earlier.foreign);
   HONE_RETURN_IF_ERROR(Replay(events, std::move(options), std::move(earlier)));
+  for (const record::Candidate& candidate : foreign) search_->Know(candidate);
   KeepConfirmed();
   CountAgain(own);
   if (HasLeader()) {
@@ -129,7 +131,10 @@ absl::Status SearchPhase::Replay(const std::vector<store::JobEvent>& events,
   options.first_event = static_cast<int64_t>(events.size());
   HONE_ASSIGN_OR_RETURN(search_, TaskSearch::Create(environment, &task_.spaces(),
                                                     std::move(options), std::move(earlier.prior)));
-  for (auto& [trial, entry] : trials_) entry.told = earlier.own.contains(trial);
+  for (auto& [trial, entry] : trials_) {
+    entry.told = earlier.own.contains(trial);
+    search_->Know(entry.candidate);
+  }
   return absl::OkStatus();
 }
 
@@ -350,11 +355,10 @@ Verdict SearchPhase::Judge(const std::string& proposer, const GivenCandidate& gi
             .why = absl::StrCat("the job has no trials left of its ", job_.spec().max_trials,
                                 "; create a job with more")};
   }
-  const size_t own = waiting_.CountOf(proposer);
-  if (own < kMostWaitingOfOne && waiting_.size() < kMostWaiting) return {};
-  return {.refusal = Refusal::kFull,
-          .why = absl::StrCat(own < kMostWaitingOfOne ? waiting_.size() : own,
-                              " proposals wait; propose again when some of them are measured")};
+  const bool is_new_space = task_.SpaceText(given.candidate.space_digest).empty();
+  std::string full =
+      waiting_.WhyFull(proposer, is_new_space ? task_.added_bytes() + given.space.size() : 0);
+  return {.refusal = full.empty() ? Refusal::kNone : Refusal::kFull, .why = std::move(full)};
 }
 
 void SearchPhase::Accept(const std::string& proposer, std::vector<GivenCandidate> given,

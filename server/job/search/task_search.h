@@ -22,6 +22,9 @@
 
 namespace hone::job {
 
+// Returns a digest that is equal for equal candidates, on every machine.
+Digest CandidateDigest(const record::Candidate& candidate);
+
 // Trains the cost model of a task in the background. It keeps the feature rows of every measured
 // candidate and trains each new model on all of them. Used by one thread at a time.
 class Trainer {
@@ -76,6 +79,8 @@ class TaskSearch {
   absl::StatusOr<ProposeEvent> Propose(int n);
   // Adds a candidate that another program proposes and that is not known. It gets a trial.
   ExternalEvent AddExternal(std::string proposer, record::Candidate candidate);
+  // Notes that a candidate was proposed or measured, so that it is not proposed again.
+  void Know(const record::Candidate& candidate) { known_.insert(CandidateDigest(candidate)); }
   // Returns whether a candidate was measured or proposed, also by earlier jobs.
   bool IsKnown(const record::Candidate& candidate) const;
   // Tells the search a result. The default schedule is trial 0.
@@ -130,9 +135,6 @@ class TaskSearch {
   std::map<int64_t, record::Candidate> trials_;
   absl::flat_hash_set<Digest> known_;  // measured or proposed
 };
-
-// Returns a digest that is equal for equal candidates, on every machine.
-Digest CandidateDigest(const record::Candidate& candidate);
 
 }  // namespace hone::job
 

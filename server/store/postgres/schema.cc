@@ -89,6 +89,7 @@ CREATE INDEX record_by_workload ON record (workload, id);
 CREATE INDEX record_by_op ON record (op, id);
 CREATE INDEX record_by_target ON record (target, id);
 CREATE INDEX record_by_job ON record (job, id);
+CREATE INDEX record_by_proposer ON record (proposer, id) WHERE proposer <> '';
 CREATE INDEX record_by_time ON record (created_unix_ms, id);
 CREATE INDEX record_failed ON record (outcome, id) WHERE outcome <> 'ok';
 CREATE INDEX record_quarantined ON record (id) WHERE quarantined;

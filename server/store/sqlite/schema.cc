@@ -93,6 +93,7 @@ CREATE INDEX record_by_workload ON record (workload);
 CREATE INDEX record_by_op ON record (op);
 CREATE INDEX record_by_target ON record (target);
 CREATE INDEX record_by_job ON record (job);
+CREATE INDEX record_by_proposer ON record (proposer) WHERE proposer <> '';
 CREATE INDEX record_by_time ON record (created_unix_ms);
 CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
 CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;

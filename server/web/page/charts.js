@@ -1,7 +1,8 @@
 // Charts as SVG, with a text that says the same.
 import {el} from './page.js';
 
-const kWidth = 800, kHeight = 300, kLeft = 70, kRight = 20, kTop = 30, kBottom = 40;
+// There is room for the larger texts of narrow screens (style.css).
+const kWidth = 800, kHeight = 320, kLeft = 70, kRight = 20, kTop = 36, kBottom = 60;
 
 const tick = (value) => (value === 0 ? '0' : Math.abs(value) >= 1e6 || Math.abs(value) < 1e-2 ? value.toExponential(0) : String(+value.toPrecision(3)));
 
@@ -39,14 +40,14 @@ export function chart(series, options) {
   const svg = el('svg', {viewBox: `0 0 ${kWidth} ${kHeight}`, role: 'img', 'aria-label': options.label});
   for (const value of ticksOf(x0, x1, options.log)) {
     svg.append(el('line', {class: 'axis', x1: x(value), x2: x(value), y1: kTop, y2: kHeight - kBottom}),
-        el('text', {x: x(value), y: kHeight - kBottom + 16, 'text-anchor': 'middle'}, tick(value)));
+        el('text', {x: x(value), y: kHeight - kBottom + 22, 'text-anchor': 'middle'}, tick(value)));
   }
   for (const value of ticksOf(y0, y1, options.log)) {
     svg.append(el('line', {class: 'axis', x1: kLeft, x2: kWidth - kRight, y1: y(value), y2: y(value)}),
         el('text', {x: kLeft - 6, y: y(value) + 4, 'text-anchor': 'end'}, tick(value)));
   }
-  svg.append(el('text', {x: kWidth / 2, y: kHeight - 6, 'text-anchor': 'middle'}, options.xLabel),
-      el('text', {x: 6, y: 16}, options.yLabel));
+  svg.append(el('text', {x: kWidth / 2, y: kHeight - 9, 'text-anchor': 'middle'}, options.xLabel),
+      el('text', {x: 6, y: 22}, options.yLabel));
   series.forEach((one, i) => {
     let path = '';
     one.points.forEach(([a, b], k) => {

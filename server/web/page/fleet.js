@@ -1,5 +1,5 @@
 // The workers.
-import {action, count, el, follow, link, mayAdminister, number, problem, short, table, time} from './page.js';
+import {action, count, counted, el, follow, link, mayAdminister, number, problem, short, table, time} from './page.js';
 
 const kPage = 100;
 const kMost = 1000;  // the server's limit of a page
@@ -71,7 +71,7 @@ export function fleet(body) {
     pager.replaceChildren(...[first > 0 && step('Previous', -kPage), first + kPage < shown.length && step('Next', kPage)].filter(Boolean));
     const states = {};
     for (const worker of workers) states[stateOf(worker)] = (states[stateOf(worker)] || 0) + 1;
-    totals.textContent = `${count(workers.length)}${more ? ' (the first ones)' : ''} workers: ${Object.entries(states).map(([name, size]) => `${count(size)} ${name}`).join(', ')}`;
+    totals.textContent = `${more ? 'The first ' : ''}${counted(workers.length, 'worker')}: ${Object.entries(states).map(([name, size]) => `${count(size)} ${name}`).join(', ')}`;
   };
   return follow('fleet', {page_size: kMost}, (page) => {
     workers = page.workers;

@@ -1,5 +1,5 @@
 // The list of jobs, one job, and two jobs side by side.
-import {action, count, el, facts, follow, get, latency, link, mayAct, number, percent, problem, seconds, table, time, to, word} from './page.js';
+import {action, count, counted, el, facts, follow, get, latency, link, mayAct, number, percent, problem, proposedBy, seconds, table, time, to, word} from './page.js';
 import {bestSoFar, chart} from './charts.js';
 
 const kPage = 50;
@@ -44,7 +44,7 @@ export function jobs(body, parameters) {
   ];
   return follow('jobs', {page_size: kPage, page_token: token}, (page) => {
     const had = list.contains(document.activeElement) ? document.activeElement.getAttribute('aria-label') : null;
-    list.replaceChildren(table(page.jobs.length ? `${page.jobs.length} jobs, newest first` : 'There are no jobs', columns, page.jobs, order));
+    list.replaceChildren(table(page.jobs.length ? `${counted(page.jobs.length, 'job')}, newest first` : 'There are no jobs', columns, page.jobs, order));
     if (had) [...list.querySelectorAll('input')].find((box) => box.getAttribute('aria-label') === had)?.focus();
     next.replaceChildren(page.next_page_token ? link('Older jobs', 'jobs', {after: page.next_page_token}) : '');
   }, (error) => list.replaceChildren(problem(error)));
@@ -90,7 +90,7 @@ function axisChoice(changed) {
 function tasksOf(job, order) {
   const share = (task) => task.latency_ns * task.weights.reduce((sum, weight) => sum + weight, 0);
   const whole = job.network.tasks.reduce((sum, task) => sum + share(task), 0);
-  return table(`${job.network.task_count} tasks of the network`, [
+  return table(`${counted(job.network.task_count, 'task')} of the network`, [
     {name: 'task', value: (task) => task.operator, show: (task) => (task.job ? link(task.operator, 'job', {id: task.job}) : task.operator)},
     {name: 'workload', show: (task) => link(String(task.workload_digest).slice(0, 10), 'records', {workload_digest: task.workload_digest})},
     {name: 'state', value: (task) => word(task.state, 'JOB_STATE_'), show: (task) => task.error || word(task.state, 'JOB_STATE_').replace('unspecified', 'no trials')},
@@ -105,6 +105,16 @@ function tasksOf(job, order) {
   ], job.network.tasks, order);
 }
 
+// What came of the schedules that other programs have proposed.
+function proposersOf(job, order) {
+  return table('Schedules that other programs have proposed', [
+    {name: 'program', value: (one) => one.name, show: (one) => link(one.name, 'records', {job_id: job.id, proposer: one.name})},
+    {name: 'accepted', value: (one) => one.accepted, show: (one) => count(one.accepted), right: true},
+    {name: 'measured', value: (one) => one.measured, show: (one) => count(one.measured), right: true},
+    {name: 'fastest', value: (one) => one.latency_ns || Infinity, show: (one) => latency(one.latency_ns), right: true},
+  ], job.proposers, order);
+}
+
 function factsOf(job) {
   const best = latencyOf(job), first = defaultOf(job);
   return facts([
@@ -117,20 +127,20 @@ function factsOf(job) {
     ['Trials', count(job.trials), `, ${count(job.dropped)} dropped, ${count(job.queued)} queued, ${count(job.disturbed)} disturbed`],
     ['Outcomes', Object.entries(job.outcomes).map(([name, trials]) => `${name} ${count(trials)}`).join(', ')],
     ['Best', latency(best), first > 0 && best > 0 ? `, ${(first / best).toFixed(2)} × the default schedule` : '',
-      job.best ? ` (${job.best.confirmed ? 'confirmed' : 'not confirmed'}) ` : ' ', job.best ? link('Show the kernel', 'kernel', {job: job.id}) : ''],
-    ['Records', link('of this job', 'records', {job_id: job.id})],
+      job.best ? ` (${job.best.confirmed ? 'confirmed' : 'not confirmed'}${proposedBy(job.best.record)}) ` : ' ', job.best ? link('Show the kernel', 'kernel', {job: job.id}) : ''],
+    ['Records', job.network ? '' : link('of this job', 'records', {job_id: job.id})],  // those of a network belong to its tasks
   ]);
 }
 
 export function job(body, parameters, title) {
   const id = parameters.get('id') || '';
-  const [summary, actions, plot, tasks] = [el('div', {}), el('div', {class: 'row'}), el('div', {}), el('div', {})];
+  const [summary, actions, plot, proposers, tasks] = [el('div', {}), el('div', {class: 'row'}), el('div', {}), el('div', {}), el('div', {})];
   const trials = {points: [], after: ''};
-  const order = {};
+  const [order, orderOfProposers] = [{}, {}];
   let last = null, reading = false;
   const axis = axisChoice(() => draw());
   const draw = () => { if (last) drawCurves(plot, [['best so far', curveOf(last, trials, axis.by())]], axis.by()); };
-  body.append(summary, actions, el('h2', {}, 'Best so far'), axis.element, plot, tasks);
+  body.append(summary, actions, el('h2', {}, 'Best so far'), axis.element, plot, proposers, tasks);
   return follow('job', {id}, async (now) => {
     last = now;
     title.textContent = nameOf(now);
@@ -140,6 +150,7 @@ export function job(body, parameters, title) {
       : [action('Cancel', 'Cancel this job now?', 'cancel-job', {id}),
         action('Stop and confirm', 'Stop the search and confirm the best candidates?', 'cancel-job', {id, confirm_finalists: true})];
     if (actions.childElementCount !== buttons.length || actions.textContent !== buttons.map((button) => button.textContent).join('')) actions.replaceChildren(...buttons);
+    if (now.proposers.length) proposers.replaceChildren(el('h2', {}, 'Proposals'), proposersOf(now, orderOfProposers));
     if (now.network && now.network.tasks.length) tasks.replaceChildren(el('h2', {}, 'Tasks'), tasksOf(now, order));
     draw();
     if (now.network || reading) return;

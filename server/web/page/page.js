@@ -72,6 +72,9 @@ export function follow(path, parameters, changed, failed) {
 }
 
 export const count = (value) => Number(value).toLocaleString('en-US');
+// "1 job", "2 jobs"
+export const counted = (value, name) => `${count(value)} ${name}${Number(value) === 1 ? '' : 's'}`;
+export const proposedBy = (record) => (record && record.proposer ? `, proposed by ${record.proposer}` : '');
 export function latency(ns) {
   if (!(ns > 0)) return '–';
   const [unit, scale] = ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['µs', 1e3] : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
@@ -85,7 +88,10 @@ export function amount(value) {
 }
 export const percent = (share) => (share > 0 ? `${(100 * share).toFixed(1)} %` : '–');
 export const time = (unixMs) => (unixMs > 0 ? new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ') : '–');
-export const seconds = (ms) => (ms >= 60000 ? `${Math.floor(ms / 60000)} min ${Math.round(ms % 60000 / 1000)} s` : `${(ms / 1000).toFixed(1)} s`);
+export function seconds(ms) {
+  const whole = Math.round(ms / 1000);
+  return whole >= 60 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${(ms / 1000).toFixed(1)} s`;
+}
 // "JOB_STATE_RUNNING" → "running"
 export const word = (name, prefix) => String(name || '').replace(prefix, '').toLowerCase().replaceAll('_', ' ');
 export const short = (digest) => String(digest || '').slice(0, 10);
@@ -108,7 +114,7 @@ export function table(caption, columns, rows, state = {}) {
       const [x, y] = [column.value(a), column.value(b)];
       return (x < y ? -1 : x > y ? 1 : 0) * (state.down ? -1 : 1);
     }) : rows;
-    box.replaceChildren(el('table', {}, el('caption', {}, caption),
+    box.replaceChildren(el('table', {}, el('caption', {}, el('span', {}, caption)),
         el('thead', {}, el('tr', {}, columns.map((entry, i) => el('th', {
           scope: 'col', class: entry.right ? 'right' : null,
           'aria-sort': state.by === i ? (state.down ? 'descending' : 'ascending') : null,

@@ -1,10 +1,10 @@
 // The measurements.
-import {el, get, latency, link, number, problem, short, table, time, to, word} from './page.js';
+import {counted, el, get, latency, link, percent, problem, short, table, time, to, word} from './page.js';
 
 const kOutcomes = ['', 'ok', 'invalid', 'compile_error', 'compile_timeout', 'run_timeout', 'crash', 'wrong_output', 'out_of_memory', 'device_lost'];
 const kFields = [
   {name: 'operator', label: 'Operator'}, {name: 'target', label: 'Target'},
-  {name: 'workload_digest', label: 'Workload digest'}, {name: 'job_id', label: 'Job'},
+  {name: 'workload_digest', label: 'Workload digest'}, {name: 'job_id', label: 'Job'}, {name: 'proposer', label: 'Proposed by'},
   {name: 'outcome', label: 'Outcome', choices: kOutcomes.map((name) => [name, name.replaceAll('_', ' ') || 'any'])},
   {name: 'quarantine', label: 'Quarantined', choices: [['', 'any'], ['QUARANTINE_NONE', 'no'], ['QUARANTINE_ONLY', 'only']]},
   {name: 'best_only', label: 'Published', choices: [['', 'any'], ['true', 'published bests only']]},
@@ -19,12 +19,13 @@ const kColumns = [
     show: (record) => link(short(record.workload_digest), 'records', {workload_digest: record.workload_digest, target: record.target})},
   {name: 'outcome', show: (record) => el('span', {class: record.result.outcome === 'OUTCOME_OK' ? null : 'bad'}, word(record.result.outcome, 'OUTCOME_'))},
   {name: 'latency', order: 'RECORD_ORDER_LATENCY', show: (record) => latency(record.result.latency_ns), right: true},
-  {name: 'spread', show: (record) => number(100 * record.result.dispersion) + ' %', right: true},
+  {name: 'spread', show: (record) => percent(record.result.dispersion), right: true},
   {name: 'policy', show: (record) => record.policy && record.policy.name},
   {name: 'quarantined', show: (record) => (record.quarantined ? record.quarantine_reason || 'yes' : ''), wrap: true},
   {name: 'target', order: 'RECORD_ORDER_TARGET', show: (record) => record.target},
   {name: 'job', order: 'RECORD_ORDER_JOB', show: (record) => (record.job_id ? link(record.job_id, 'job', {id: record.job_id}) : '–')},
   {name: 'trial', show: (record) => record.trial, right: true},
+  {name: 'proposed by', show: (record) => record.proposer || ''},
   {name: 'time (UTC)', order: 'RECORD_ORDER_TIME', show: (record) => time(record.created_unix_ms)},
   {name: 'best kernel', show: (record) => link('show', 'kernel', {workload_digest: record.workload_digest, target: record.target, tolerance: record.tolerance || ''})},
 ];
@@ -56,7 +57,7 @@ export function records(body, parameters) {
       const sortable = kColumns.filter((column) => page.orders.includes(column.order)).map((column) => column.name);
       const which = kColumns[state.by].name === 'latency' ? ' that are ok and not quarantined' : '';
       list.replaceChildren(table(page.records.length
-        ? `${page.records.length} records${which}, sorted by ${kColumns[state.by].name}. With these filters, all records can be sorted by ${sortable.join(', ')}.`
+        ? `${counted(page.records.length, 'record')}${which}, sorted by ${kColumns[state.by].name}. With these filters, all records can be sorted by ${sortable.join(', ')}.`
         : 'No records', kColumns, page.records, state),
       el('p', {class: 'row'}, token && link('First page', 'records', asked()),
           page.next_page_token && link('Next page', 'records', {...asked(), page_token: page.next_page_token})));

@@ -35,6 +35,23 @@ TEST_F(LeaseTest, AWorkerThatBuildsAndRunsGetsBothInOneLease) {
   EXPECT_EQ(answer->result->worker_id, "w");
 }
 
+TEST_F(LeaseTest, LongTracesComeInSeveralAnswers) {
+  constexpr size_t kTrace = 1 << 20;
+  for (int i = 0; i < 40; ++i) {
+    WorkItem item = Item("job", i);
+    item.space = std::string(kTrace, 'x');
+    Submit(std::move(item));
+  }
+  FakeWorker worker = FakeWorker::Both("w", 64);
+  size_t before = 0;
+  do {
+    before = worker.started.size();
+    worker.Call(fleet);
+    EXPECT_LE((worker.started.size() - before) * kTrace, 8 * kTrace);
+  } while (worker.started.size() > before);
+  EXPECT_THAT(worker.started, SizeIs(40));
+}
+
 TEST_F(LeaseTest, ResultIsDurableWhenTheOwnerAcknowledges) {
   auto answer = Submit(Item("job", 1));
   FakeWorker worker = FakeWorker::Both("w", 1);

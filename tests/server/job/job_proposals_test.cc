@@ -88,19 +88,21 @@ TEST_F(JobProposalsTest, AreMeasuredConfirmedAndAttributed) {
 TEST_F(JobProposalsTest, EachRefusalHasAReason) {
   const std::string id = Create(Spec(60));
   Step(2);
-  const auto verdicts = Propose(id, {"nonsense", "1,2,300", "5,5,5", "5,5,5"});
-  EXPECT_THAT(Refusals(verdicts), testing::ElementsAre(Refusal::kMalformed, Refusal::kIllegal,
-                                                       Refusal::kNone, Refusal::kKnown));
+  const auto verdicts = Propose(id, {"nonsense", "1,2,300", "5,5,5", "5,5,5", "foreign 5,5,5"});
+  EXPECT_THAT(Refusals(verdicts),
+              testing::ElementsAre(Refusal::kMalformed, Refusal::kIllegal, Refusal::kNone,
+                                   Refusal::kKnown, Refusal::kNone));
   EXPECT_EQ(verdicts->each[0].trial, -1);
   EXPECT_EQ(verdicts->each[3].why, absl::StrCat("it is trial ", verdicts->each[2].trial));
-  EXPECT_EQ(verdicts->waiting, 1);
+  EXPECT_EQ(verdicts->waiting, 2);
   RunToEnd(id);
   // What an earlier job has measured is known, too.
   const std::string later = Create(Spec(60, "later"));
   Step(2);
-  const auto again = Propose(later, {"5,5,5"});
-  ASSERT_THAT(Refusals(again), testing::ElementsAre(Refusal::kKnown));
-  EXPECT_THAT(again->each[0].why, HasSubstr("an earlier job"));
+  const auto again = Propose(later, {"5,5,5", "foreign 5,5,5", "foreign 6,6,6"});
+  ASSERT_THAT(Refusals(again),
+              testing::ElementsAre(Refusal::kKnown, Refusal::kKnown, Refusal::kNone));
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(again->each[i].why, HasSubstr("an earlier job"));
 }
 
 TEST_F(JobProposalsTest, GetHalfOfEachBatch) {
@@ -226,6 +228,66 @@ TEST_F(JobProposalsTest, BeforeTheDesignSpacesWaitForThem) {
   EXPECT_THAT(Refusals(answer_), Each(Refusal::kNone));
 }
 
+TEST_F(JobProposalsTest, WaitOnlyAsLongAsTheirCallerAndTheServer) {
+  store.Hold();
+  std::string id;
+  jobs->Create(Spec(40), [&](const SnapshotOr& job) { id = (*job)->id; });
+  EXPECT_THAT(Propose("1", {kFastest}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("propose again in a moment")));
+  store.Commit();
+  ASSERT_EQ(id, "1");
+  absl::Status caller;
+  jobs->Propose(id, "caller",
+                {.proposer = "a", .traces = Traces(64), .check = [&caller] { return caller; }},
+                [this](absl::StatusOr<Verdicts> verdicts) { answer_ = std::move(verdicts); });
+  const auto wait = [this] {
+    answer_ = absl::UnknownError("there is no answer");
+    for (int i = 0; i < 3; ++i) {
+      jobs->Tick();
+      executor->RunAll();
+    }
+  };
+  wait();
+  EXPECT_THAT(answer_, StatusIs(absl::StatusCode::kUnknown)) << "it waits for the design spaces";
+  EXPECT_THAT(Propose(id, {kFastest}),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of this caller")));
+  caller = absl::CancelledError("the caller has gone");
+  wait();
+  EXPECT_THAT(answer_, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Propose(id, {kFastest}), StatusIs(absl::StatusCode::kUnknown)) << "has a place again";
+  // The server waits for its calls before it destroys the jobs.
+  jobs->Suspend();
+  executor->RunAll();
+  EXPECT_THAT(answer_, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(JobProposalsTest, OtherWorkHasItsTurnBetweenTraces) {
+  const std::string id = Create(Spec(400));
+  Step(2);
+  std::string order;
+  environment.WatchSteps([&](absl::string_view step, absl::string_view) {
+    if (step == "read") order += "r";
+  });
+  jobs->Propose(id, "caller", {.proposer = "a", .traces = Traces(3)}, [](const auto&) {});
+  executor->Schedule([&] { executor->Schedule([&] { order += "x"; }); });
+  executor->RunAll();
+  EXPECT_EQ(order, "rxrr");
+}
+
+TEST_F(JobProposalsTest, AreKnownAfterAChangeOfTheSearch) {
+  const std::string id = Create(Spec(80));
+  Step(2);
+  const std::vector<std::string> traces = Traces(20, 1000);
+  EXPECT_THAT(Refusals(Propose(id, traces)), Each(Refusal::kNone));
+  environment.ChangeStrategies();
+  Restart();
+  Step(0);
+  EXPECT_THAT(Refusals(Propose(id, traces)), Each(Refusal::kKnown));
+  const auto job = RunToEnd(id);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->proposers.at("mutator").measured, 20);
+}
+
 TEST_F(JobProposalsTest, AreNoLongerTakenWithoutTrialsLeft) {
   const std::string id = Create(Spec(16));
   Step(0);
@@ -245,8 +307,32 @@ TEST_F(JobProposalsTest, OnlySoManyWait) {
     EXPECT_THAT(Refusals(Propose(id, Traces(64, 64 * program), name)), Each(Refusal::kNone));
     EXPECT_THAT(Refusals(Propose(id, {"foreign 11,11,11"}, name)), Each(Refusal::kFull));
   }
-  EXPECT_THAT(Refusals(Propose(id, {"foreign 11,11,11"}, "another")), Each(Refusal::kFull));
-  EXPECT_THAT(answer_->each[0].why, HasSubstr("256 proposals wait"));
+  // Another one may have a few nevertheless.
+  const std::vector<Refusal> another = Refusals(Propose(id, Traces(9, 1000), "another"));
+  EXPECT_EQ(std::count(another.begin(), another.end(), Refusal::kNone), 8);
+  EXPECT_EQ(another.back(), Refusal::kFull);
+  EXPECT_THAT(answer_->each[8].why, HasSubstr("264 proposals wait"));
+}
+
+TEST_F(JobProposalsTest, OnlySoManyBytesOfSpacesAreKept) {
+  const std::string id = Create(ExternalSpec(1000, absl::Minutes(10)));
+  int accepted = 0;
+  const std::string blanks(1 << 20, ' ');
+  for (int i = 0; i < 70; ++i) {
+    Step();
+    accepted += Refusals(Propose(id, {"foreign " + blanks + std::string(i, ' ') + "1,1,1"})) ==
+                std::vector<Refusal>{Refusal::kNone};
+  }
+  EXPECT_EQ(accepted, 63);
+  EXPECT_EQ(answer_->each[0].refusal, Refusal::kFull);
+  EXPECT_THAT(answer_->each[0].why, HasSubstr("64 MiB"));
+  // Other decisions of what is known need no memory.
+  EXPECT_THAT(Refusals(Propose(id, {"foreign " + blanks + "2,2,2", "5,6,7"})),
+              Each(Refusal::kNone));
+  Restart();
+  Step(0);
+  EXPECT_THAT(Refusals(Propose(id, {"foreign " + blanks + std::string(70, ' ') + "1,1,1"})),
+              Each(Refusal::kFull));
 }
 
 TEST_F(JobProposalsTest, OnlySoManyProgramsPropose) {
@@ -344,17 +430,18 @@ TEST(CheckingLimitTest, CountsTracesOfCallersAndOfAll) {
   EXPECT_THAT(limit->Enter("another", 1), IsOk());
 }
 
-TEST(WaitingProposalsTest, AreTakenInOrderOnceTheyAreStored) {
+TEST(WaitingProposalsTest, ProgramsTakeTurnsWithWhatIsStored) {
   WaitingProposals waiting;
-  waiting.Add(1, "a", /*stored=*/true);
-  waiting.Add(2, "b", /*stored=*/false);
-  waiting.Add(3, "a", /*stored=*/true);
-  EXPECT_EQ(waiting.Ready(), 1);
-  EXPECT_EQ(waiting.CountOf("a"), 2u);
-  waiting.SetStored(2);
-  EXPECT_EQ(waiting.Ready(), 3);
-  EXPECT_THAT(waiting.Take(2), testing::ElementsAre(1, 2));
-  EXPECT_EQ(waiting.size(), 1u);
+  for (const int trial : {1, 2, 3, 4}) waiting.Add(trial, "a", /*stored=*/true);
+  waiting.Add(5, "b", /*stored=*/false);
+  waiting.Add(6, "b", /*stored=*/true);
+  EXPECT_EQ(waiting.Ready(), 5);
+  EXPECT_EQ(waiting.CountOf("a"), 4u);
+  EXPECT_THAT(waiting.Take(3), testing::ElementsAre(1, 6, 2));
+  waiting.SetStored(5);
+  waiting.Add(7, "c", /*stored=*/true);
+  EXPECT_THAT(waiting.Take(4), testing::ElementsAre(7, 5, 3, 4));
+  EXPECT_EQ(waiting.size(), 0u);
 }
 
 TEST(ShareOfProposalsTest, IsHalfOrEveryOtherCandidate) {

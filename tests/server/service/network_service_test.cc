@@ -121,6 +121,11 @@ TEST_F(NetworkServiceTest, ProposalsAreForATask) {
   const grpc::Status refused = Call(*tuning, &Stub::Propose, request, &verdicts);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(refused.error_message(), HasSubstr("one of its tasks, such as " + job.id() + ".0"));
+  v1::ListTrialsRequest list;
+  list.set_job(job.id());
+  v1::ListTrialsResponse trials;
+  EXPECT_THAT(Call(*tuning, &Stub::ListTrials, list, &trials).error_message(),
+              HasSubstr("of its tasks, such as " + job.id() + ".0"));
   request.set_job(task);
   const grpc::Status proposed = Call(*tuning, &Stub::Propose, request, &verdicts);
   ASSERT_THAT(proposed, IsOk()) << proposed.error_message();

@@ -170,6 +170,11 @@ v1::LookupBestRequest ServiceHarness::BestOf(const std::string& workload) {
   return request;
 }
 
+grpc::Status ServiceHarness::Create(const v1::CreateJobRequest& request) {
+  v1::Job job;
+  return Call(*tuning, &v1::TuningService::Stub::CreateJob, request, &job);
+}
+
 v1::GetJobRequest ServiceHarness::JobOf(const std::string& id) {
   v1::GetJobRequest request;
   request.set_id(id);

@@ -73,6 +73,8 @@ class ServiceHarness {
   // The request for the best of a workload on target t.
   static v1::LookupBestRequest BestOf(const std::string& workload = "fake op 12");
   static v1::GetJobRequest JobOf(const std::string& id);
+  // Returns the answer to the creation of a job.
+  grpc::Status Create(const v1::CreateJobRequest& request);
   // Waits for the end of a job and returns the job.
   v1::Job WaitForEnd(const std::string& id);
 

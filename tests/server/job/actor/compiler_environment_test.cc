@@ -146,6 +146,20 @@ TEST_F(ReadTraceTest, AHandwrittenScheduleBecomesACandidate) {
   EXPECT_THAT(read.space, testing::Not(testing::HasSubstr("[4, 4]")));
 }
 
+TEST_F(ReadTraceTest, OtherNamesOfAxesAreTheSameCandidate) {
+  const std::string trace =
+      absl::StrCat(kMatmul, "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nparallel(l0)\n");
+  const GivenCandidate read = Read(trace);
+  ASSERT_EQ(read.refusal, Refusal::kNone) << read.why;
+  const GivenCandidate renamed = Read(absl::StrReplaceAll(
+      trace, {{"i: 16", "row: 16"}, {"A[i, k]", "A[row, k]"}, {"workload matmul", "workload x"}}));
+  ASSERT_EQ(renamed.refusal, Refusal::kNone) << renamed.why;
+  EXPECT_EQ(renamed.candidate, read.candidate);
+  // A trace names its stages, so that with other names it is another text.
+  const GivenCandidate other = Read(absl::StrReplaceAll(trace, {{"C", "Y"}}));
+  EXPECT_EQ(other.refusal, Refusal::kNone) << other.why;
+}
+
 TEST_F(ReadTraceTest, SaysWhatIsWrong) {
   const std::string loops =
       absl::StrCat(kMatmul, "trace 1\nb0 = block(\"C\")\n", "l0, l1, l2 = loops(b0)\n");

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -46,6 +47,17 @@ class NetworkHarness : public JobHarness {
     std::map<std::string, int64_t> counts;
     for (const auto& [job, numbers] : trials) counts[job] = static_cast<int64_t>(numbers.size());
     return counts;
+  }
+  void StepUntilTrials(const std::string& id, int64_t trials) {
+    for (int i = 0; i < 500 && Get(id)->trials < trials; ++i) Step();
+    ASSERT_GE(Get(id)->trials, trials);
+  }
+  SnapshotOr Resume(const std::string& id, int64_t trials,
+                    absl::Duration time = absl::ZeroDuration()) {
+    SnapshotOr answer = absl::UnknownError("not called");
+    jobs->Resume(id, trials, time, [&](SnapshotOr snapshot) { answer = std::move(snapshot); });
+    executor->RunAll();
+    return answer;
   }
   int64_t AllTrials() {
     int64_t sum = 0;
