@@ -80,7 +80,9 @@ void AddConnectionOptions(Command& command, Globals& globals) {
     command.Add(name, value, help, {NotEmpty(), group});
   };
   add("--server", globals.server,
-      "ADDR of the server: host:port or unix:/path (default: a private server on this machine)");
+      "ADDR of the server: host:port or unix:/path, or several, separated by commas, of a leader "
+      "and "
+      "its standbys (default: a private server on this machine)");
   command.AddFlag("--local", globals.local,
                   "Use the private server and the store of this machine, although a configuration "
                   "file or HONE_SERVER names a server",

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -30,6 +31,7 @@ constexpr absl::Duration kDraftTimeout = absl::Minutes(5);  // of the spaces, on
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
 constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
 constexpr absl::Duration kWatchPatience = absl::Minutes(1);  // to find a server again
+constexpr absl::Duration kTakeOverPatience = absl::Seconds(20);
 constexpr absl::Duration kProposeTimeout = absl::Minutes(2);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
 
@@ -469,7 +471,12 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
     return absl::InvalidArgumentError(channel.status().message());
   }
   HONE_RETURN_IF_ERROR(channel.status());
-  return std::make_unique<GrpcConnection>(address, *std::move(channel), options);
+  ConnectionOptions patient = options;
+  // Of several servers, none may lead for a while: the standbys notice that the leader is gone.
+  if (absl::StrContains(address, ',')) {
+    patient.retry.give_up_after = std::max(patient.retry.give_up_after, kTakeOverPatience);
+  }
+  return std::make_unique<GrpcConnection>(address, *std::move(channel), patient);
 }
 
 }  // namespace hone::client

@@ -3,10 +3,13 @@
 #include <arpa/inet.h>
 #include <sys/un.h>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 
 namespace hone::rpc {
 namespace {
@@ -72,6 +75,18 @@ absl::StatusOr<Address> Address::Parse(absl::string_view text) {
   }
   address.host = std::string(host);
   return address;
+}
+
+absl::StatusOr<std::vector<Address>> ParseAddresses(absl::string_view text) {
+  std::vector<Address> addresses;
+  for (const absl::string_view one : absl::StrSplit(text, ',')) {
+    HONE_ASSIGN_OR_RETURN(addresses.emplace_back(),
+                          Address::Parse(absl::StripAsciiWhitespace(one)));
+    if (addresses.back().IsUnix() != addresses.front().IsUnix()) {
+      return Malformed(text, "a list has either Unix sockets or TCP addresses");
+    }
+  }
+  return addresses;
 }
 
 absl::StatusOr<AddressList> Resolve(const Address& address) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,6 +33,11 @@ struct Address {
 
   friend bool operator==(const Address&, const Address&) = default;
 };
+
+// Parses the addresses of a leader and its standbys, separated by commas: "a:7070,b:7070". The
+// result is never empty. InvalidArgument: see Address::Parse, or Unix sockets and TCP addresses are
+// mixed.
+absl::StatusOr<std::vector<Address>> ParseAddresses(absl::string_view text);
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }

@@ -1,10 +1,15 @@
 #include "common/rpc/channel.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
@@ -56,6 +61,49 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const ChannelSecurity& sec
   return grpc::SslCredentials(options);
 }
 
+// Calls go to the servers that say that they serve. A server that only reads, because its store is
+// damaged, still serves this service.
+constexpr char kToTheLeader[] =
+    R"({"loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": "hone.v1.TuningService"}})";
+
+// Whether a host is a name, which may have several addresses.
+bool IsName(const Address& address) {
+  if (address.IsUnix() || address.host == "localhost") return false;
+  in_addr v4;
+  in6_addr v6;
+  return inet_pton(AF_INET, address.host.c_str(), &v4) != 1 &&
+         inet_pton(AF_INET6, address.host.c_str(), &v6) != 1;
+}
+
+// Returns the socket addresses of a list in the form of gRPC's resolvers, which look up no names.
+// Hosts that are unknown are left out. Unavailable: all of them are unknown.
+absl::StatusOr<std::string> TargetOf(const std::vector<Address>& addresses) {
+  std::vector<std::string> targets;
+  absl::Status unknown;
+  for (const Address& address : addresses) {
+    if (address.IsUnix()) {
+      targets.push_back(address.path);
+      continue;
+    }
+    const absl::StatusOr<AddressList> found = Resolve(address);
+    unknown.Update(found.status());
+    for (const addrinfo* one = found.ok() ? found->get() : nullptr; one != nullptr;
+         one = one->ai_next) {
+      char host[NI_MAXHOST];
+      if (getnameinfo(one->ai_addr, one->ai_addrlen, host, sizeof host, nullptr, 0,
+                      NI_NUMERICHOST) != 0) {
+        continue;
+      }
+      // An IPv4 address in the form of IPv6, because a list has only one kind.
+      targets.push_back(
+          absl::StrCat("[", one->ai_family == AF_INET ? "::ffff:" : "", host, "]:", address.port));
+    }
+  }
+  if (targets.empty()) return unknown;
+  return absl::StrCat(addresses[0].IsUnix() ? "unix:" : "ipv6:", absl::StrJoin(targets, ","));
+}
+
 // Keeps the first channel of the process for ever. When the last channel with asynchronous calls is
 // destroyed, gRPC 1.51 ends the threads that serve them, and may abort if they are just finishing a
 // call.
@@ -69,12 +117,23 @@ std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel)
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view text,
                                                              const ChannelSecurity& security) {
-  HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
-  if (absl::Status allowed = CheckAllowed(address, security.tls(), security.insecure);
-      !allowed.ok()) {
-    // A mistyped name needs no advice about encryption.
-    HONE_RETURN_IF_ERROR(Resolve(address).status());
-    return allowed;
+  HONE_ASSIGN_OR_RETURN(const std::vector<Address> addresses, ParseAddresses(text));
+  const Address& first = addresses.front();
+  const bool encrypted = security.tls() && !first.IsUnix();
+  std::string server_name = security.server_name;
+  for (const Address& address : addresses) {
+    if (absl::Status allowed = CheckAllowed(address, security.tls(), security.insecure);
+        !allowed.ok()) {
+      // A mistyped name needs no advice about encryption.
+      HONE_RETURN_IF_ERROR(Resolve(address).status());
+      return allowed;
+    }
+    if (encrypted && security.server_name.empty() && address.host != first.host) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("address '", text,
+                       "': give server-name, a name that the certificates of all these servers "
+                       "contain (hone-server init --host NAME)"));
+    }
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -91,18 +150,26 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
   // Connections are not shared between channels of a process, so closing a channel closes its
   // connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  if (address.IsLocal()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const bool encrypted = security.tls() && !address.IsUnix();
-  if (encrypted && !security.server_name.empty()) {
-    arguments.SetSslTargetNameOverride(security.server_name);
+  if (std::all_of(addresses.begin(), addresses.end(), std::mem_fn(&Address::IsLocal))) {
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   }
+  std::string target = first.ToText();
+  if (addresses.size() > 1) {
+    HONE_ASSIGN_OR_RETURN(target, TargetOf(addresses));
+    if (server_name.empty()) server_name = first.host;
+  }
+  if (addresses.size() > 1 || IsName(first)) {
+    arguments.SetServiceConfigJSON(kToTheLeader);
+    arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
+  }
+  if (encrypted && !server_name.empty()) arguments.SetSslTargetNameOverride(server_name);
   std::vector<std::unique_ptr<experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!security.token.empty()) {
     interceptors.push_back(std::make_unique<TokenInterceptorFactory>(security.token));
   }
   return KeepFirst(experimental::CreateCustomChannelWithInterceptors(
-      address.ToText(), encrypted ? Credentials(security) : grpc::InsecureChannelCredentials(),
-      arguments, std::move(interceptors)));
+      target, encrypted ? Credentials(security) : grpc::InsecureChannelCredentials(), arguments,
+      std::move(interceptors)));
 }
 
 void SetDeadline(grpc::ClientContext& context, absl::Duration limit, bool wait_for_ready) {

@@ -27,11 +27,18 @@ inline constexpr absl::Duration kKeepaliveServerMinimum = absl::Seconds(20);
 // The deadline of calls whose methods do not define another one. Every client call has a deadline.
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
 
-// Creates a channel to a server ("unix:/path", "host:port"). It connects with the first call, and
-// reconnects after a loss with a backoff of 0.1 to 2 s. No HTTP proxy is used for local addresses.
+// Creates a channel to a server ("unix:/path", "host:port"), or to a leader and its standbys: their
+// addresses, separated by commas, or a host name with several addresses. Of several, the channel
+// uses the one whose health check says that it serves, which is the leader, and so finds the next
+// leader. The host names of a list are looked up once, here; a single name again and again.
+//
+// It connects with the first call, and reconnects after a loss with a backoff of 0.1 to 2 s. No
+// HTTP proxy is used for local addresses.
 // If security.ca is set, the traffic is encrypted (TLS 1.2 or newer), and the server must have a
 // certificate for the host of the address, issued by one of these authorities. A Unix socket is
-// never encrypted. The token is sent with every call. InvalidArgument: the address is malformed.
+// never encrypted. The token is sent with every call. InvalidArgument: the address is malformed, or
+// a list has several hosts, and security.server_name does not say which name their certificates
+// share.
 // PermissionDenied: see CheckAllowed. Unavailable: the same for a host that is unknown.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view address,
                                                              const ChannelSecurity& security);

@@ -67,6 +67,8 @@ struct Meaning {
 };
 constexpr Meaning kMeanings[] = {
     {"Connection refused", "connection refused; is hone-server running there?"},
+    {"backend unhealthy",
+     "none of the servers there leads yet, or it cannot reach its database; try again later"},
     {"No such file or directory", "the socket does not exist; is hone-server running there?"},
     {"Permission denied", "permission denied; another user started that server"},
     {"DNS resolution failed", "the host is not known; is its name right?"},

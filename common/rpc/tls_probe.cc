@@ -246,7 +246,8 @@ absl::Status Explain(const SSL* ssl, const ChannelSecurity& security, const std:
 
 absl::StatusOr<TlsFinding> ProbeTls(absl::string_view text, const ChannelSecurity& security,
                                     absl::Duration limit) {
-  HONE_ASSIGN_OR_RETURN(const Address address, Address::Parse(text));
+  HONE_ASSIGN_OR_RETURN(const std::vector<Address> addresses, ParseAddresses(text));
+  const Address& address = addresses.front();
   const absl::Time deadline = absl::Now() + limit;
   refused_certificate.reset();
   const std::string host = security.server_name.empty() ? address.host : security.server_name;

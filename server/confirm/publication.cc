@@ -401,14 +401,14 @@ void Publication::PublishFinalist(int index) {
   // These writes may ignore errors, because publishing fails without the text and the artifact.
   store->PutText(finalist.candidate.space_digest, finalist.space, [](absl::Status) {});
   store->PutArtifact(finalist.artifact_digest, *bytes, [](absl::Status) {});
-  store->Append(std::move(record), job_.Fence(),
-                [this, index, self, store, published, incumbent,
-                 fence = job_.Fence()](absl::StatusOr<record::Record> stored) mutable {
+  store->Append(std::move(record), job_.Step(),
+                [this, index, self, store, published,
+                 incumbent](absl::StatusOr<record::Record> stored) mutable {
                   if (!stored.ok()) return published(std::move(stored));
                   self->Post([this, index, record = *stored] { OnStored(index, record); });
                   const int64_t id = stored->id;
                   store->PublishBest(
-                      id, incumbent, fence,
+                      id, incumbent,
                       [published, stored = std::move(stored)](absl::Status status) mutable {
                         if (!status.ok()) return published(std::move(status));
                         published(std::move(stored));

@@ -298,8 +298,7 @@ FleetCounts Fleet::Counts() const {
 
 void Fleet::Adopt(const std::vector<Standing>& stored) {
   Section section(this);
-  if (shut_down_) return standings_.EndAdopt();
-  changes_.Adopt(stored);
+  standings_.Adopt(stored);
 }
 
 void Fleet::Flag(const std::string& id, const std::string& why) {

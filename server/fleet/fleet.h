@@ -100,7 +100,7 @@ class Fleet {
   // (server/service/standing_keeper).
   Standings& standings() { return standings_; }
   const Standings& standings() const { return standings_; }
-  // Takes over stored standings as Standings::Adopt does, and applies those that changed.
+  // Takes over the stored standings. Called before workers call.
   void Adopt(const std::vector<Standing>& stored);
 
   // Drains a worker: it finishes the leases that it has started and gets no more, and its queued

@@ -7,31 +7,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace hone::fleet {
-namespace {
-
-// Returns the standing of a worker as the store has it, for the log.
-std::string Stored(const Standing& standing) {
-  if (standing.removed) return "is removed in the store";
-  if (!standing.refused.empty()) return absl::StrCat("is flagged in the store: ", standing.refused);
-  return standing.drained ? "is drained in the store" : "is resumed in the store";
-}
-
-}  // namespace
-
-void StandingChanges::Adopt(const std::vector<Standing>& stored) {
-  for (const Standing& standing : parts_.standings->Adopt(stored)) {
-    const std::string& id = standing.worker_id;
-    parts_.events->StandingChanged(parts_.list->Of(id), Stored(standing));
-    Apply(id);
-    if (standing.removed) {
-      Dismiss(id);
-    } else if (Worker* worker = parts_.registry->Find(id); worker != nullptr) {
-      parts_.calls->Wake(*worker);
-    }
-  }
-  parts_.calls->Offer();
-}
-
 absl::StatusOr<WorkerInfo> StandingChanges::Drain(const std::string& id, bool resume) {
   Worker* worker = parts_.registry->Find(id);
   if (worker == nullptr && parts_.standings->MayWork(id)) {

@@ -38,7 +38,6 @@ class StandingChanges {
   explicit StandingChanges(const Parts& parts) : parts_(parts) {}
 
   // See the methods of Fleet.
-  void Adopt(const std::vector<Standing>& stored);
   absl::StatusOr<WorkerInfo> Drain(const std::string& id, bool resume);
   absl::StatusOr<int> Remove(const std::string& id,
                              const std::optional<std::string>& remembered = std::nullopt);

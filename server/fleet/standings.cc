@@ -126,7 +126,6 @@ void Standings::Change(const Standing& standing, bool drained, bool refused) {
   absl::MutexLock lock(&mutex_);
   Set(standing);
   Pending& change = pending_[standing.worker_id];
-  if (change.stored) change = Pending();
   change.number = ++changes_;
   change.drained = change.drained || drained;
   change.refused = change.refused || refused;
@@ -135,7 +134,7 @@ void Standings::Change(const Standing& standing, bool drained, bool refused) {
 std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(id);
-  if (found == pending_.end() || found->second.stored) return std::nullopt;
+  if (found == pending_.end()) return std::nullopt;
   return UnstoredStanding{.standing = Get(id),
                           .drained = found->second.drained,
                           .refused = found->second.refused,
@@ -145,43 +144,12 @@ std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const
 void Standings::MarkStored(const UnstoredStanding& stored) {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(stored.standing.worker_id);
-  if (found == pending_.end() || found->second.number != stored.number) return;
-  // A running adoption may have read the store before this change was stored.
-  if (adopting_) {
-    found->second.stored = true;
-  } else {
-    pending_.erase(found);
-  }
+  if (found != pending_.end() && found->second.number == stored.number) pending_.erase(found);
 }
 
-std::vector<Standing> Standings::Adopt(const std::vector<Standing>& stored) {
+void Standings::Adopt(const std::vector<Standing>& stored) {
   absl::MutexLock lock(&mutex_);
-  std::map<std::string, Standing> wanted;
-  for (const auto& [id, standing] : known_) wanted[id] = {.worker_id = id};
-  for (const Standing& standing : stored) wanted[standing.worker_id] = standing;
-  std::vector<Standing> changed;
-  for (const auto& [id, standing] : wanted) {
-    if (pending_.contains(id) || Get(id) == standing) continue;
-    Set(standing);
-    changed.push_back(standing);
-  }
-  FinishAdopt();
-  return changed;
-}
-
-void Standings::BeginAdopt() {
-  absl::MutexLock lock(&mutex_);
-  adopting_ = true;
-}
-
-void Standings::EndAdopt() {
-  absl::MutexLock lock(&mutex_);
-  FinishAdopt();
-}
-
-void Standings::FinishAdopt() {
-  adopting_ = false;
-  std::erase_if(pending_, [](const auto& entry) { return entry.second.stored; });
+  for (const Standing& standing : stored) Set(standing);
 }
 
 }  // namespace hone::fleet

@@ -54,29 +54,21 @@ class Standings {
   // Marks this change as stored, unless there is a newer one.
   void MarkStored(const UnstoredStanding& stored);
 
-  // Adopts the stored standings. Call BeginAdopt, read the store, and call Adopt with all that was
-  // read. Workers with a local change that was not stored before BeginAdopt keep their standing.
-  // Adopt returns the standings that changed. Only one adoption may run at a time.
-  void BeginAdopt();
-  std::vector<Standing> Adopt(const std::vector<Standing>& stored);
-  // Ends an adoption without adopting anything.
-  void EndAdopt();
+  // Takes over the stored standings. Called before workers call.
+  void Adopt(const std::vector<Standing>& stored);
 
  private:
-  // The part of a standing that is not known to be stored. During an adoption, also changes that
-  // were stored since it began.
+  // The part of a standing that is not known to be stored.
   struct Pending {
     int64_t number = 0;
     bool drained = false;
     bool refused = false;
-    bool stored = false;
   };
   Standing Get(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Identity(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the name under which this identity is refused; "" if it is not.
   std::string RefusedName(const std::string& identity) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Set(const Standing& standing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FinishAdopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Standing> known_ ABSL_GUARDED_BY(mutex_);
@@ -84,7 +76,6 @@ class Standings {
   std::map<std::string, std::set<std::string>> refused_ ABSL_GUARDED_BY(mutex_);  // by identity
   std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool adopting_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hone::fleet

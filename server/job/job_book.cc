@@ -1,6 +1,5 @@
 #include "server/job/job_book.h"
 
-#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -82,15 +81,6 @@ std::map<JobState, int64_t> JobBook::States() const {
   return states;
 }
 
-std::vector<std::string> JobBook::StoredIds() const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<std::string> ids;
-  for (const auto& [id, job] : jobs_) {
-    if (!unstored_.contains(id)) ids.push_back(id);
-  }
-  return ids;
-}
-
 std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job) {
   absl::MutexLock lock(&mutex_);
   const JobSpec& spec = job->spec();
@@ -101,7 +91,7 @@ std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job) {
   if (absl::Status room = places_.Check(Holders(), spec.request_id, spec.owner); !room.ok()) {
     return room;
   }
-  AddUnstored(job);
+  jobs_[job->id()] = job;
   return std::nullopt;
 }
 
@@ -112,42 +102,20 @@ std::optional<SnapshotOr> JobBook::AddAgain(const JobPtr& job) {
     return other->second->snapshot();  // another call was faster
   }
   if (suspended_) return ServerEnds();
-  AddUnstored(job);
+  jobs_[job->id()] = job;
   return std::nullopt;
 }
 
-bool JobBook::AddChild(const JobPtr& job) {
+bool JobBook::Add(const JobPtr& job) {
   absl::MutexLock lock(&mutex_);
   if (suspended_) return false;
-  AddUnstored(job);
-  return true;
-}
-
-void JobBook::AddUnstored(const JobPtr& job) {
   jobs_[job->id()] = job;
-  unstored_.insert(job->id());
-}
-
-void JobBook::SetStored(const std::string& id) {
-  absl::MutexLock lock(&mutex_);
-  unstored_.erase(id);
+  return true;
 }
 
 void JobBook::Remove(const std::string& id) {
   absl::MutexLock lock(&mutex_);
-  unstored_.erase(id);
   jobs_.erase(id);
-}
-
-bool JobBook::AddClaimed(const JobPtr& job) {
-  absl::MutexLock lock(&mutex_);
-  if (suspended_) return false;
-  JobPtr& known = jobs_[job->id()];
-  // This server's claim had expired, so the stored state is the valid one.
-  if (known != nullptr) known->Suspend();
-  known = job;
-  abandoned_.erase(job->id());
-  return true;
 }
 
 absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& request_id,
@@ -162,39 +130,11 @@ absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& reques
   });
 }
 
-JobBook::Lost JobBook::RemoveLost(const std::set<std::string>& ids) {
-  absl::MutexLock lock(&mutex_);
-  Lost lost;
-  std::set<std::string> removed = std::exchange(abandoned_, {});
-  const auto remove = [&](auto job, std::vector<JobPtr>& list) {
-    job->second->Suspend();
-    list.push_back(job->second);
-    removed.insert(job->first);
-    return jobs_.erase(job);
-  };
-  for (const std::string& id : ids) {
-    auto found = jobs_.find(id);
-    if (found == jobs_.end() || HasEnded(found->second->snapshot()->state)) continue;
-    remove(found, lost.jobs);
-  }
-  for (auto job = jobs_.begin(); job != jobs_.end();) {
-    job =
-        removed.contains(job->second->spec().parent) ? remove(job, lost.children) : std::next(job);
-  }
-  return lost;
-}
-
 std::vector<JobBook::JobPtr> JobBook::RemoveOver() {
   absl::MutexLock lock(&mutex_);
+  std::erase_if(jobs_, [](const auto& job) { return job.second->IsOver(); });
   std::vector<JobPtr> others;
-  for (auto job = jobs_.begin(); job != jobs_.end();) {
-    if (!job->second->IsOver()) {
-      others.push_back((job++)->second);
-      continue;
-    }
-    if (!HasEnded(job->second->snapshot()->state)) abandoned_.insert(job->first);
-    job = jobs_.erase(job);
-  }
+  for (const auto& [id, job] : jobs_) others.push_back(job);
   return others;
 }
 
@@ -204,11 +144,6 @@ std::vector<JobBook::JobPtr> JobBook::Suspend() {
   std::vector<JobPtr> jobs;
   for (const auto& [id, job] : jobs_) jobs.push_back(job);
   return jobs;
-}
-
-bool JobBook::IsSuspended() const {
-  absl::MutexLock lock(&mutex_);
-  return suspended_;
 }
 
 JobBook::JobPtr JobBook::FindRequest(const std::string& request_id) const {

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -66,8 +65,6 @@ class JobBook {
   // children out.
   std::vector<std::string> Unfinished() const;
   std::map<JobState, int64_t> States() const;
-  // Returns the ids of the jobs whose rows are stored.
-  std::vector<std::string> StoredIds() const;
 
   // Add a job whose row is not stored yet. They return nullopt if they have added it, or else the
   // answer to the request. AddNew: the job that the same request created, ResourceExhausted (a
@@ -75,36 +72,21 @@ class JobBook {
   // its id that is not over, or Unavailable.
   std::optional<SnapshotOr> AddNew(const JobPtr& job);
   std::optional<SnapshotOr> AddAgain(const JobPtr& job);
-  // Adds a child whose row is not stored yet. Limits do not count children. Returns false if the
-  // book is suspended.
-  bool AddChild(const JobPtr& job);
-  // Notes that the row of an added job is stored.
-  void SetStored(const std::string& id);
+  // Adds a job that limits do not hold up: one of the store, or a child whose row is not stored
+  // yet. Returns false if the book is suspended.
+  bool Add(const JobPtr& job);
   // Removes an added job whose row could not be stored.
   void Remove(const std::string& id);
-  // Adds a job that was just claimed, and suspends the job that has its id. Returns false if the
-  // book is suspended.
-  bool AddClaimed(const JobPtr& job);
   // See JobManager::Reserve. The book must outlive the result.
   absl::StatusOr<std::shared_ptr<void>> Reserve(const std::string& request_id,
                                                 const std::string& owner);
 
-  // Suspends and removes the unfinished jobs with these ids, and then their children and those of
-  // abandoned jobs. Returns the removed jobs, the children last.
-  struct Lost {
-    std::vector<JobPtr> jobs;
-    std::vector<JobPtr> children;
-  };
-  Lost RemoveLost(const std::set<std::string>& ids);
-  // Removes the jobs that are over: those that have ended, and those that abandoned themselves
-  // because another server has claimed them. Returns the others.
+  // Removes the jobs that are over. Returns the others.
   std::vector<JobPtr> RemoveOver();
   // Suspends the book, but not its jobs. Returns the jobs.
   std::vector<JobPtr> Suspend();
-  bool IsSuspended() const;
 
  private:
-  void AddUnstored(const JobPtr& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the job that a request created; null if there is none.
   JobPtr FindRequest(const std::string& request_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the requests and owners of the jobs.
@@ -112,10 +94,6 @@ class JobBook {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);
-  // The jobs of jobs_ whose row may not be stored yet, so that a renewal of claims may miss them.
-  std::set<std::string> unstored_ ABSL_GUARDED_BY(mutex_);
-  // Abandoned jobs whose children may still be in the book.
-  std::set<std::string> abandoned_ ABSL_GUARDED_BY(mutex_);
   JobPlaces places_ ABSL_GUARDED_BY(mutex_);
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -23,13 +23,6 @@ namespace {
 
 constexpr int kListedAtOnce = 200;
 
-std::string NameThisRun() {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  static std::atomic<int> made = 0;
-  return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
-}
-
 // Why a job cannot be resumed yet. `save_error`: JobActor::save_error of the job or its child.
 absl::Status JustEnding(const std::string& id, const absl::Status& save_error) {
   if (save_error.ok()) {
@@ -104,29 +97,13 @@ absl::Status SetLimits(int64_t max_trials, absl::Duration max_time, int64_t begu
 // What can be shown of a job whose row cannot be read, for example because a newer release wrote
 // it.
 std::shared_ptr<const JobSnapshot> Unreadable(const store::JobRow& row, const absl::Status& why) {
-  JobSnapshot snapshot{.id = row.id, .created_unix_ms = row.created_unix_ms, .fence = row.fence};
+  JobSnapshot snapshot{.id = row.id, .created_unix_ms = row.created_unix_ms};
   snapshot.spec.request_id = row.request_id;
   snapshot.spec.owner = row.owner;
   snapshot.spec.priority = row.priority;
   snapshot.state = JobStateFromName(row.state).value_or(JobState::kFailed);
   snapshot.error = absl::StrCat("the job cannot be read: ", why.message());
   return std::make_shared<const JobSnapshot>(std::move(snapshot));
-}
-
-constexpr int kRowsAtOnce = 1000;
-
-// Adds the jobs whose stored rows say that they are unfinished.
-absl::Status AddStored(store::Store& store, std::vector<std::string>& ids) {
-  std::string last;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> page, store.ListJobs(kRowsAtOnce, last));
-    for (const store::JobRow& row : page) {
-      HONE_ASSIGN_OR_RETURN(const JobState state, JobStateFromName(row.state));
-      if (!HasEnded(state)) ids.push_back(row.id);
-      last = row.id;
-    }
-    if (static_cast<int>(page.size()) < kRowsAtOnce) return absl::OkStatus();
-  }
 }
 
 // Returns whether the networks have this task.
@@ -141,15 +118,56 @@ absl::StatusOr<bool> Tunes(const NetworkSpec& network, const TaskEnvironment& en
 
 }  // namespace
 
+std::string NameARun() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  static std::atomic<int> made = 0;
+  return absl::StrCat(host, "/", getpid(), "/", absl::ToUnixMicros(absl::Now()), "/", ++made);
+}
+
 JobManager::JobManager(const JobServices& services, JobOptions options)
     : services_(services),
       options_(std::move(options)),
       book_(options_.max_jobs, options_.max_jobs_per_owner),
       starter_(services_, options_, &book_),
-      claims_(services_, options_, &book_, &starter_),
       children_(services_, &book_, &starter_) {
-  services_.server = NameThisRun();
+  if (services_.server.empty()) services_.server = NameARun();
   services_.children = &children_;
+}
+
+absl::Status JobManager::Restore() {
+  if (const absl::Status writable = services_.store->CheckWritable(); absl::IsDataLoss(writable)) {
+    // The server answers look-ups anyway.
+    spdlog::error("unfinished jobs are not continued: {}", std::string(writable.message()));
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> rows, services_.store->UnfinishedJobs());
+  std::vector<std::shared_ptr<JobActor>> jobs, suspects;
+  for (const store::JobRow& row : rows) {
+    absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
+    if (!snapshot.ok()) {  // a server of the release that wrote it can continue it
+      spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
+      continue;
+    }
+    const auto& step = snapshot->risky_step;
+    const bool crashed = step.has_value() && EndedByItself(*step, services_.server, ThisBoot());
+    if (crashed) {
+      ++snapshot->crashes;
+      spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
+                   step->name, snapshot->crashes);
+    }
+    std::shared_ptr<JobActor> job = starter_.Make(*std::move(snapshot));
+    if (!book_.Add(job)) return absl::OkStatus();
+    (crashed ? suspects : jobs).push_back(std::move(job));
+  }
+  const bool one_at_a_time = !suspects.empty();
+  jobs.insert(jobs.end(), suspects.begin(), suspects.end());
+  for (const std::shared_ptr<JobActor>& job : jobs) {
+    spdlog::info("job {}: is continued", job->id());
+    if (!one_at_a_time) job->Start();
+  }
+  if (one_at_a_time) turns_.Add(jobs);
+  return absl::OkStatus();
 }
 
 void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {
@@ -182,7 +200,7 @@ void JobManager::Resume(const std::string& id, int64_t max_trials, absl::Duratio
   if (!row.ok()) return std::move(done)(row.status());
   absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
   if (!snapshot.ok()) return std::move(done)(snapshot.status());
-  // Another replica works on it.
+  // It could not be continued, or the server is shutting down.
   if (!HasEnded(snapshot->state)) {
     return std::move(done)(ResumeUnfinished(SharedFromRow(*row), has_limits));
   }
@@ -227,7 +245,6 @@ absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
     const SnapshotOr last = Get(id);
     if (absl::IsNotFound(last.status())) continue;
     HONE_RETURN_IF_ERROR(last.status());
-    // Another replica may work on it.
     if (!HasEnded((*last)->state)) return JustEnding(job.id, absl::OkStatus());
     UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
     const bool continues = (*last)->state == JobState::kCancelled || (*last)->is_resumable;
@@ -279,11 +296,6 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
     return absl::DataLossError(
         absl::StrCat("job ", id, " cannot be cancelled: ", services_.store->Health().damage));
   }
-  if (!HasEnded(snapshot->state) && row.replica != services_.server) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("another server works on job ", id, ": ",
-                     row.replica.empty() ? "it has just been given back; try again" : row.replica));
-  }
   return snapshot;
 }
 
@@ -303,7 +315,7 @@ void JobManager::Propose(const std::string& id, const std::string& caller, Propo
         HasEnded((*snapshot)->state)
             ? absl::StrCat("job ", id, " is ", JobStateName((*snapshot)->state),
                            "; propose for another job of its workload")
-            : absl::StrCat("another server works on job ", id, "; propose there")));
+            : absl::StrCat("the server does not work on job ", id)));
   }
   absl::StatusOr<std::shared_ptr<void>> place =
       checking_->Enter(caller, static_cast<int>(proposals.traces.size()));
@@ -314,25 +326,18 @@ void JobManager::Propose(const std::string& id, const std::string& caller, Propo
 
 void JobManager::Tick() {
   for (const std::shared_ptr<JobActor>& job : book_.RemoveOver()) job->Tick();
-  claims_.Tick();
+  turns_.Pass();
 }
 
 void JobManager::Suspend() {
-  claims_.Stop();
-  for (const std::shared_ptr<JobActor>& job : book_.Suspend()) {
-    job->SuspendForShutdown();
-    // Other replicas then need not wait for the claim to expire.
-    if (!services_.store->IsShared()) continue;
-    services_.store->ReleaseJob(job->id(), job->snapshot()->fence, [](const absl::Status&) {});
-  }
+  turns_.Stop();
+  for (const std::shared_ptr<JobActor>& job : book_.Suspend()) job->SuspendForShutdown();
 }
 
-absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
+absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs,
                                               const TaskEnvironment& environment,
                                               const store::TaskKey& task) {
-  std::vector<std::string> ids = jobs.Unfinished();
-  if (store.IsShared()) HONE_RETURN_IF_ERROR(AddStored(store, ids));
-  for (const std::string& id : ids) {
+  for (const std::string& id : jobs.Unfinished()) {
     const SnapshotOr job = jobs.Get(id);
     if (absl::IsNotFound(job.status())) continue;
     HONE_RETURN_IF_ERROR(job.status());

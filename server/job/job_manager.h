@@ -14,12 +14,14 @@
 #include "server/job/actor/job_services.h"
 #include "server/job/actor/task_environment.h"
 #include "server/job/job_book.h"
-#include "server/job/job_claims.h"
 #include "server/job/job_starter.h"
 #include "server/job/search/proposals.h"
 #include "server/store/store.h"
 
 namespace hone::job {
+
+// Returns a new name for JobServices::server.
+std::string NameARun();
 
 // Manages all jobs. Unfinished jobs are in memory, the others only in the store. The children of a
 // job of networks are ordinary jobs, except that lists, counts and quotas leave them out and that
@@ -28,9 +30,9 @@ class JobManager {
  public:
   JobManager(const JobServices& services, JobOptions options);
 
-  // Continues the jobs that an earlier server left unfinished and that no other server works on.
-  // Called once, before any other method. Continues none, and returns OK, if the store is damaged.
-  absl::Status Restore() { return claims_.Restore(); }
+  // Continues the jobs that an earlier server left unfinished. Called once, before any other method
+  // but Tick and Suspend. Continues none, and returns OK, if the store is damaged.
+  absl::Status Restore();
 
   // Stores a job and starts it. `done` runs once the job is durable. If the request_id was used
   // before, `done` gets the earlier job, even if the rest of the spec differs. Unavailable: the
@@ -50,7 +52,6 @@ class JobManager {
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
   // See JobActor::Cancel. Does nothing if the job has ended. NotFound: unknown job.
-  // FailedPrecondition: another server replica works on it.
   SnapshotOr Cancel(const std::string& id, bool confirm);
   // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
   // that are not zero replace the job's limits. Without limits, does nothing if the job is
@@ -61,8 +62,8 @@ class JobManager {
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // See Job::Propose. `caller`: limits count its calls. NotFound: unknown job. FailedPrecondition:
-  // the job has ended, tunes networks, or another server replica works on it. ResourceExhausted:
-  // too many traces of the caller, or of all callers, are being read.
+  // the job has ended or tunes networks. ResourceExhausted: too many traces of the caller, or of
+  // all callers, are being read.
   void Propose(const std::string& id, const std::string& caller, Proposals proposals,
                ProposalAnswer::Done done);
   // Returns the ids of the unfinished jobs.
@@ -71,8 +72,7 @@ class JobManager {
   // Returns the number of jobs in memory in each state.
   std::map<JobState, int64_t> States() const { return book_.States(); }
 
-  // Calls Tick of the jobs and forgets those that are over. If server replicas share the store,
-  // also renews the claims on the jobs and takes over jobs whose server has ended.
+  // Calls Tick of the jobs, forgets those that are over, and lets the next job begin after a crash.
   void Tick();
   // Suspends all jobs. Once the executor is idle, no message of a job runs any more.
   void Suspend();
@@ -87,15 +87,14 @@ class JobManager {
   const JobOptions options_;
   JobBook book_;
   JobStarter starter_;
-  JobClaims claims_;
+  JobTurns turns_;
   ManagedChildJobs children_;
   // Shared with the calls in progress, which may outlive this object.
   const std::shared_ptr<CheckingLimit> checking_ = std::make_shared<CheckingLimit>();
 };
 
-// Returns the id of an unfinished job that tunes the task, on this server or on another replica
-// that shares the store; "" if there is none.
-absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs, store::Store& store,
+// Returns the id of an unfinished job that tunes the task; "" if there is none.
+absl::StatusOr<std::string> FindUnfinishedJob(const JobManager& jobs,
                                               const TaskEnvironment& environment,
                                               const store::TaskKey& task);
 

@@ -1,7 +1,6 @@
 #include "server/job/job_starter.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -13,15 +12,6 @@
 
 namespace hone::job {
 
-store::JobClaim JobStarter::Claim() const {
-  const absl::Time now = services_.clock->Now();
-  return {.replica = services_.server,
-          .now_unix_ms = absl::ToUnixMillis(now),
-          .until_unix_ms = services_.store->IsShared()
-                               ? absl::ToUnixMillis(now + options_.claim_lease)
-                               : std::numeric_limits<int64_t>::max()};
-}
-
 std::shared_ptr<JobActor> JobStarter::Make(JobSnapshot snapshot) const {
   if (snapshot.spec.network.has_value()) {
     return std::make_shared<NetworkJob>(services_, options_, std::move(snapshot));
@@ -31,7 +21,6 @@ std::shared_ptr<JobActor> JobStarter::Make(JobSnapshot snapshot) const {
 
 JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
   JobSnapshot snapshot{.id = std::move(id), .spec = std::move(spec)};
-  snapshot.fence = 1;
   snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
   if (snapshot.spec.network.has_value()) return snapshot;
   const absl::StatusOr<WorkloadInfo> workload =
@@ -42,16 +31,8 @@ JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
   return snapshot;
 }
 
-store::JobRow JobStarter::NewRow(const JobSnapshot& snapshot) const {
-  store::JobRow row = RowOf(snapshot, services_.clock->Now());
-  const store::JobClaim claim = Claim();
-  row.replica = claim.replica;
-  row.lease_until_unix_ms = claim.until_unix_ms;
-  return row;
-}
-
 void JobStarter::StartNew(JobSnapshot snapshot, Done done) {
-  store::JobRow row = NewRow(snapshot);
+  store::JobRow row = RowOf(snapshot, services_.clock->Now());
   std::shared_ptr<JobActor> job = Make(std::move(snapshot));
   std::optional<SnapshotOr> other = book_.AddNew(job);
   if (other.has_value()) return std::move(done)(*std::move(other));
@@ -59,22 +40,13 @@ void JobStarter::StartNew(JobSnapshot snapshot, Done done) {
 }
 
 void JobStarter::StartChild(JobSnapshot snapshot, Done done) {
-  store::JobRow row = NewRow(snapshot);
+  store::JobRow row = RowOf(snapshot, services_.clock->Now());
   std::shared_ptr<JobActor> job = Make(std::move(snapshot));
-  if (!book_.AddChild(job)) return;
+  if (!book_.Add(job)) return;
   StoreAndStart(std::move(row), std::move(job), std::move(done));
 }
 
 void JobStarter::StartAgain(store::JobRow row, JobSnapshot snapshot, Done done) {
-  if (services_.store->IsShared()) {
-    // The next replica that claims the job continues it.
-    return services_.store->PutJob(
-        row, [this, row, done = std::move(done)](absl::Status status) mutable {
-          if (!status.ok()) return std::move(done)(status);
-          services_.store->ReleaseJob(row.id, row.fence, [](const absl::Status&) {});
-          std::move(done)(SharedFromRow(row));
-        });
-  }
   std::shared_ptr<JobActor> job = Make(std::move(snapshot));
   std::optional<SnapshotOr> other = book_.AddAgain(job);
   if (other.has_value()) return std::move(done)(*std::move(other));
@@ -85,18 +57,39 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
   services_.store->PutJob(
       row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
         if (status.ok()) {
-          book_.SetStored(row.id);
           job->Start();
           return std::move(done)(job->snapshot());
         }
         book_.Remove(row.id);
-        // Another replica handled the same request at the same time.
+        // Another call with the same request has just ended.
         if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
           absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
           if (first.ok()) return std::move(done)(SharedFromRow(*first));
         }
         std::move(done)(status);
       });
+}
+
+void JobTurns::Add(const std::vector<std::shared_ptr<JobActor>>& jobs) {
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting_.insert(waiting_.end(), jobs.begin(), jobs.end());
+  }
+  Pass();
+}
+
+void JobTurns::Pass() {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_ || waiting_.empty()) return;
+  if (beginning_ != nullptr && !beginning_->HasBegun()) return;
+  beginning_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  beginning_->Start();
+}
+
+void JobTurns::Stop() {
+  absl::MutexLock lock(&mutex_);
+  stopped_ = true;
 }
 
 void ManagedChildJobs::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,

@@ -2,10 +2,14 @@
 #define HONE_SERVER_JOB_JOB_STARTER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
 #include "server/job/actor/job_services.h"
 #include "server/job/job.h"
 #include "server/job/job_book.h"
@@ -22,8 +26,6 @@ class JobStarter {
   JobStarter(const JobServices& services, const JobOptions& options, JobBook* book)
       : services_(services), options_(options), book_(*book) {}
 
-  // Returns a claim of this server that begins now.
-  store::JobClaim Claim() const;
   // Returns the first state of a new job.
   JobSnapshot NewSnapshot(std::string id, JobSpec spec) const;
   // Makes a job that neither the book nor the store has.
@@ -39,14 +41,31 @@ class JobStarter {
   void StartAgain(store::JobRow row, JobSnapshot snapshot, Done done);
 
  private:
-  // Returns the row of a new job, with this server's claim.
-  store::JobRow NewRow(const JobSnapshot& snapshot) const;
   // Stores the row of a job that was added to the book, and starts the job.
   void StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job, Done done);
 
   const JobServices& services_;
   const JobOptions& options_;
   JobBook& book_;
+};
+
+// Starts jobs one at a time, each once the job before it has begun. After a crash the jobs begin in
+// this way, and those that were in a risky step begin last: if one of them crashes the server
+// again, no other job is in such a step. Thread-safe.
+class JobTurns {
+ public:
+  // Appends jobs, and starts the first one if none is beginning.
+  void Add(const std::vector<std::shared_ptr<JobActor>>& jobs);
+  // Starts the next job if the one before it has begun. Called periodically.
+  void Pass();
+  // Starts no more jobs.
+  void Stop();
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<std::shared_ptr<JobActor>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<JobActor> beginning_ ABSL_GUARDED_BY(mutex_);  // the last one that was started
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // The children of jobs of networks are jobs of the same server, in its book. Thread-safe. REQUIRES:

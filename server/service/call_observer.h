@@ -44,6 +44,7 @@ struct ServerStats {
   std::map<std::string, int64_t> jobs;     // unfinished jobs, by state
   std::map<std::string, int64_t> leases;   // by phase: "waiting", "leased"
   std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
+  std::map<std::string, int64_t> states;   // of the server: 1 for the current one, else 0
   int64_t store_bytes = 0;
   int64_t store_queued_writes = 0;
   bool store_damaged = false;      // writes are refused, see store::StoreHealth

@@ -180,6 +180,28 @@ std::string WrongWith(const Message& message) {
 
 }  // namespace
 
+absl::Status Readiness::Check() const {
+  switch (state_) {
+    case State::kLeader:
+      return absl::OkStatus();
+    case State::kStarting:
+      return absl::UnavailableError("the server is starting");
+    case State::kStandby:
+      return absl::UnavailableError(
+          "another server leads, and this one is a standby: name all servers, as in --server "
+          "a:7070,b:7070");
+    case State::kUnreachable:
+      return absl::UnavailableError(
+          "the server cannot reach its database; it tries again, and jobs wait");
+    case State::kRefused:
+      return absl::UnavailableError(
+          "the server may not write to its database, and its log says why; jobs wait");
+    case State::kDraining:
+      break;
+  }
+  return absl::UnavailableError("the server is shutting down");
+}
+
 const Access* FindAccess(absl::string_view method) {
   for (const Access& access : kTable) {
     if (access.method == method) return &access;

@@ -16,23 +16,23 @@
 
 namespace hone::service {
 
-// Whether the server accepts calls, which it does between its start and its shutdown. Thread-safe.
+// Whether the server accepts calls, which it does while it leads. Thread-safe.
 class Readiness {
  public:
-  enum class State { kStarting, kReady, kDraining };
+  enum class State {
+    kStarting,
+    kStandby,      // another server leads
+    kUnreachable,  // the database of the store cannot be reached
+    kRefused,      // the database answers, but this server must not lead; the log says why
+    kLeader,       // accepts calls
+    kDraining,
+  };
+  static constexpr absl::string_view kNames[] = {"starting", "standby", "unreachable",
+                                                 "refused",  "leader",  "ending"};
   void Set(State state) { state_ = state; }
-  // Unavailable: the server is not ready. Clients retry such calls.
-  absl::Status Check() const {
-    switch (state_) {
-      case State::kStarting:
-        return absl::UnavailableError("the server is starting");
-      case State::kDraining:
-        return absl::UnavailableError("the server is shutting down");
-      case State::kReady:
-        break;
-    }
-    return absl::OkStatus();
-  }
+  State state() const { return state_; }
+  // Unavailable: the server does not accept calls. Clients retry such calls.
+  absl::Status Check() const;
 
  private:
   std::atomic<State> state_{State::kStarting};

@@ -55,11 +55,17 @@ inline job::StopCheck StopWithCaller(Context* context) {
   };
 }
 
+// Returns the status for a caller. A write fails with Aborted if the server has lost the
+// leadership; the caller should repeat the call, at the next leader.
+inline grpc::Status ToCaller(const absl::Status& status) {
+  return rpc::ToGrpc(absl::IsAborted(status) ? absl::UnavailableError(status.message()) : status);
+}
+
 // Finishes a unary call. Must be called once, from any thread.
 class Reply {
  public:
   explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
-  void operator()(const absl::Status& status) const { reactor_->Finish(rpc::ToGrpc(status)); }
+  void operator()(const absl::Status& status) const { reactor_->Finish(ToCaller(status)); }
 
  private:
   grpc::ServerUnaryReactor* reactor_;

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
@@ -42,7 +43,7 @@ class GuardedService final : public grpc::Service {
   using Arrival = std::chrono::steady_clock::time_point;
 
   // REQUIRES: the gate, the dependencies and the handlers outlive this object. While the server is
-  // not ready, calls added by the first two forms of Add and by AddWork end with Unavailable.
+  // not ready, calls end with Unavailable.
   GuardedService(const Gate* gate, const Dependencies& deps)
       : gate_(gate), readiness_(deps.readiness), executor_(deps.executor) {}
 
@@ -50,7 +51,7 @@ class GuardedService final : public grpc::Service {
   // "/hone.v1.TuningService/GetJob".
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*)) {
-    AddReady<Request, Response>(
+    AddReplying<Request, Response>(
         method, [=](Context*, const Request* request, Response* response, Reply reply) {
           reply((service->*handle)(*request, response));
         });
@@ -62,9 +63,8 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
                new grpc::internal::CallbackUnaryHandler<Request, Response>(
                    [=, this](Context* context, const Request* request, Response* response) {
-                     const auto caller = gate_->Admit(*context, method, request);
+                     const auto caller = Admit(*context, method, request);
                      absl::Status status = caller.status();
-                     if (status.ok()) status = readiness_->Check();
                      if (status.ok()) status = (service->*handle)(*caller, *request, response);
                      grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
                      reactor->Finish(rpc::ToGrpc(status));
@@ -94,7 +94,7 @@ class GuardedService final : public grpc::Service {
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
            void (S::*handle)(Context*, const Request*, Response*, Reply)) {
-    AddReady<Request, Response>(
+    AddReplying<Request, Response>(
         method, [=](Context* context, const Request* request, Response* response, Reply reply) {
           (service->*handle)(context, request, response, reply);
         });
@@ -104,7 +104,7 @@ class GuardedService final : public grpc::Service {
   template <typename S, typename Request, typename Response>
   void AddWork(const char* method, S* service,
                absl::Status (S::*handle)(const Request&, Response*)) {
-    AddReady<Request, Response>(
+    AddReplying<Request, Response>(
         method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
           executor_->Schedule(
               [=] { reply(job::Attempt([&] { return (service->*handle)(*request, response); })); });
@@ -127,7 +127,7 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
                new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
                    [=, this](Context* context, const Request* request) -> Reactor* {
-                     const auto caller = gate_->Admit(*context, method, request);
+                     const auto caller = Admit(*context, method, request);
                      if (!caller.ok()) return new Refused<Reactor>(caller.status());
                      return (service->*handle)(context, request);
                    }));
@@ -140,7 +140,7 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
                new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
                    [=, this](Context* context, Response* response) -> Reactor* {
-                     const auto caller = gate_->Admit(*context, method, nullptr);
+                     const auto caller = Admit<Request>(*context, method, nullptr);
                      if (!caller.ok()) return new Refused<Reactor>(caller.status());
                      return (service->*handle)(context, response);
                    }));
@@ -159,16 +159,11 @@ class GuardedService final : public grpc::Service {
   };
 
   template <typename Request, typename Response, typename Handle>
-  void AddReady(const char* method, Handle handle) {
+  void AddReplying(const char* method, Handle handle) {
     AddUnary<Request, Response>(
-        method, [=, this](Context* context, const Request* request, Response* response, Arrival) {
+        method, [=](Context* context, const Request* request, Response* response, Arrival) {
           grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-          const Reply reply(reactor);
-          if (absl::Status ready = readiness_->Check(); !ready.ok()) {
-            reply(ready);
-          } else {
-            handle(context, request, response, reply);
-          }
+          handle(context, request, response, Reply(reactor));
           return reactor;
         });
   }
@@ -178,21 +173,26 @@ class GuardedService final : public grpc::Service {
                new grpc::internal::CallbackUnaryHandler<Request, Response>(
                    [=, this](Context* context, const Request* request, Response* response) {
                      const Arrival arrived = std::chrono::steady_clock::now();
-                     if (absl::Status why = Admit(*context, method, *request); !why.ok()) {
+                     if (const auto caller = Admit(*context, method, request); !caller.ok()) {
                        grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                       reactor->Finish(rpc::ToGrpc(why));
+                       reactor->Finish(rpc::ToGrpc(caller.status()));
                        return reactor;
                      }
                      return handle(context, request, response, arrived);
                    }));
   }
+  // `request` is null for a stream of requests.
   template <typename Request>
-  absl::Status Admit(const Context& context, const char* method, const Request& request) const {
-    const absl::StatusOr<rpc::Identity> caller = gate_->Admit(context, method, &request);
-    if constexpr (requires { request.worker_id(); }) {
-      if (caller.ok()) return gate_->CheckWorkerId(*caller, request.worker_id());
+  absl::StatusOr<rpc::Identity> Admit(const Context& context, const char* method,
+                                      const Request* request) const {
+    HONE_ASSIGN_OR_RETURN(rpc::Identity caller, gate_->Admit(context, method, request));
+    if constexpr (requires { request->worker_id(); }) {
+      if (request != nullptr) {
+        HONE_RETURN_IF_ERROR(gate_->CheckWorkerId(caller, request->worker_id()));
+      }
     }
-    return caller.status();
+    HONE_RETURN_IF_ERROR(readiness_->Check());
+    return caller;
   }
   void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
                   grpc::internal::MethodHandler* handler) {
@@ -233,8 +233,8 @@ class Listener {
     Services* services = nullptr;
   };
 
-  // Starts to accept connections; health is NOT_SERVING until SetServing. Errors are those of
-  // rpc::AddListener, and Unavailable if the address cannot be used.
+  // Starts to accept connections; health is NOT_SERVING until SetServing, and after kNothing.
+  // Errors are those of rpc::AddListener, and Unavailable if the address cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
                                                          const Parts& parts);
   // Starts a listener without an address, for callers in this process, who need the token of a

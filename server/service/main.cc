@@ -93,16 +93,19 @@ struct WatchedFiles {
   }
 };
 
-// Waits for a signal to end. Meanwhile reads certificates and tokens again when their files have
-// changed or a SIGHUP arrives.
-void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, WatchedFiles& tokens,
-                   WatchedFiles& revoked, WatchedFiles& certificates, service::Server& server) {
+// Waits for a signal to end, or until the server is deposed; returns true in the latter case.
+// Meanwhile reads certificates and tokens again when their files have changed or a SIGHUP arrives,
+// also into `options`.
+bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals,
+                           WatchedFiles& tokens, WatchedFiles& revoked,
+                           WatchedFiles& certificates,                           service::Server& server, service::ServerOptions& options) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
   constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
   int looks = -1;             // number of polls until the files are read again; -1: never
   while (true) {
     const int received = sigtimedwait(&signals, nullptr, &kLook);
-    if (received == SIGTERM || received == SIGINT) return;
+    if (received == SIGTERM || received == SIGINT) return false;
+    if (server.IsDeposed()) return true;
     // A file that has just changed may be incomplete, so it is read after the next poll.
     const bool tokens_changed = tokens.Changed();
     const bool revoked_changed = revoked.Changed();
@@ -113,11 +116,21 @@ void WaitForTheEnd(const service::Flags& flags, const sigset_t& signals, Watched
     }
     if (received != SIGHUP && looks != 0) continue;
     if (received == SIGHUP) tokens.is_due = revoked.is_due = certificates.is_due = true;
-    const service::Reloaded reloaded = service::Reload(flags, server);
+    const service::Reloaded reloaded = service::Reload(flags, server, options);
     const bool tokens_are_good = tokens.Says(reloaded.tokens);
     const bool list_is_good = revoked.Says(reloaded.revoked);
     const bool certificates_are_good = certificates.Says(reloaded.certificates);
     looks = certificates_are_good && tokens_are_good && list_is_good ? -1 : kRetry;
+  }
+}
+
+// Makes a later server listen on the ports that the first one got.
+void KeepPorts(const service::Server& server, service::ServerOptions& options) {
+  const std::vector<rpc::Address> addresses = server.addresses();
+  auto next = addresses.begin();
+  for (auto* const list :
+       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
+    for (rpc::Address& address : *list) address = *next++;
   }
 }
 
@@ -195,24 +208,28 @@ int Run(const service::Flags& flags) {
     return Fail(kFailure, "cannot start", can);
   }
   const std::string new_part = NewPartOf(flags.store);
-  absl::StatusOr<std::unique_ptr<store::Store>> store = store::OpenStore(flags.store);
-  if (!store.ok()) {
+  absl::StatusOr<std::unique_ptr<store::Store>> opened = store::OpenStore(flags.store);
+  if (!opened.ok()) {
     const std::string name = store::StoreName(flags.store);
-    const std::string why(store.status().message());
+    const std::string why(opened.status().message());
     if (absl::StrContains(why, name)) return Fail(kFailure, why);
-    return Fail(kFailure, absl::StrCat("the store ", name), store.status());
+    return Fail(kFailure, absl::StrCat("the store ", name), opened.status());
   }
-  absl::StatusOr<std::unique_ptr<service::Server>> server = service::Server::Start(
-      *std::move(options), *std::move(store), job::MakeCompilerEnvironment(threads));
-  if (!server.ok()) return Fail(kFailure, "cannot start", server.status());
-  if (metrics != nullptr) {
-    metrics->Watch([raw = server->get()] { return raw->Stats(); });
-    spdlog::info("metrics on port {}", metrics->port());
+  const std::shared_ptr<store::Store> store = *std::move(opened);
+  absl::StatusOr<std::unique_ptr<service::Server>> server;
+  const auto start = [&]() -> absl::Status {
+    server = service::Server::Start(*options, store, job::MakeCompilerEnvironment(threads));
+    HONE_RETURN_IF_ERROR(server.status());
+    KeepPorts(**server, *options);
+    if (metrics != nullptr) metrics->Watch([raw = server->get()] { return raw->Stats(); });
+    if (page != nullptr) page->Serve(**server);
+    return absl::OkStatus();
+  };
+  if (const absl::Status started = start(); !started.ok()) {
+    return Fail(kFailure, "cannot start", started);
   }
-  if (page != nullptr) {
-    page->Serve(**server);
-    if (page->port() != 0) spdlog::info("web page on port {}", page->port());
-  }
+  if (metrics != nullptr) spdlog::info("metrics on port {}", metrics->port());
+  if (page != nullptr && page->port() != 0) spdlog::info("web page on port {}", page->port());
   for (const rpc::Address& address : (*server)->addresses()) {
     spdlog::info("serving on {}, store {}{}", address.ToText(), store::StoreName(flags.store),
                  new_part);
@@ -226,7 +243,15 @@ int Run(const service::Flags& flags) {
     }
   }
 
-  WaitForTheEnd(flags, signals, tokens, revoked, certificates, **server);
+  while (IsDeposedBeforeTheEnd(flags, signals, tokens, revoked, certificates, **server, *options)) {
+    // A new server competes again, and then loads everything from the store.
+    if (metrics != nullptr) metrics->Watch(nullptr);
+    if (page != nullptr) page->Stop();
+    server->reset();
+    if (const absl::Status started = start(); !started.ok()) {
+      return Fail(kFailure, "cannot start again", started);
+    }
+  }
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
   if (metrics != nullptr) metrics->Watch(nullptr);

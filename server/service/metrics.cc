@@ -81,6 +81,8 @@ class Gauges final : public prometheus::Collectable {
                               MetricType::Gauge, "phase", stats.leases));
     families.push_back(Family("hone_fleet_events_total", "Events of leases, by kind.",
                               MetricType::Counter, "event", stats.fleet));
+    families.push_back(Family("hone_server_state", "1 for the state of the server, else 0.",
+                              MetricType::Gauge, "state", stats.states));
     families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
     families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
                              stats.store_queued_writes));

@@ -109,6 +109,12 @@ absl::Status Restore(const OfflineFlags& flags) {
 absl::Status Merge(const OfflineFlags& flags) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> from, store::OpenStore(flags.from));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> into, store::OpenStore(flags.store));
+  HONE_ASSIGN_OR_RETURN(const bool leads, into->Lead());
+  if (!leads) {
+    return absl::UnavailableError(absl::StrCat(
+        "a server leads ", store::StoreName(flags.store),
+        ": import the records through it (hone records import), or stop all of its servers"));
+  }
   HONE_ASSIGN_OR_RETURN(const store::ImportReport report, store::MergeStores(*into, *from));
   std::printf("%s added, %lld already there; %s newly published\n",
               Counted(report.added, "record").c_str(), static_cast<long long>(report.known),

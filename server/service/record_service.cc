@@ -186,18 +186,13 @@ void ExportWriter::OnWriteDone(bool ok) {
 }
 
 ImportReader::ImportReader(store::Store* store, const job::TaskEnvironment* environment,
-                           job::Executor* executor, const absl::Status& refused,
-                           v1::ImportRecordsResponse* response)
+                           job::Executor* executor, v1::ImportRecordsResponse* response)
     : store_(store),
       executor_(executor),
       response_(response),
       import_([environment](const std::string& digest, const std::string& text) {
         return CheckWorkload(*environment, digest, text);
       }) {
-  if (!refused.ok()) {
-    Finish(rpc::ToGrpc(refused));
-    return;
-  }
   StartRead(&chunk_);
 }
 
@@ -230,7 +225,7 @@ void ImportReader::End() {
       response_->set_added(report->added);
       response_->set_known(report->known);
     }
-    Finish(rpc::ToGrpc(report.status()));
+    Finish(ToCaller(report.status()));
   });
 }
 
@@ -269,20 +264,15 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
 
 grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
     Context*, const v1::ListRecordsRequest* request) {
-  absl::Status refused = deps_.readiness->Check();
-  store::RecordQuery query;
-  if (refused.ok()) {
-    absl::StatusOr<store::RecordQuery> asked = ToQuery(*request);
-    refused = asked.status();
-    if (asked.ok()) query = *std::move(asked);
-  }
-  return new ExportWriter(deps_.store, std::move(query), deps_.executor, refused);
+  absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
+  const absl::Status refused = query.status();
+  return new ExportWriter(deps_.store, std::move(query).value_or(store::RecordQuery()),
+                          deps_.executor, refused);
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(
     Context*, v1::ImportRecordsResponse* response) {
-  return new ImportReader(deps_.store, deps_.environment, deps_.executor, deps_.readiness->Check(),
-                          response);
+  return new ImportReader(deps_.store, deps_.environment, deps_.executor, response);
 }
 
 void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsRequest* request,
@@ -292,9 +282,8 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
   const std::string by = deps_.authenticator->NameOf(*context);
   deps_.executor->Schedule([this, task = *std::move(task), by, reply, response] {
     const absl::Status unused = job::Attempt([&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(
-          const std::string job,
-          job::FindUnfinishedJob(*deps_.jobs, *deps_.store, *deps_.environment, task));
+      HONE_ASSIGN_OR_RETURN(const std::string job,
+                            job::FindUnfinishedJob(*deps_.jobs, *deps_.environment, task));
       if (job.empty()) return absl::OkStatus();
       return absl::FailedPreconditionError(
           absl::StrCat("job ", job, " measures this workload: wait for its end, or cancel it"));

@@ -43,8 +43,7 @@ class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
 class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
  public:
   ImportReader(store::Store* store, const job::TaskEnvironment* environment,
-               job::Executor* executor, const absl::Status& refused,
-               v1::ImportRecordsResponse* response);
+               job::Executor* executor, v1::ImportRecordsResponse* response);
   void OnReadDone(bool ok) override;
   void OnDone() override { delete this; }
 

@@ -25,6 +25,12 @@ bool IsLoss(const absl::Status& write) {
          !absl::IsAborted(write);
 }
 
+// A later server of this process has the same name, because its process has not crashed since.
+const std::string& NameOfThisRun() {
+  static const auto* const name = new std::string(job::NameARun());
+  return *name;
+}
+
 bool AsksWhoCalls(const ServerOptions& options) {
   return options.tokens != nullptr || !options.security.client_ca.empty();
 }
@@ -66,7 +72,7 @@ absl::Status CheckCanStart(const ServerOptions& options) {
   return AuditLog::Open(options.audit_log, options.audit).status();
 }
 
-Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
+Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                std::unique_ptr<job::TaskEnvironment> environment)
     : options_(std::move(options)),
       authenticator_(options_.tokens),
@@ -86,17 +92,14 @@ Server::Server(ServerOptions options, std::unique_ptr<store::Store> store,
       .artifacts = &artifacts_,
       .environment = environment_.get(),
       .executor = pool_.get(),
-      .note_result = [this](const std::string& target_key) { models_->NoteResult(target_key); }};
+      .note_result = [this](const std::string& target_key) { models_->NoteResult(target_key); },
+      .server = NameOfThisRun()};
   authenticator_.SetRevoked(options_.revoked);
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
   models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
-  standings_ =
-      std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{.clock = &clock_,
-                                                                    .steady_clock = &steady_clock_,
-                                                                    .fleet = &fleet_,
-                                                                    .store = store_.get(),
-                                                                    .executor = pool_.get()});
+  standings_ = std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{
+      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
@@ -148,19 +151,54 @@ absl::Status Server::ReplaceCertificates(const rpc::ServerSecurity& security) {
 Server::~Server() { Shutdown(); }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
-    ServerOptions options, std::unique_ptr<store::Store> store,
+    ServerOptions options, std::shared_ptr<store::Store> store,
     std::unique_ptr<job::TaskEnvironment> environment) {
   auto server = std::unique_ptr<Server>(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
-  HONE_RETURN_IF_ERROR(server->standings_->Restore());
-  // The worker of a private server ends with it.
-  if (!server->options_.private_mode) HONE_RETURN_IF_ERROR(server->worker_memory_->Restore());
-  HONE_RETURN_IF_ERROR(server->jobs_->Restore());
-  server->readiness_.Set(Readiness::State::kReady);
-  server->SetServing(Listener::Serving::kAll);
+  if (absl::Status led = server->Compete(); absl::IsUnavailable(led) || absl::IsAborted(led)) {
+    server->Depose(led);
+  } else if (!led.ok()) {
+    return led;
+  }
   server->ticks_ = std::thread([raw = server.get()] { raw->RunTicks(); });
   return server;
+}
+
+absl::Status Server::Compete() {
+  const absl::StatusOr<bool> leads = store_->Lead();
+  if (leads.ok() && *leads) return BeginToLead();
+  const Readiness::State state = leads.ok() ? Readiness::State::kStandby
+                                 : absl::IsUnavailable(leads.status())
+                                     ? Readiness::State::kUnreachable
+                                     : Readiness::State::kRefused;
+  if (readiness_.state() == state) return absl::OkStatus();
+  readiness_.Set(state);
+  if (leads.ok()) {
+    spdlog::info("another server leads, and this one is a standby");
+  } else {
+    spdlog::error("cannot lead, and tries again: {}", std::string(leads.status().message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::BeginToLead() {
+  HONE_RETURN_IF_ERROR(standings_->Restore());
+  // The worker of a private server ends with it.
+  if (!options_.private_mode) HONE_RETURN_IF_ERROR(worker_memory_->Restore());
+  HONE_RETURN_IF_ERROR(store_->KeepLeading());  // the reads may take long
+  HONE_RETURN_IF_ERROR(jobs_->Restore());
+  readiness_.Set(Readiness::State::kLeader);
+  SetServing(Listener::Serving::kAll);
+  return absl::OkStatus();
+}
+
+void Server::Depose(const absl::Status& why) {
+  spdlog::error("{}; its jobs wait", std::string(why.message()));
+  readiness_.Set(Readiness::State::kUnreachable);
+  SetServing(Listener::Serving::kNothing);
+  jobs_->Suspend();
+  deposed_ = true;
 }
 
 absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
@@ -222,6 +260,8 @@ ServerStats Server::Stats() const {
   stats.store_queued_writes = health.queued_writes;
   stats.store_damaged = health.check == store::StoreHealth::Check::kDamaged;
   stats.unstored_standings = standings_->unstored();
+  for (const absl::string_view name : Readiness::kNames) stats.states[std::string(name)] = 0;
+  stats.states[std::string(Readiness::kNames[static_cast<int>(readiness_.state())])] = 1;
   return stats;
 }
 
@@ -232,21 +272,34 @@ void Server::SetServing(Listener::Serving serving) {
 void Server::RunTicks() {
   // A timed wait would follow the wall clock, and would not tick for an hour if the clock were set
   // back by an hour.
-  for (;;) {
+  absl::Time competed = steady_clock_.Now();
+  while (!deposed_) {
     absl::SleepFor(kTick);
     if (stop_ticks_.HasBeenNotified()) return;
-    fleet_.Tick();
-    jobs_->Tick();
-    models_->Tick();
-    standings_->Tick();
-    worker_memory_->Tick();
-    uploads_.Tick();
-    watches_->Tick();
-    if (options_.private_mode) CancelUnwatched();
-    if (!is_damaged_ && !store_->CheckWritable().ok()) {
-      is_damaged_ = true;
-      SetServing(Listener::Serving::kReads);
+    absl::Status leading;
+    if (readiness_.state() == Readiness::State::kLeader) {
+      leading = store_->KeepLeading();
+      if (leading.ok()) TickParts();
+    } else if (steady_clock_.Now() >= competed + kCompeteInterval) {
+      leading = Compete();
+      competed = steady_clock_.Now();
     }
+    if (!leading.ok()) Depose(leading);
+  }
+}
+
+void Server::TickParts() {
+  fleet_.Tick();
+  jobs_->Tick();
+  models_->Tick();
+  standings_->Tick();
+  worker_memory_->Tick();
+  uploads_.Tick();
+  watches_->Tick();
+  if (options_.private_mode) CancelUnwatched();
+  if (!is_damaged_ && !store_->CheckWritable().ok()) {
+    is_damaged_ = true;
+    SetServing(Listener::Serving::kReads);
   }
 }
 
@@ -279,13 +332,14 @@ void Server::CancelAllJobs() {
 bool Server::Shutdown(absl::Duration limit) {
   if (std::exchange(shut_down_, true)) return StopWork(limit);
   const absl::Time began = steady_clock_.Now();
+  const bool has_led = readiness_.state() == Readiness::State::kLeader;
   readiness_.Set(Readiness::State::kDraining);
   SetServing(Listener::Serving::kNothing);
   if (ticks_.joinable()) {
     stop_ticks_.Notify();
     ticks_.join();
   }
-  worker_memory_->Keep();
+  if (has_led) worker_memory_->Keep();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();
@@ -310,7 +364,8 @@ bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
   // Runs the queued work; suspended jobs do nothing.
   if (!pool_->Stop(limit)) return false;
-  store_.reset();  // callbacks of the jobs' last writes go to the stopped pool, which drops them
+  store_->Flush().IgnoreError();  // callbacks of the last writes go to the stopped pool
+  store_.reset();
   pool_.reset();
   return true;
 }

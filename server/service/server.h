@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_SERVICE_SERVER_H_
 #define HONE_SERVER_SERVICE_SERVER_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,11 +82,15 @@ absl::Status CheckCanStart(const ServerOptions& options);
 class Server {
  public:
   static constexpr absl::Duration kTick = absl::Milliseconds(100);
+  // How often a standby tries to become the leader.
+  static constexpr absl::Duration kCompeteInterval = absl::Milliseconds(500);
 
-  // Resumes unfinished jobs and starts to serve. AlreadyExists: an address is in use.
-  // PermissionDenied: see CheckListeners. Other errors are those of the audit log and the store.
+  // Listens, and tries to become the leader of the store: then it resumes unfinished jobs and
+  // serves. Otherwise it is a standby, which refuses all calls with Unavailable, says NOT_SERVING,
+  // and goes on trying. AlreadyExists: an address is in use. PermissionDenied: see CheckListeners.
+  // Other errors are those of the audit log and the store.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
-      ServerOptions options, std::unique_ptr<store::Store> store,
+      ServerOptions options, std::shared_ptr<store::Store> store,
       std::unique_ptr<job::TaskEnvironment> environment);
   ~Server();
   Server(const Server&) = delete;
@@ -101,6 +106,11 @@ class Server {
   absl::StatusOr<std::string> Text(const std::string& digest) { return store_->GetText(digest); }
   // REQUIRES: Shutdown was not called.
   ServerStats Stats() const;
+  Readiness::State state() const { return readiness_.state(); }
+  // Whether the server has led and lost the leadership. It then refuses calls like a standby, and
+  // its jobs are suspended. The owner should make a new server with the same store, which competes
+  // again.
+  bool IsDeposed() const { return deposed_; }
   // Why the server ends with a failure: the store is damaged, or its last writes were lost. Set by
   // Shutdown.
   const absl::Status& failure() const { return failure_; }
@@ -116,7 +126,7 @@ class Server {
   absl::Status ReplaceCertificates(const rpc::ServerSecurity& security);
 
   // Refuses new calls with UNAVAILABLE, ends streams and held calls, commits queued writes, and
-  // leaves unfinished jobs to the next server. Returns false if work still
+  // leaves unfinished jobs to the next leader. Returns false if work still
   // runs after `limit`, such as a search that proposes. The process may then exit without
   // destroying the server: what this work still writes is not needed. The destructor waits
   // without a limit. Not thread-safe.
@@ -124,7 +134,7 @@ class Server {
 
  private:
   bool StopWork(absl::Duration limit);
-  Server(ServerOptions options, std::unique_ptr<store::Store> store,
+  Server(ServerOptions options, std::shared_ptr<store::Store> store,
          std::unique_ptr<job::TaskEnvironment> environment);
   // Returns the options of the fleet, with its callbacks set.
   fleet::FleetOptions OptionsOfFleet();
@@ -132,7 +142,13 @@ class Server {
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
                             std::vector<rpc::Role> roles);
   void SetServing(Listener::Serving serving);
+  // Tries to become the leader, and begins to lead. Errors are those of the reads of the store; the
+  // server has then lost the leadership or cannot serve.
+  absl::Status Compete();
+  absl::Status BeginToLead();
+  void Depose(const absl::Status& why);
   void RunTicks();
+  void TickParts();
   void CancelUnwatched();
   void CancelAllJobs();
 
@@ -153,7 +169,7 @@ class Server {
   std::unique_ptr<job::JobManager> jobs_;
   std::unique_ptr<job::ModelWork> models_;
   std::unique_ptr<job::DraftWork> drafts_;
-  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;
   std::unique_ptr<WatchHub> watches_;
@@ -163,6 +179,7 @@ class Server {
   std::map<std::string, absl::Time> unwatched_since_;  // used only by the tick thread
   absl::Notification stop_ticks_;
   std::thread ticks_;
+  std::atomic<bool> deposed_ = false;
   bool shut_down_ = false;
   bool is_damaged_ = false;  // used only by the tick thread
   absl::Status failure_;

@@ -226,7 +226,8 @@ absl::Status CheckHealth(const Flags& flags, const ServerOptions& options) {
   }
   if (SaysServing(response)) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("the server at ", address.ToText(), " is starting or ending"));
+      absl::StrCat("the server at ", address.ToText(),
+                   " is starting or ending, is a standby, or cannot reach its database"));
 }
 
 std::vector<std::string> CertificateFiles(const Flags& flags) {
@@ -239,17 +240,21 @@ std::vector<std::string> CertificateFiles(const Flags& flags) {
   return files;
 }
 
-Reloaded Reload(const Flags& flags, Server& server) {
-  absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> tokens = LoadTokens(flags.tokens);
-  absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> revoked = LoadRevoked(flags.revoked);
-  const absl::Status list = revoked.status();
-  if (revoked.ok()) server.ReplaceRevoked(*std::move(revoked));
+Reloaded Reload(const Flags& flags, Server& server, ServerOptions& options) {
+  const absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> tokens = LoadTokens(flags.tokens);
+  const absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> revoked =
+      LoadRevoked(flags.revoked);
+  if (revoked.ok()) server.ReplaceRevoked(*revoked);
   const absl::StatusOr<rpc::ServerSecurity> security =
       rpc::LoadServerSecurity(flags.security, absl::Now());
-  return {
-      .tokens = tokens.ok() ? server.ReplaceTokens(*std::move(tokens)) : tokens.status(),
-      .revoked = list,
+  const Reloaded reloaded{
+      .tokens = tokens.ok() ? server.ReplaceTokens(*tokens) : tokens.status(),
+      .revoked = revoked.status(),
       .certificates = security.ok() ? server.ReplaceCertificates(*security) : security.status()};
+  if (reloaded.tokens.ok()) options.tokens = *tokens;
+  if (revoked.ok()) options.revoked = *revoked;
+  if (reloaded.certificates.ok()) options.security = *security;
+  return reloaded;
 }
 
 }  // namespace hone::service

@@ -69,8 +69,8 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags);
 // Asks the server that runs with these options whether it serves clients, by the health check of
 // gRPC, for at most five seconds. Uses a Unix socket if the server has one. Over TCP it trusts the
 // authorities of client-ca, or else the server's own certificate. Unavailable: the server does not
-// answer, is starting or ending, or its certificate is not trusted. FailedPrecondition: its port is
-// chosen by the system, so that it is not known here.
+// answer, is starting or ending, does not lead, or its certificate is not trusted.
+// FailedPrecondition: its port is chosen by the system, so that it is not known here.
 absl::Status CheckHealth(const Flags& flags, const ServerOptions& options);
 
 // Returns the files with certificates, keys and authorities, which may change while the server
@@ -79,13 +79,13 @@ std::vector<std::string> CertificateFiles(const Flags& flags);
 // Reads these files, the file of tokens and the list of revoked certificates again, and replaces
 // the server's. Each is replaced independently, so that a token can be withdrawn even while a
 // certificate cannot be used. If a status is not OK, a file cannot be used, and the server keeps
-// what it had read from it before.
+// what it had read from it before. Those that it gets are also set in `options`.
 struct Reloaded {
   absl::Status tokens;
   absl::Status revoked;
   absl::Status certificates;
 };
-Reloaded Reload(const Flags& flags, Server& server);
+Reloaded Reload(const Flags& flags, Server& server, ServerOptions& options);
 
 }  // namespace hone::service
 

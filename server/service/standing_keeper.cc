@@ -94,7 +94,6 @@ void StandingKeeper::Keep(const std::string& worker_id) {
 
 void StandingKeeper::Tick() {
   std::vector<std::string> due;
-  bool look = false;
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = deps_.steady_clock->Now();
@@ -103,37 +102,14 @@ void StandingKeeper::Tick() {
       retry.under_way = true;
       due.push_back(worker_id);
     }
-    look = deps_.store->IsShared() && !looking_ && next_look_ <= now;
-    if (look) {
-      looking_ = true;
-      next_look_ = now + kLookInterval;
-    }
   }
   for (const std::string& worker_id : due) {
     Keep(worker_id, [this, worker_id](const absl::Status& status) {
-      if (!status.ok()) return;  // it will be read again
+      if (!status.ok()) return;  // it will be repeated again
       absl::MutexLock lock(&mutex_);
       retries_.erase(worker_id);
     });
   }
-  if (look) deps_.executor->Schedule([this] { Look(); });
-}
-
-void StandingKeeper::Look() {
-  deps_.fleet->standings().BeginAdopt();
-  const absl::StatusOr<std::vector<store::WorkerStanding>> rows = deps_.store->Standings();
-  if (rows.ok()) {
-    deps_.fleet->Adopt(ToFleet(*rows));
-  } else {
-    deps_.fleet->standings().EndAdopt();
-  }
-  absl::MutexLock lock(&mutex_);
-  looking_ = false;
-  if (!rows.ok() && !blind_) {
-    spdlog::warn("the standings of workers could not be read: {}",
-                 std::string(rows.status().message()));
-  }
-  blind_ = !rows.ok();
 }
 
 int64_t StandingKeeper::unstored() const {

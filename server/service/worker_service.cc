@@ -285,9 +285,7 @@ grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
                                                      const v1::SynchronizeRequest* request,
                                                      v1::SynchronizeResponse* response,
                                                      Monotonic::time_point arrived) {
-  const absl::Status ready = deps_.readiness->Check();
-  absl::StatusOr<fleet::WorkerReport> report =
-      ready.ok() ? FromProto(*request) : absl::StatusOr<fleet::WorkerReport>(ready);
+  absl::StatusOr<fleet::WorkerReport> report = FromProto(*request);
   if (!report.ok()) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(rpc::ToGrpc(report.status()));

@@ -42,12 +42,12 @@ absl::StatusOr<std::string> DatabaseStore::GetText(const std::string& digest) {
   return Get([&](Connection& c) { return SelectText(c, digest); });
 }
 
-void DatabaseStore::Append(record::Record record, const JobFence& fence,
+void DatabaseStore::Append(record::Record record, const JobStep& step,
                            absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
   const size_t bytes = BytesOf(record);
   WriteForResult<record::Record>(
-      [record = std::move(record), fence](Connection& c) mutable -> absl::StatusOr<record::Record> {
-        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
+      [record = std::move(record), step](Connection& c) mutable -> absl::StatusOr<record::Record> {
+        HONE_RETURN_IF_ERROR(CheckStep(c, step));
         HONE_RETURN_IF_ERROR(InsertRecord(c, record));
         return record;
       },
@@ -58,22 +58,17 @@ absl::StatusOr<std::vector<record::Record>> DatabaseStore::Query(const RecordQue
   return Get([&](Connection& c) { return QueryRecords(c, query); });
 }
 
-void DatabaseStore::PublishBest(int64_t record_id, std::optional<int64_t> incumbent,
-                                const JobFence& fence, Done done) {
-  Write(
-      [this, record_id, incumbent, fence](Connection& c) {
-        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
-        return InsertBest(c, record_id, incumbent, NowUnixMs());
-      },
-      std::move(done), kRowBytes);
+void DatabaseStore::PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) {
+  Write([this, record_id,
+         incumbent](Connection& c) { return InsertBest(c, record_id, incumbent, NowUnixMs()); },
+        std::move(done), kRowBytes);
 }
 
 void DatabaseStore::Quarantine(const std::string& workload_digest, const std::string& target,
                                const record::Candidate& candidate, int64_t last_record,
-                               const std::string& reason, const JobFence& fence, Done done) {
+                               const std::string& reason, Done done) {
   Write(
       [=, this](Connection& c) {
-        HONE_RETURN_IF_ERROR(CheckFence(c, fence));
         return QuarantineRecords(c, workload_digest, target, candidate, last_record, reason,
                                  NowUnixMs());
       },
@@ -135,24 +130,8 @@ absl::StatusOr<std::vector<JobRow>> DatabaseStore::ListJobs(int page_size,
   return Get([&](Connection& c) { return SelectJobs(c, page_size, after_id); });
 }
 
-void DatabaseStore::ClaimJobs(
-    const JobClaim& claim, int limit,
-    absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) {
-  WriteForResult<std::vector<JobRow>>(
-      [claim, limit](Connection& c) { return ClaimJobRows(c, claim, limit); }, std::move(done),
-      kRowBytes);
-}
-
-void DatabaseStore::RenewJobs(
-    const JobClaim& claim,
-    absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) {
-  WriteForResult<std::vector<std::string>>(
-      [claim](Connection& c) { return RenewJobRows(c, claim); }, std::move(done), kRowBytes);
-}
-
-void DatabaseStore::ReleaseJob(const std::string& id, int64_t fence, Done done) {
-  Write([id, fence](Connection& c) { return ReleaseJobRow(c, id, fence); }, std::move(done),
-        kRowBytes);
+absl::StatusOr<std::vector<JobRow>> DatabaseStore::UnfinishedJobs() {
+  return Get([](Connection& c) { return SelectUnfinishedJobs(c); });
 }
 
 void DatabaseStore::AppendEvent(JobEvent event, Done done) {

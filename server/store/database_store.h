@@ -22,14 +22,13 @@ class DatabaseStore : public Store {
  public:
   void PutText(const std::string& digest, const std::string& text, Done done) override;
   absl::StatusOr<std::string> GetText(const std::string& digest) override;
-  void Append(record::Record record, const JobFence& fence,
+  void Append(record::Record record, const JobStep& step,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override;
   absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) override;
-  void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, const JobFence& fence,
-                   Done done) override;
+  void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) override;
   void Quarantine(const std::string& workload_digest, const std::string& target,
                   const record::Candidate& candidate, int64_t last_record,
-                  const std::string& reason, const JobFence& fence, Done done) override;
+                  const std::string& reason, Done done) override;
   absl::StatusOr<BestRow> LookupBest(const BestQuery& query) override;
   void Forget(const TaskKey& task, const std::string& reason,
               absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) override;
@@ -42,12 +41,7 @@ class DatabaseStore : public Store {
   absl::StatusOr<JobRow> GetJob(const std::string& id) override;
   absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) override;
   absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
-  void ClaimJobs(const JobClaim& claim, int limit,
-                 absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) override;
-  void RenewJobs(
-      const JobClaim& claim,
-      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) override;
-  void ReleaseJob(const std::string& id, int64_t fence, Done done) override;
+  absl::StatusOr<std::vector<JobRow>> UnfinishedJobs() override;
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id) override;
   void PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) override;

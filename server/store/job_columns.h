@@ -17,7 +17,7 @@ namespace hone::store {
 
 inline constexpr char kJobColumns[] =
     "id, request_id, request, state, error, summary, created_unix_ms, updated_unix_ms, owner,"
-    " priority, replica, lease_until_unix_ms, fence";
+    " priority";
 
 // The condition for an unfinished job.
 inline constexpr char kUnfinished[] = "state IN ('pending', 'running', 'confirming')";
@@ -44,14 +44,9 @@ inline absl::Status SameRequestError(const JobRow& job) {
       absl::StrCat("request id '", job.request_id, "' belongs to a job other than '", job.id, "'"));
 }
 
-inline absl::Status FencedOffError(absl::string_view job) {
-  return absl::AbortedError(
-      absl::StrCat("job '", job, "' has since been claimed by another server replica"));
-}
-
 // Returns the error for a record whose event is missing.
-inline absl::Status NoEventError(const JobFence& fence) {
-  return absl::FailedPreconditionError(absl::StrCat("job '", fence.job_id, "': event ", fence.event,
+inline absl::Status NoEventError(const JobStep& step) {
+  return absl::FailedPreconditionError(absl::StrCat("job '", step.job_id, "': event ", step.event,
                                                     " is not stored, so its results are refused"));
 }
 
@@ -67,8 +62,7 @@ template <typename Binder>
 void BindJob(Binder& s, const JobRow& job) {
   s.Bind(job.id).Bind(job.request_id).BindBlob(job.request).Bind(job.state).BindRaw(job.error);
   s.BindBlob(job.summary).Bind(job.created_unix_ms).Bind(job.updated_unix_ms);
-  s.Bind(job.owner).Bind(job.priority).Bind(job.replica).Bind(job.lease_until_unix_ms);
-  s.Bind(job.fence);
+  s.Bind(job.owner).Bind(job.priority);
 }
 
 template <typename Row>
@@ -84,9 +78,6 @@ JobRow ReadJob(Row& row) {
   job.updated_unix_ms = row.Int64();
   job.owner = row.Text();
   job.priority = row.Text();
-  job.replica = row.Text();
-  job.lease_until_unix_ms = row.Int64();
-  job.fence = row.Int64();
   return job;
 }
 

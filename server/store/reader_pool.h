@@ -12,12 +12,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "server/store/connection.h"
 
 namespace hone::store {
 
 // A pool of at most `max_readers` connections for reads, which are opened when needed. Further
-// readers wait for a free connection. A read whose connection broke is repeated once on a new one.
+// readers wait for a free connection. A read whose connection broke, or that gets none because the
+// database cannot be reached, is repeated for a few seconds, in which the database may restart.
 // Thread-safe. REQUIRES: on SQLite, the writing connection outlives the pool.
 class ReaderPool {
  public:
@@ -26,17 +30,25 @@ class ReaderPool {
 
   // Calls `read` with a connection that no other thread uses during the call.
   absl::Status With(absl::FunctionRef<absl::Status(Connection&)> read) {
-    for (bool again = true;; again = false) {
+    const absl::Time deadline = SteadyNow() + kPatience;
+    while (true) {
       absl::StatusOr<std::unique_ptr<Connection>> connection = Take();
-      if (!connection.ok()) return std::move(connection).status();
-      absl::Status result = read(**connection);
-      const bool lost = (*connection)->IsLost();
-      Return(*std::move(connection), lost);
-      if (!lost || !again) return result;
+      absl::Status result = connection.status();
+      bool lost = absl::IsUnavailable(result);
+      if (connection.ok()) {
+        result = read(**connection);
+        lost = (*connection)->IsLost();
+        Return(*std::move(connection), lost);
+      }
+      if (!lost || SteadyNow() > deadline) return result;
+      absl::SleepFor(kWait);
     }
   }
 
  private:
+  static constexpr absl::Duration kPatience = absl::Seconds(6);
+  static constexpr absl::Duration kWait = absl::Milliseconds(20);
+
   absl::StatusOr<std::unique_ptr<Connection>> Take() {
     {
       absl::MutexLock lock(&mutex_);

@@ -18,7 +18,7 @@
 
 namespace hone::store {
 
-// A stored job: its request, its state, and the claim of the server replica that works on it.
+// A stored job: its request and its state.
 struct JobRow {
   std::string id;
   std::string request_id;
@@ -30,29 +30,14 @@ struct JobRow {
   int64_t updated_unix_ms = 0;
   std::string owner;                // the caller that created it; "" without authentication
   std::string priority = "normal";  // "low", "normal" or "high"
-  // The claim of the server replica that works on the job. PutJob sets it when the row is new;
-  // later only ClaimJobs, RenewJobs and ReleaseJob change it.
-  std::string replica;              // "" if there is none
-  int64_t lease_until_unix_ms = 0;  // any replica may claim the job after this time
-  int64_t fence = 0;                // grows with every claim
 };
 
-// A claim of jobs by a server replica.
-struct JobClaim {
-  std::string replica;        // unique to one run of a server
-  int64_t now_unix_ms = 0;    // jobs whose leases have ended before this time can be claimed
-  int64_t until_unix_ms = 0;  // end of the new or renewed leases
-};
-
-// The claim under which a replica writes data of a job. It is checked in the transaction of the
-// write, so that a replica that lost the job cannot commit anything more.
-struct JobFence {
-  std::string job_id;  // "": the write belongs to no job, and nothing is checked
-  int64_t fence = 0;   // as in the job's row
-  // For a record: the number of the job's event that the record follows from; -1 for none. If that
-  // event could not be stored, for example because the disk was full, the record is refused too.
-  // Otherwise the resumed job would use the same trial numbers for other candidates.
-  int64_t event = -1;
+// The event of a job that a record follows from. If that event could not be stored, for example
+// because the disk was full, the record is refused too. Otherwise the resumed job would use the
+// same trial numbers for other candidates.
+struct JobStep {
+  std::string job_id;
+  int64_t event = -1;  // number of the event; -1: the record follows from none
 };
 
 // One numbered step of a job's search. A replay of the events reproduces every candidate.
@@ -61,7 +46,6 @@ struct JobEvent {
   int64_t number = 0;   // 0, 1, … without gaps in a job
   std::string kind;     // "propose", "external" or "tell"
   std::string payload;  // opaque here
-  int64_t fence = 0;    // of the claim under which it is written, as in the job's row
 };
 
 struct BestQuery {
@@ -249,8 +233,7 @@ struct KnownWorker {
   friend bool operator==(const KnownWorker&, const KnownWorker&) = default;
 };
 
-// A change of a worker's standing. Parts without a value stay as they are stored, so that server
-// replicas that share the store do not overwrite each other's changes.
+// A change of a worker's standing. Parts without a value stay as they are stored.
 struct StandingChange {
   std::string worker_id;
   std::string identity;  // of the worker, if `refused` has a value
@@ -287,8 +270,10 @@ struct ImportReport {
 // Every function may return these errors. ResourceExhausted: the disk or the queue is full.
 // PermissionDenied: the file or disk is read-only. DataLoss: the database is corrupt.
 // FailedPrecondition: its schema is newer than this program. Unavailable: another process has the
-// store open. InvalidArgument: a row or query is malformed. The messages say where the error is and
-// what to do.
+// store open, or the database cannot be reached. InvalidArgument: a row or query is malformed.
+// Aborted: this server does not lead (see Lead), so the write was refused; or its leadership ended
+// during the commit, so it is unknown whether the write was committed. The messages say where the
+// error is and what to do.
 class Store {
  public:
   // Number of models that are kept for each key, of its own and imported: the newest, and earlier
@@ -305,13 +290,13 @@ class Store {
 
   // Appends a record. `done` gets the record with its id; ids are ascending.
   // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
-  // outcome ok without a positive latency. Aborted: another replica has claimed the job of `fence`,
-  // or the job is not in the store. FailedPrecondition: the event of `fence` is not in the store.
-  virtual void Append(record::Record record, const JobFence& fence,
+  // outcome ok without a positive latency. FailedPrecondition: the event of `step` is not in the
+  // store.
+  virtual void Append(record::Record record, const JobStep& step,
                       absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
   void Append(record::Record record,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
-    Append(std::move(record), JobFence(), std::move(done));
+    Append(std::move(record), JobStep(), std::move(done));
   }
   // Returns a page of records. Rows that cannot be decoded are left out, with a warning, and others
   // take their places.
@@ -324,25 +309,18 @@ class Store {
   // such record.
   // FailedPrecondition: its policy is not "confirm", its outcome is not ok, it is quarantined, or
   // its artifact or the text of its workload or design space is not in the store yet. Put these
-  // first; writes keep their order. Aborted: see Append.
-  virtual void PublishBest(int64_t record_id, std::optional<int64_t> incumbent,
-                           const JobFence& fence, Done done) = 0;
+  // first; writes keep their order.
+  virtual void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) = 0;
   void PublishBest(int64_t record_id, Done done) {
-    PublishBest(record_id, std::nullopt, JobFence(), std::move(done));
+    PublishBest(record_id, std::nullopt, std::move(done));
   }
   // Quarantines the records of a candidate with ids up to `last_record` and any policy. Quarantined
   // records are kept, but are neither published nor used for training. A published best among them
   // is withdrawn with its pin. `reason` is text for people; records that were quarantined before
-  // keep their reason. Aborted: see Append.
+  // keep their reason.
   virtual void Quarantine(const std::string& workload_digest, const std::string& target,
                           const record::Candidate& candidate, int64_t last_record,
-                          const std::string& reason, const JobFence& fence, Done done) = 0;
-  void Quarantine(const std::string& workload_digest, const std::string& target,
-                  const record::Candidate& candidate, int64_t last_record,
-                  const std::string& reason, Done done) {
-    Quarantine(workload_digest, target, candidate, last_record, reason, JobFence(),
-               std::move(done));
-  }
+                          const std::string& reason, Done done) = 0;
   // Returns the published best; if several policies match, the fastest. NotFound: none is
   // published.
   virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
@@ -366,8 +344,7 @@ class Store {
   // Returns a number that no job has used, for the id of the next job.
   virtual absl::StatusOr<int64_t> NextJobNumber() = 0;
   // Inserts a job, or replaces the job with the same id. AlreadyExists: another job has this
-  // request_id, which is not "". InvalidArgument: no id, or an unknown state or priority. Aborted:
-  // the stored fence differs, because another replica has claimed the job.
+  // request_id, which is not "". InvalidArgument: no id, or an unknown state or priority.
   virtual void PutJob(JobRow job, Done done) = 0;
   virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;                   // NotFound
   virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
@@ -375,24 +352,10 @@ class Store {
   // first page. NotFound: there is no job `after_id`.
   virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size,
                                                        const std::string& after_id) = 0;
-  // Whether several server replicas may use the store at the same time. If so, claims last for a
-  // limited time and must be renewed. Otherwise all claims of earlier openers have ended, and a
-  // claim may last forever.
-  virtual bool IsShared() const { return false; }
-  // Claims at most `limit` unfinished jobs that no replica holds, and returns them with the new
-  // claims.
-  virtual void ClaimJobs(const JobClaim& claim, int limit,
-                         absl::AnyInvocable<void(absl::StatusOr<std::vector<JobRow>>) &&> done) = 0;
-  // Extends the leases of the replica. `done` gets the ids of the unfinished jobs that it still
-  // holds. Other replicas have claimed the rest, and this replica's writes to them are refused.
-  virtual void RenewJobs(
-      const JobClaim& claim,
-      absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>) &&> done) = 0;
-  // Releases a job, so that any replica may claim it. Aborted: the stored fence differs. NotFound:
-  // there is no such job.
-  virtual void ReleaseJob(const std::string& id, int64_t fence, Done done) = 0;
+  // Returns the jobs that have not ended, by id.
+  virtual absl::StatusOr<std::vector<JobRow>> UnfinishedJobs() = 0;
   // Appends an event to a job. NotFound: there is no such job. AlreadyExists: the number is used.
-  // FailedPrecondition: the number leaves a gap. Aborted: the job's stored fence differs.
+  // FailedPrecondition: the number leaves a gap.
   virtual void AppendEvent(JobEvent event, Done done) = 0;
   virtual absl::StatusOr<std::vector<JobEvent>> Events(
       const std::string& job_id) = 0;  // in order; none: empty
@@ -462,6 +425,15 @@ class Store {
   // the job of a record are kept with it.
   virtual absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
                                                 const std::function<bool()>& cancelled) = 0;
+  // Tries to become the leader, the only server that may write to the store, and migrates the
+  // store. Returns false if another server leads. Takes seconds if the database does not answer.
+  // Unavailable: it cannot be reached. FailedPrecondition: it only accepts reads, acknowledges
+  // commits too early, or has a newer schema. The only process that can open a file always leads.
+  // REQUIRES: this server does not lead, and no write is queued.
+  virtual absl::StatusOr<bool> Lead() { return true; }
+  // Keeps the leadership, and reports when it is lost. A leader calls it a few times a second, on
+  // one thread. It does not block. Aborted: this server does not lead, and all writes are refused.
+  virtual absl::Status KeepLeading() { return absl::OkStatus(); }
   virtual StoreHealth Health() = 0;
   // DataLoss: the database is damaged, which was found when it was opened or later. It is then only
   // read: every write is refused with this error, whose message says what to do.

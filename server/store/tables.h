@@ -94,13 +94,13 @@ absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection);
 
 // The tables job and job_event.
 
-// Returns the statement of UpsertJob, which returns a row unless the stored fence differs.
+// Returns the statement of UpsertJob.
 std::string UpsertJobSql();
 absl::Status UpsertJob(Connection& connection, const JobRow& job);
 absl::Status InsertEvent(Connection& connection, const JobEvent& event);
 
-// Aborted: the job's stored fence differs, or there is no such job. OK if the fence has no job.
-absl::Status CheckFence(Connection& connection, const JobFence& fence);
+// FailedPrecondition: the event of the step is not stored. OK if the step has no event.
+absl::Status CheckStep(Connection& connection, const JobStep& step);
 
 absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id);
 absl::StatusOr<JobRow> SelectJobByRequest(Connection& connection, const std::string& request_id);
@@ -109,13 +109,9 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_
 absl::StatusOr<std::vector<JobEvent>> SelectEvents(Connection& connection,
                                                    const std::string& job_id);
 
-// Returns the statement that finds the jobs for ClaimJobRows.
-std::string ClaimableJobsSql();
-absl::StatusOr<std::vector<JobRow>> ClaimJobRows(Connection& connection, const JobClaim& claim,
-                                                 int limit);
-absl::StatusOr<std::vector<std::string>> RenewJobRows(Connection& connection,
-                                                      const JobClaim& claim);
-absl::Status ReleaseJobRow(Connection& connection, const std::string& id, int64_t fence);
+// Returns the statement of SelectUnfinishedJobs.
+std::string UnfinishedJobsSql();
+absl::StatusOr<std::vector<JobRow>> SelectUnfinishedJobs(Connection& connection);
 
 // The table model: the newest few trained cost models of each key.
 

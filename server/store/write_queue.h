@@ -206,8 +206,9 @@ class WriteQueue {
     const absl::Status status = committer_->Commit(writes);
     if (status.ok()) return;
     // If the database cannot be reached or locked, each write would wait for it again. If it is
-    // damaged, nothing more may be written.
-    if (writes.size() == 1 || absl::IsUnavailable(status) || absl::IsDataLoss(status)) {
+    // damaged or another server leads, nothing more may be written.
+    if (writes.size() == 1 || absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
+        absl::IsAborted(status)) {
       for (Write* const write : writes) write->result = status;
       return;
     }

@@ -7,6 +7,7 @@
 #include "common/base/status_macros.h"
 #include "server/web/api.h"
 #include "server/web/http_server.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::web {
 
@@ -49,6 +50,11 @@ void WebServer::Serve(service::Server& server) {
         if (withdrawn) return std::nullopt;
         return session->caller;
       });
+  if (http_ == nullptr && !options_.on_demand) {  // after a Stop
+    if (const absl::Status listens = Listen(); !listens.ok()) {
+      return spdlog::error("the web page ends: {}", std::string(listens.message()));
+    }
+  }
   if (http_ != nullptr) Begin();
 }
 

@@ -48,17 +48,28 @@ void ManualStore::Crash() {
   absl::MutexLock lock(&mutex_);
   std::swap(lost, writes_);
   held_ = false;
-  Require(connection_->Execute("UPDATE job SET lease_until_unix_ms = 0"));
+}
+
+void ManualStore::SetLeads(absl::StatusOr<bool> leads) {
+  absl::MutexLock lock(&mutex_);
+  leads_ = std::move(leads);
+  failure_ = leads_.value_or(false) ? absl::OkStatus()
+                                    : absl::AbortedError("this server does not lead any more");
+}
+
+absl::StatusOr<bool> ManualStore::Lead() {
+  absl::MutexLock lock(&mutex_);
+  return leads_;
+}
+
+absl::Status ManualStore::KeepLeading() {
+  absl::MutexLock lock(&mutex_);
+  return failure_;
 }
 
 void ManualStore::FailWrites(absl::Status status) {
   absl::MutexLock lock(&mutex_);
   failure_ = std::move(status);
-}
-
-void ManualStore::PutJob(JobRow job, Done done) {
-  if (const auto before = std::exchange(before_put_job_, nullptr)) before();
-  DatabaseStore::PutJob(std::move(job), std::move(done));
 }
 
 void ManualStore::AppendEvent(JobEvent event, Done done) {

@@ -23,23 +23,19 @@ class ManualStore final : public DatabaseStore {
   // Makes later writes wait for Commit.
   void Hold();
   void Commit();
-  // Acts like the end of the process: drops held writes without their callbacks, and ends the
-  // claims on jobs.
+  // Acts like the end of the process: drops held writes without their callbacks.
   void Crash();
-  // Makes IsShared return true, as for a store that server replicas share.
-  void Share() { shared_ = true; }
-  bool IsShared() const override { return shared_; }
+  // What Lead returns from now on. After anything but true, this server does not lead any more.
+  void SetLeads(absl::StatusOr<bool> leads);
+  absl::StatusOr<bool> Lead() override;
+  absl::Status KeepLeading() override;
   // Makes later commits fail with this status.
   void FailWrites(absl::Status status);
   // Makes later writes of "propose" events fail with this status.
   void FailProposals(absl::Status status) { proposal_failure_ = std::move(status); }
-  // Calls a function once, at the next PutJob, before its write.
-  void BeforePutJob(std::function<void()> call) { before_put_job_ = std::move(call); }
 
   using Store::Append;
   using Store::PublishBest;
-  using Store::Quarantine;
-  void PutJob(JobRow job, Done done) override;
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
   StoreHealth Health() override { return {.backend = "memory"}; }
@@ -60,14 +56,13 @@ class ManualStore final : public DatabaseStore {
   void Write(Apply apply, Done done, size_t bytes) override;
   absl::Status CommitOne(Apply& apply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  bool shared_ = false;
   std::atomic<int64_t> job_number_ = 0;  // the last one given
   absl::Status proposal_failure_;
-  std::function<void()> before_put_job_;
   absl::Mutex mutex_;
   std::unique_ptr<SqliteConnection> connection_ ABSL_GUARDED_BY(mutex_);
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::StatusOr<bool> leads_ ABSL_GUARDED_BY(mutex_) = true;
   std::deque<HeldWrite> writes_ ABSL_GUARDED_BY(mutex_);
 };
 

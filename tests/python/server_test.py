@@ -439,6 +439,10 @@ def test_a_server_for_a_team(client, tmp_path):
             # The program that the package starts gets the same secrets.
             assert _programs.call(["jobs", "list", *member.connection.words()])["jobs"] == []
             settings = member.connection.settings
+        # Of several servers, the one that serves is called.
+        with hone.Client(f"localhost:1,{settings.server}", ca=settings.ca, token=settings.token) as patient:
+            assert patient.jobs() == []
+            assert _programs.call(["jobs", "list", *patient.connection.words()])["jobs"] == []
         with hone.Client(settings.server, ca=settings.ca, token="wrong" * 10) as stranger:
             with pytest.raises(hone.PermissionDenied):
                 stranger.jobs()

@@ -285,3 +285,16 @@ def test_an_artifact_must_be_whole():
         _sections(b"HONE")
     with pytest.raises(hone.Failed, match="another version"):
         _sections(b"HONEKERN" + bytes(ctypes.sizeof(ctypes.c_int64)))
+
+
+def test_a_list_of_servers_becomes_a_target_of_grpc():
+    assert _connection._target(["unix:/a", "unix:/b"]) == "unix:/a,/b"
+    assert _connection._target(["127.0.0.1:1", "[::1]:2"]) == "ipv6:[::ffff:127.0.0.1]:1,[::1]:2"
+    assert _connection._target(["no.such.host.invalid:1", "127.0.0.1:2"]) == "ipv6:[::ffff:127.0.0.1]:2"
+    for bad in ["127.0.0.1", "unix:/a", ":1", "a:b"]:
+        with pytest.raises(hone.InvalidArgument, match="is not host:port"):
+            _connection._target(["127.0.0.1:1", bad])
+    with pytest.raises(hone.ServerUnavailable, match="unknown host"):
+        _connection._target(["no.such.host.invalid:1"])
+    with pytest.raises(hone.InvalidArgument, match="server_name="):
+        hone.Client("127.0.0.1:1,localhost:2", ca="-----BEGIN").jobs()

@@ -367,7 +367,9 @@ int main(int argc, char** argv) {
       "Exit codes: 0 ended by a signal, 1 failed (a program is missing, the state folder is in "
       "use), 2 usage or configuration (such as the credentials of another worker).");
   Flags flags;
-  app.Add("--server", flags.server, "The server's address: host:port or unix:PATH; required");
+  app.Add("--server", flags.server,
+          "The server's address: host:port or unix:PATH, or several, separated by commas, of a "
+          "leader and its standbys; required");
   app.Add(
       "--ca", flags.security.ca,
       "PEM file with the authorities of the server's certificate, or system; turns on encryption");

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import socket
 import sys
 import tempfile
 import threading
@@ -41,6 +42,15 @@ _OPTIONS: list[tuple[str, str | int]] = [
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.use_local_subchannel_pool", 1),
 ]
+# Calls go to the servers that say that they serve: of a leader and its standbys, the leader.
+_TO_THE_LEADER = json.dumps(
+    {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": "hone.v1.TuningService"},
+    }
+)
+_LOCAL = ("unix:", "localhost:", "127.", "[::1]")
+_TAKE_OVER_S = 20.0  # of several servers, none may lead for so long
 _WORKER_S = 120.0  # a worker measures this machine's peak before it registers
 _WATCH_S = 600.0
 _RESTART_S = 30.0  # a server may need this long until it answers again
@@ -50,7 +60,7 @@ _RESTART_S = 30.0  # a server may need this long until it answers again
 class Settings:
     """Which server to use, and how. An empty field is not set. `ca`, `certificate` and `key` are paths or PEM texts."""
 
-    server: str = ""  # "": the private server of this user
+    server: str = ""  # "": the private server of this user; of a leader and its standbys: "a:7070,b:7070"
     ca: str = ""
     certificate: str = ""
     key: str = ""
@@ -171,24 +181,36 @@ class Connection:
         if token.strip():
             self._metadata = (("authorization", f"Bearer {token.strip()}"),)
         options = list(_OPTIONS)
-        local = self._address.startswith(("unix:", "localhost:", "127.", "[::1]"))
+        addresses = [one.strip() for one in self._address.split(",")]
+        local = all(one.startswith(_LOCAL) for one in addresses)
         if local:
             options.append(("grpc.enable_http_proxy", 0))
+        target, server_name = addresses[0], settings.server_name
+        if len(addresses) > 1:
+            target = _target(addresses)
+            hosts = {one.rpartition(":")[0] for one in addresses}
+            if settings.ca and not server_name and len(hosts) > 1 and not target.startswith("unix:"):
+                raise errors.InvalidArgument(
+                    f"{self._address}: give server_name=, a name that the certificates of all these servers contain"
+                )
+            server_name = server_name or addresses[0].rpartition(":")[0].strip("[]")
+        if len(addresses) > 1 or not local:
+            options += [("grpc.service_config", _TO_THE_LEADER), ("grpc.dns_min_time_between_resolutions_ms", 1000)]
         if not settings.ca or self._address.startswith("unix:"):
             if not local and not settings.insecure:
                 raise errors.PermissionDenied(
                     f"the connection to {self._address} would not be encrypted; give ca= with the server's authorities, "
                     "or insecure=True"
                 )
-            return grpc.insecure_channel(self._address, options)
-        if settings.server_name:
-            options.append(("grpc.ssl_target_name_override", settings.server_name))
+            return grpc.insecure_channel(target, options)
+        if server_name and (settings.server_name or len(addresses) > 1):
+            options.append(("grpc.ssl_target_name_override", server_name))
         credentials = grpc.ssl_channel_credentials(
             None if settings.ca == "system" else _pem(settings.ca),
             _pem(settings.key) if settings.key else None,
             _pem(settings.certificate) if settings.certificate else None,
         )
-        return grpc.secure_channel(self._address, credentials, options)
+        return grpc.secure_channel(target, credentials, options)
 
     def call(self, name: str, /, timeout: float = 20.0, **arguments: Any) -> Any:
         """Makes a call and returns its answer. Only an unavailable server is asked again."""
@@ -264,7 +286,9 @@ class Connection:
             raise
 
     def _retried(self, attempt: Any) -> Any:
-        give_up = time.monotonic() + (_RESTART_S if self.private is not None else 3)
+        give_up = time.monotonic() + (
+            _RESTART_S if self.private is not None else _TAKE_OVER_S if "," in self._address else 3
+        )
         wait = 0.05
         while True:
             try:
@@ -306,6 +330,30 @@ def _forget_connections() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_connections)
+
+
+def _target(addresses: list[str]) -> str:
+    """The addresses in the form of gRPC's resolver of lists, which looks up no names. Unknown hosts are left out."""
+    if all(one.startswith("unix:") for one in addresses):
+        return "unix:" + ",".join(one.removeprefix("unix:") for one in addresses)
+    found: list[str] = []
+    problem = ""
+    for one in addresses:
+        host, _, port = one.rpartition(":")
+        if one.startswith("unix:") or not host or not port.isdecimal():
+            raise errors.InvalidArgument(f"{one!r} in a list of servers is not host:port")
+        try:
+            resolved = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        except OSError as error:
+            problem = f"unknown host {host}: {error.strerror}"
+            continue
+        for family, *_, address in resolved:
+            # A list has only one kind, so an IPv4 address gets the form of IPv6.
+            mapped = "::ffff:" if family == socket.AF_INET else ""
+            found.append(f"[{mapped}{address[0]}]:{port}")
+    if not found:
+        raise errors.ServerUnavailable(problem)
+    return "ipv6:" + ",".join(found)
 
 
 def _read(path: Path) -> str:

@@ -142,7 +142,8 @@ void JobActor::SuspendForShutdown() {
   }
   if (!at_shutdown_.has_value()) return;
   services_.store->PutJob(RowOf(*at_shutdown_, Now()), [id = id_](const absl::Status& status) {
-    if (!status.ok()) spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());
+    if (status.ok() || absl::IsAborted(status)) return;
+    spdlog::warn("job {}: its last state is lost: {}", id, status.ToString());
   });
   at_shutdown_.reset();
 }
@@ -192,7 +193,7 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
   services_.store->PutJob(
       RowOf(state_, Now()),
       [self = shared_from_this(), last, done = std::move(done)](absl::Status status) mutable {
-        if (!status.ok()) {
+        if (!status.ok() && !absl::IsAborted(status)) {
           spdlog::error("job {}: its state could not be stored: {}", self->id_, status.ToString());
         }
         if (last && !absl::IsAborted(status)) {
@@ -208,7 +209,6 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
 }
 
 void JobActor::Log(store::JobEvent event, absl::AnyInvocable<void() &&> then) {
-  event.fence = state_.fence;
   services_.store->AppendEvent(
       std::move(event),
       [self = shared_from_this(), then = std::move(then)](absl::Status status) mutable {
@@ -220,18 +220,17 @@ void JobActor::Log(store::JobEvent event, absl::AnyInvocable<void() &&> then) {
 
 void JobActor::OnNotStored(const absl::Status& status) {
   if (!absl::IsAborted(status)) return End(JobState::kFailed, status);
-  spdlog::warn("job {}: is left to another server: {}", id_, std::string(status.message()));
+  spdlog::warn("job {}: is left to the next leader: {}", id_, std::string(status.message()));
   Suspend();
-  services_.fleet->CancelJob(id_);  // the other server submits its candidates
-  over_ = true;
+  services_.fleet->CancelJob(id_);  // the next leader submits its candidates
 }
 
 void JobActor::EnterStep(const char* name, absl::AnyInvocable<void() &&> then) {
   step_pending_ = true;
   state_.risky_step = RiskyStep{.name = name, .server = services_.server, .boot = ThisBoot()};
   Save([self = shared_from_this(), then = std::move(then)](const absl::Status& status) mutable {
-    // The job continues even if the step could not be stored. If another server has claimed the
-    // job, Save abandons it.
+    // The job continues even if the step could not be stored. If this server does not lead any
+    // more, Save suspends it.
     if (absl::IsAborted(status)) return;
     self->Post([job = self.get(), then = std::move(then)]() mutable {
       job->step_pending_ = false;

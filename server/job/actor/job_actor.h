@@ -87,8 +87,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
     Log(std::move(event), [] {});
   }
   void Log(store::JobEvent event, absl::AnyInvocable<void() &&> then);
-  // Called if data that the job needs could not be stored. The job fails, unless another server
-  // replica has claimed it: then this replica abandons it and changes nothing more.
+  // Called if data that the job needs could not be stored. The job fails, unless this server does
+  // not lead any more: then the job is suspended, and the next leader continues it.
   void OnNotStored(const absl::Status& status);
   // Stores that a risky step begins, then runs `then` on the strand unless the job has ended. The
   // job proposes nothing until then.
@@ -101,8 +101,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void End(JobState state, absl::Status why = absl::OkStatus());
   bool HasEnded() const { return job::HasEnded(state_.state); }
 
-  // Returns the claim under which all data of this job is written.
-  store::JobFence Fence(int64_t event = -1) const { return {id_, state_.fence, event}; }
+  // Returns where the records of this job come from.
+  store::JobStep Step(int64_t event = -1) const { return {id_, event}; }
   absl::Time Now() const { return services_.clock->Now(); }
   // The time for deadlines and durations, which must not depend on changes of the machine's clock.
   absl::Time Steady() const { return services_.SteadyNow(); }

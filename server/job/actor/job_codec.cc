@@ -353,8 +353,7 @@ store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now) {
           .created_unix_ms = snapshot.created_unix_ms,
           .updated_unix_ms = absl::ToUnixMillis(now),
           .owner = snapshot.spec.owner,
-          .priority = snapshot.spec.priority,
-          .fence = snapshot.fence};
+          .priority = snapshot.spec.priority};
 }
 
 absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
@@ -367,7 +366,6 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
   HONE_ASSIGN_OR_RETURN(snapshot.state, JobStateFromName(row.state));
   snapshot.error = row.error;
   snapshot.created_unix_ms = row.created_unix_ms;
-  snapshot.fence = row.fence;
   return snapshot;
 }
 

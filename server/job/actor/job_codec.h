@@ -24,7 +24,7 @@ absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored);
 std::string EncodeSnapshot(const JobSnapshot& snapshot);
 absl::StatusOr<JobSnapshot> DecodeSnapshot(absl::string_view stored);
 
-// Returns the row of a job, without its claim.
+// Returns the row of a job.
 store::JobRow RowOf(const JobSnapshot& snapshot, absl::Time now);
 absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row);
 

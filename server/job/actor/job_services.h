@@ -28,8 +28,7 @@ class ChildJobs {
  public:
   // A child as it is now.
   struct Child {
-    // Whether the child's progress is known. It is unknown shortly after a restart of the server,
-    // and while another server replica works on the child.
+    // Whether the child's progress is known. It is unknown shortly after a restart of the server.
     bool begun = false;
     std::shared_ptr<const JobSnapshot> snapshot;  // taken after `begun`
   };
@@ -66,7 +65,7 @@ struct JobServices {
   std::function<void(const std::string& target_key)> note_result;
   // Access to the children of jobs of networks. JobManager sets it.
   ChildJobs* children = nullptr;
-  // Identifies this run of this server, as in claims. JobManager sets it.
+  // Identifies this run of this server; "": JobManager names it.
   std::string server;
 
   absl::Time SteadyNow() const { return (steady_clock != nullptr ? steady_clock : clock)->Now(); }
@@ -88,10 +87,6 @@ struct JobOptions {
   absl::Duration drain_limit = absl::Seconds(30);
   // How long the winner's artifact may take to arrive.
   absl::Duration artifact_limit = absl::Seconds(30);
-  // If server replicas share a store, another replica takes over a job this long after the job's
-  // server has died. Claims are renewed several times in this interval. The replicas' clocks must
-  // differ by less than this.
-  absl::Duration claim_lease = absl::Seconds(30);
   // A job fails if no worker has taken its work for this long, whether those that could are lost,
   // drained or refused, or there are none. A machine can be started again in this time.
   absl::Duration wait_limit = absl::Minutes(10);

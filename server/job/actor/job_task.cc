@@ -183,7 +183,7 @@ class JobTask::Measurement : public std::enable_shared_from_this<Measurement> {
   // In any thread.
   void Store() {
     job_->services().store->Append(
-        std::move(record_), job_->Fence(event_),
+        std::move(record_), job_->Step(event_),
         [self = shared_from_this()](absl::StatusOr<record::Record> stored) {
           self->Acknowledge(std::move(stored));
         });
@@ -232,7 +232,7 @@ void JobTask::Quarantine(const record::Candidate& candidate, int64_t last_record
                          const std::string& why) {
   ++job_.state().quarantined;
   job_.services().store->Quarantine(workload_.digest, job_.spec().target_key, candidate,
-                                    last_record, why, job_.Fence(),
+                                    last_record, why,
                                     [this, self = job_.shared_from_this()](absl::Status status) {
                                       if (status.ok()) return;
                                       self->Post([this, status] { job_.OnNotStored(status); });

@@ -21,7 +21,7 @@ namespace hone::job {
 // server crashed during this step.
 struct RiskyStep {
   std::string name;    // "making the design spaces"
-  std::string server;  // the run of the server, as in claims on jobs: "host/…"
+  std::string server;  // the run of the server: "host/…"
   std::string boot;    // boot ID of its machine; "": unknown
 
   friend bool operator==(const RiskyStep&, const RiskyStep&) = default;
@@ -35,8 +35,8 @@ inline constexpr char kProposing[] = "proposing candidates";
 std::string ThisBoot();
 
 // Returns whether a server probably crashed in the step. `server` is the run that found the step.
-// Returns false if the machine has been restarted since, or if the step belongs to `server` itself,
-// which abandoned the job and took it over again.
+// Returns false if the machine has been restarted since, or if the step belongs to the process of
+// `server`, which led before and did not crash.
 bool EndedByItself(const RiskyStep& step, absl::string_view server, absl::string_view boot);
 
 // The request and the state of a job of networks. proto/hone/v1/tuning.proto explains the fields.
@@ -253,7 +253,6 @@ struct JobSnapshot {
   std::string note;          // why it ended early, as text for users
   bool unconfirmed = false;  // no candidate could be confirmed; the note says why
   int64_t version = 0;       // increases with every change
-  int64_t fence = 0;         // of this server's claim on the job, see store::JobRow
   // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
   // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,

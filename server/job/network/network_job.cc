@@ -88,7 +88,7 @@ void NetworkChildren::RefreshChild(size_t i) {
   const bool was_begun = std::exchange(child.begun, found->begun);
   child.ended = HasEnded(found->snapshot->state);
   if (!child.begun && !child.ended) {
-    // It has not begun yet, or another replica claimed it temporarily and did not get its messages.
+    // It has not begun yet.
     child.restoring = child.restoring || was_begun;
     child.confirming = false;
     return;
@@ -98,8 +98,7 @@ void NetworkChildren::RefreshChild(size_t i) {
     lateness_ = std::max(absl::ZeroDuration(), (lateness_ + job_.Steady() - *child.due) / 2);
   }
   if (std::exchange(child.restoring, false)) child.allowance = child.last->allowance;
-  // Repeated because the message is lost if no server has the child, as when it is reopened and the
-  // store is shared.
+  // Repeated because the message is lost if the child is not in memory yet.
   if (child.allowance > child.last->allowance) jobs().AllowChild(Id(i), child.allowance);
   NetworkTaskState& task = network().tasks[i];
   UpdateTask(*child.last, InFlight(i), batch_, task);

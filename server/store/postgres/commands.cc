@@ -19,56 +19,51 @@ std::string InsertRecordSql() {
   const RecordColumns& columns = Columns();
   const int first = columns.insert_count + 1;  // of the environment's parameters
   const std::string environment = Parameters(first, first + columns.environment_count - 1);
-  const int fence = first + columns.environment_count;  // the job, its fence, its event
-  const std::string job = absl::StrCat("$", fence);
-  const std::string event = absl::StrCat("CAST($", fence + 2, " AS bigint)");
+  const int step = first + columns.environment_count;  // the job and its event
+  const std::string event = absl::StrCat("CAST($", step + 1, " AS bigint)");
   const std::string same = absl::StrCat("SELECT id FROM environment WHERE (", columns.environment,
                                         ") = (", environment, ")");
-  // The record needs no job or a job whose claim is valid, and no event or an event that is stored.
+  // The record needs no event, or one that is stored.
   return absl::StrCat(
-      "WITH known AS (", same, "), held AS (SELECT 1 WHERE ", job,
-      " = '' OR EXISTS (SELECT 1 FROM job WHERE id = ", job, " AND fence = $", fence + 1,
-      ")), logged AS (SELECT 1 WHERE ", job, " = '' OR ", event,
-      " < 0 OR EXISTS (SELECT 1 FROM job_event WHERE job = ", job, " AND number = ", event,
+      "WITH known AS (", same, "), logged AS (SELECT 1 WHERE ", event,
+      " < 0 OR EXISTS (SELECT 1 FROM job_event WHERE job = $", step, " AND number = ", event,
       ")), added AS (INSERT INTO environment (", columns.environment, ") SELECT ", environment,
-      " FROM held, logged WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT "
+      " FROM logged WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT "
       "INTO record (",
       columns.insert, ", environment) SELECT ", Parameters(1, columns.insert_count),
-      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) FROM held, logged RETURNING id)"
-      " SELECT (SELECT COUNT(*) FROM held), COALESCE((SELECT id FROM done), 0)");
+      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) FROM logged RETURNING id)"
+      " SELECT COALESCE((SELECT id FROM done), 0)");
 }
 
 }  // namespace
 
-PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence) {
+PostgresCommand InsertRecord(const record::Record& record, const JobStep& step) {
   static const auto* const sql = new std::string(InsertRecordSql());
   PostgresCommand command{.sql = *sql};
   BindRecord(command.params, record);
   BindEnvironment(command.params, record.environment);
-  command.params.Bind(absl::string_view(fence.job_id)).Bind(fence.fence).Bind(fence.event);
+  command.params.Bind(absl::string_view(step.job_id)).Bind(step.event);
   return command;
 }
 
-absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows) {
+absl::StatusOr<int64_t> InsertedRecord(const JobStep& step, PostgresRows& rows) {
   if (!rows.Next()) return absl::InternalError("a record's statement has no row");
-  if (rows.Int64() == 0) return FencedOffError(fence.job_id);
   const int64_t id = rows.Int64();
-  if (id == 0) return NoEventError(fence);
+  if (id == 0) return NoEventError(step);
   return id;
 }
 
 PostgresCommand InsertEvent(const JobEvent& event) {
   PostgresCommand command{
       .sql =
-          "WITH known AS (SELECT fence FROM job WHERE id = $1),"
+          "WITH known AS (SELECT 1 FROM job WHERE id = $1),"
           " next AS (SELECT COALESCE(MAX(number) + 1, 0) AS number FROM job_event WHERE job = $1),"
           " done AS (INSERT INTO job_event (job, number, kind, payload)"
-          " SELECT $1, $2, $3, $4 FROM known, next"
-          " WHERE known.fence = $5 AND next.number = $2 RETURNING 1)"
-          " SELECT (SELECT COUNT(*) FROM known), (SELECT COUNT(*) FROM known WHERE fence = $5),"
-          " (SELECT number FROM next), (SELECT COUNT(*) FROM done)"};
+          " SELECT $1, $2, $3, $4 FROM known, next WHERE next.number = $2 RETURNING 1)"
+          " SELECT (SELECT COUNT(*) FROM known), (SELECT number FROM next),"
+          " (SELECT COUNT(*) FROM done)"};
   command.params.Bind(absl::string_view(event.job_id)).Bind(event.number);
-  command.params.Bind(absl::string_view(event.kind)).BindBlob(event.payload).Bind(event.fence);
+  command.params.Bind(absl::string_view(event.kind)).BindBlob(event.payload);
   return command;
 }
 
@@ -77,7 +72,6 @@ absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows) {
   if (rows.Int64() == 0) {
     return absl::NotFoundError(absl::StrCat("no job has id '", event.job_id, "'"));
   }
-  if (rows.Int64() == 0) return FencedOffError(event.job_id);
   const int64_t next = rows.Int64();
   return rows.Int64() == 0 ? EventNumberError(event, next) : absl::OkStatus();
 }

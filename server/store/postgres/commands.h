@@ -12,18 +12,19 @@
 // tables.h would need a round trip for every step.
 namespace hone::store::postgres {
 
-PostgresCommand InsertRecord(const record::Record& record, const JobFence& fence);
-// Reads the id of the record from the result of InsertRecord. Aborted: another replica has claimed
-// the job. FailedPrecondition: the event is not stored.
-absl::StatusOr<int64_t> InsertedRecord(const JobFence& fence, PostgresRows& rows);
+PostgresCommand InsertRecord(const record::Record& record, const JobStep& step);
+// Reads the id of the record from the result of InsertRecord. FailedPrecondition: the event is not
+// stored.
+absl::StatusOr<int64_t> InsertedRecord(const JobStep& step, PostgresRows& rows);
 
 PostgresCommand InsertEvent(const JobEvent& event);
 // Reads the status of the write from the result of the event's statement; see Store::AppendEvent.
 absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows);
 
 // Removes old rows from whole tables at a time, which does not block other users of the database.
-absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
-                                      const CompactOptions& options);
+// Aborted: another server leads.
+absl::StatusOr<CompactReport> Compact(PostgresConnection& connection, const CompactOptions& options,
+                                      int64_t epoch);
 
 }  // namespace hone::store::postgres
 

@@ -2,13 +2,17 @@
 #define HONE_SERVER_STORE_POSTGRES_COMMITTER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "server/store/postgres/connection.h"
 #include "server/store/write_queue.h"
 
@@ -25,37 +29,67 @@ struct PostgresWork {
   absl::AnyInvocable<absl::Status(PostgresConnection&)> apply = nullptr;
 };
 
-// Commits groups of writes. The statements of a group are sent together, so that a group costs two
-// round trips. Every transaction holds one lock of the database. Therefore server replicas write
-// one after the other, checks remain valid until the commit, and ids grow in the order of commits.
-// After a connection breaks, a new one is opened, and the database is asked whether the interrupted
-// commit took place, so that no write is done twice.
+// The leader's connection for writes, and the commits of its groups of writes. Thread-safe.
+//
+// The session of this connection holds an advisory lock, which the database releases when the
+// session ends, so at most one server leads. A leader begins a new epoch, whose number is in the
+// only row of the table leader. Every transaction that writes locks this row and checks the epoch.
+// Therefore a server that was deposed cannot commit anything.
+//
+// The transaction of a group also writes the group's number into that row. If the connection breaks
+// during a commit, the committer connects again. Once it has the lock again, the earlier session
+// has ended, and the row tells whether the group was committed. So no group is lost or written
+// twice. The statements of a group are sent together, so that it costs two round trips.
 class PostgresCommitter final : public GroupCommitter<PostgresWork> {
  public:
-  PostgresCommitter(std::string place, std::unique_ptr<PostgresConnection> connection)
-      : place_(std::move(place)), connection_(std::move(connection)) {}
+  explicit PostgresCommitter(std::string place) : place_(std::move(place)) {}
 
-  // Repeats the attempt for up to 30 seconds until the database answers.
+  // Tries to become the leader. Returns false if another server leads. Migrates the tables first.
+  // Unavailable: the database cannot be reached. FailedPrecondition: see CheckLeaderSettings and
+  // MigratePostgres. REQUIRES: no write is queued.
+  absl::StatusOr<bool> Lead();
+  // Aborted: this server does not lead; the message says why.
+  absl::Status leading() const;
+  // The current epoch; 0 before the first one.
+  int64_t epoch() const { return epoch_; }
+
+  // If the connection breaks, tries to continue the epoch for a few seconds. After that, this
+  // server is deposed, and all writes fail with Aborted until it leads again.
   absl::Status Commit(const std::vector<QueuedWrite<PostgresWork>*>& writes) override;
   bool IsAlone(const PostgresWork& work) const override { return work.apply != nullptr; }
   void HurryUp() override { hurry_ = true; }
 
  private:
-  absl::Status TryGroup(const std::vector<QueuedWrite<PostgresWork>*>& writes);
-  absl::Status RunWrites(const std::vector<QueuedWrite<PostgresWork>*>& writes);
-  // Finds out whether the commit of pending_transaction_, during which the connection broke, took
-  // place. OK: it did. Aborted: it did not. Unavailable: the database does not know yet.
-  absl::Status AskAboutCommit();
-  absl::Status Connect();
+  absl::Status TryGroup(const std::vector<QueuedWrite<PostgresWork>*>& writes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RunWrites(const std::vector<QueuedWrite<PostgresWork>*>& writes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Opens a connection if there is none, and tries to get its session the lock of the leader.
+  absl::StatusOr<bool> Lock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Connects again and continues the epoch. Returns the number of the last group that was
+  // committed. Aborted: another server has led since, or the database lost commits.
+  absl::StatusOr<int64_t> Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetLeading(const absl::Status& leading);
 
   const std::string place_;
-  std::unique_ptr<PostgresConnection> connection_;
-  std::string pending_transaction_;  // the transaction with an unknown result; "" if there is none
+  absl::Mutex mutex_;
+  std::unique_ptr<PostgresConnection> connection_ ABSL_GUARDED_BY(mutex_);
+  int64_t group_ ABSL_GUARDED_BY(mutex_) = 0;      // number of the current or last group
+  int64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last group that was committed
+  std::atomic<int64_t> epoch_ = 0;
   std::atomic<bool> hurry_ = false;
+  mutable absl::Mutex leading_mutex_;
+  absl::Status leading_ ABSL_GUARDED_BY(leading_mutex_) =
+      absl::AbortedError("this server has not led yet");
 };
 
-// The lock that every transaction of a writer and every migration holds.
-inline constexpr char kTakeWriteLock[] = "SELECT pg_advisory_xact_lock(1213156933)";
+// FailedPrecondition: the database only accepts reads, or it acknowledges commits before they are
+// durable (synchronous_commit = off).
+absl::Status CheckLeaderSettings(PostgresConnection& connection);
+
+// For other connections of the leader, inside a transaction that writes: keeps the next leader from
+// beginning until the transaction has ended. Aborted: another server leads.
+absl::Status CheckEpoch(PostgresConnection& connection, int64_t epoch);
 
 }  // namespace hone::store
 

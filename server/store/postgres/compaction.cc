@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/job_columns.h"
 #include "server/store/postgres/commands.h"
+#include "server/store/postgres/committer.h"
 
 namespace hone::store::postgres {
 namespace {
@@ -74,8 +75,8 @@ absl::Status Remove(PostgresConnection& connection, const CompactOptions& option
 
 }  // namespace
 
-absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
-                                      const CompactOptions& options) {
+absl::StatusOr<CompactReport> Compact(PostgresConnection& connection, const CompactOptions& options,
+                                      int64_t epoch) {
   if (options.keep_best < 0 || options.keep_unix_ms < 0) {
     return absl::InvalidArgumentError("keep_unix_ms and keep_best must not be negative");
   }
@@ -83,7 +84,8 @@ absl::StatusOr<CompactReport> Compact(PostgresConnection& connection,
   HONE_ASSIGN_OR_RETURN(report.bytes_before, connection.SizeBytes());
   if (options.keep_unix_ms > 0) {
     HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
-    const absl::Status removed = Remove(connection, options, report);
+    absl::Status removed = CheckEpoch(connection, epoch);
+    if (removed.ok()) removed = Remove(connection, options, report);
     // A dry run is rolled back.
     const bool keep = removed.ok() && !options.dry_run;
     const absl::Status ended = connection.Execute(keep ? "COMMIT" : "ROLLBACK");

@@ -44,11 +44,11 @@ absl::StatusCode CodeOf(absl::string_view state) {
   if (state == "23505") return absl::StatusCode::kAlreadyExists;
   if (state == "XX001" || state == "XX002") return absl::StatusCode::kDataLoss;
   if (state == "42501" || kind == "28") return absl::StatusCode::kPermissionDenied;
-  if (state == "25006") return absl::StatusCode::kPermissionDenied;  // read only
   if (kind == "23") return absl::StatusCode::kFailedPrecondition;
   if (kind == "22") return absl::StatusCode::kInvalidArgument;
   if (kind == "53") return absl::StatusCode::kResourceExhausted;
-  if (kind == "08" || kind == "57" || kind == "40" || state == "55P03") {
+  // 25006: the server became read-only, because another one is the primary now.
+  if (kind == "08" || kind == "57" || kind == "40" || state == "55P03" || state == "25006") {
     return absl::StatusCode::kUnavailable;
   }
   if (state == "3D000") return absl::StatusCode::kFailedPrecondition;  // no such database
@@ -205,7 +205,7 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
                                "client_encoding",
                                "dbname",
                                nullptr};
-  const char* const values[] = {"10", "30", "30000", "hone-server", "UTF8", place.c_str(), nullptr};
+  const char* const values[] = {"5", "5", "8000", "hone-server", "UTF8", place.c_str(), nullptr};
   pg_conn* const raw = PQconnectdbParams(names, values, /*expand_dbname=*/1);
   if (raw == nullptr) return absl::ResourceExhaustedError("out of memory for a connection");
   auto connection = absl::WrapUnique(new PostgresConnection(raw));
@@ -233,9 +233,9 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   }
   PQsetNoticeProcessor(raw, [](void*, const char*) {}, nullptr);
   HONE_RETURN_IF_ERROR(connection->Execute("SET default_transaction_isolation = 'read committed'"));
-  // A replica that stops in the middle of a transaction, or whose machine is lost, would hold the
-  // lock of all writers. The database ends its session after this time.
-  HONE_RETURN_IF_ERROR(connection->Execute("SET idle_in_transaction_session_timeout = '10s'"));
+  // A server that stops in the middle of a transaction, or whose machine is lost, would keep its
+  // locks. The database ends its session after this time.
+  HONE_RETURN_IF_ERROR(connection->Execute("SET idle_in_transaction_session_timeout = '8s'"));
   return connection;
 }
 

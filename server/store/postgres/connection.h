@@ -83,7 +83,8 @@ struct PostgresCommand {
 };
 
 // One connection to a PostgreSQL database. Used by one thread at a time. Errors of its calls:
-//   Unavailable: the server cannot be reached, is starting or stopping, or the connection broke.
+//   Unavailable: the server cannot be reached, is starting or stopping, or only accepts reads since
+//   another one became the primary; or the connection broke.
 //   ResourceExhausted: the disk or the memory of the server is full, or it has too many
 //   connections. PermissionDenied: this user lacks a privilege, or the password is wrong.
 //   AlreadyExists: a uniqueness constraint. FailedPrecondition: another constraint.

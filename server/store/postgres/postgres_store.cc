@@ -19,12 +19,11 @@ namespace {
 
 class PostgresStore final : public DatabaseStore {
  public:
-  PostgresStore(const std::string& place, std::unique_ptr<PostgresConnection> writing,
-                const PostgresStoreOptions& options)
+  PostgresStore(const std::string& place, std::string name, const PostgresStoreOptions& options)
       : DatabaseStore(options.clock),
         readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
-        name_(writing->name()),
-        committer_(place, std::move(writing)),
+        name_(std::move(name)),
+        committer_(place),
         // All writes that wait when the previous group is committed form the next group.
         writer_(name_, &committer_, {.max_group_writes = 256, .idle_wait = absl::ZeroDuration()}) {}
   // The callbacks of the last writes may still read.
@@ -43,17 +42,17 @@ class PostgresStore final : public DatabaseStore {
     Enqueue(std::move(command), Ignore, std::move(done), kRowBytes + bytes.size(),
             CheckDigest(digest));
   }
-  void Append(record::Record record, const JobFence& fence,
+  void Append(record::Record record, const JobStep& step,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = BytesOf(record);
-    PostgresCommand command = postgres::InsertRecord(record, fence);
+    PostgresCommand command = postgres::InsertRecord(record, step);
     absl::Status refused = CheckRecord(record);
     // The second callback runs after the last run of the first.
     auto shared = std::make_shared<record::Record>(std::move(record));
     Enqueue(
         std::move(command),
-        [shared, fence](PostgresRows& rows) -> absl::Status {
-          HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(fence, rows));
+        [shared, step](PostgresRows& rows) -> absl::Status {
+          HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(step, rows));
           return absl::OkStatus();
         },
         [shared, done = std::move(done)](absl::Status status) mutable {
@@ -72,10 +71,7 @@ class PostgresStore final : public DatabaseStore {
     absl::Status refused = CheckJob(job);
     auto shared = std::make_shared<const JobRow>(std::move(job));
     Enqueue(
-        std::move(command),
-        [shared](PostgresRows& rows) {
-          return rows.Next() ? absl::OkStatus() : FencedOffError(shared->id);
-        },
+        std::move(command), Ignore,
         [shared, done = std::move(done)](absl::Status status) mutable {
           std::move(done)(absl::IsAlreadyExists(status) ? SameRequestError(*shared) : status);
         },
@@ -100,7 +96,16 @@ class PostgresStore final : public DatabaseStore {
       return next.Int64();
     });
   }
-  bool IsShared() const override { return true; }
+  absl::StatusOr<bool> Lead() override { return committer_.Lead(); }
+  absl::Status KeepLeading() override {
+    const absl::Time now = SteadyNow();
+    // A write keeps the session from being idle, and finds out whether the database still answers.
+    if (now - kept_ >= kKeepInterval && writer_.Queued() == 0) {
+      kept_ = now;
+      Write([](Connection&) { return absl::OkStatus(); }, [](const absl::Status&) {}, kRowBytes);
+    }
+    return committer_.leading();
+  }
   absl::StatusOr<BackupReport> Backup(const std::string&, const std::function<bool()>&) override {
     return absl::FailedPreconditionError(
         "the store is a PostgreSQL database, which is not copied as a file: back it up with pg_dump"
@@ -110,7 +115,8 @@ class PostgresStore final : public DatabaseStore {
                                         const std::function<bool()>& cancelled) override {
     if (cancelled()) return absl::CancelledError("the compaction was cancelled");
     return Get([&](Connection& connection) {
-      return postgres::Compact(static_cast<PostgresConnection&>(connection), options);
+      return postgres::Compact(static_cast<PostgresConnection&>(connection), options,
+                               committer_.epoch());
     });
   }
   StoreHealth Health() override {
@@ -139,8 +145,11 @@ class PostgresStore final : public DatabaseStore {
     writer_.Enqueue({.apply = std::move(apply)}, std::move(done), bytes);
   }
 
+  static constexpr absl::Duration kKeepInterval = absl::Seconds(2);
+
   ReaderPool readers_;
   const std::string name_;
+  absl::Time kept_ = absl::InfinitePast();  // the last write of KeepLeading
   PostgresCommitter committer_;
   WriteQueue<PostgresWork> writer_;  // last: its callbacks use the others
 };
@@ -159,8 +168,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& plac
         "the PostgreSQL ", connection->name(), " keeps texts in ", found,
         ": make the store's database with createdb --encoding=UTF8 --template=template0"));
   }
-  HONE_RETURN_IF_ERROR(MigratePostgres(*connection, PostgresMigrations()));
-  return std::make_unique<PostgresStore>(place, std::move(connection), options);
+  HONE_RETURN_IF_ERROR(CheckLeaderSettings(*connection));
+  HONE_RETURN_IF_ERROR(MigratePostgres(*connection, PostgresMigrations(), /*is_leader=*/false));
+  return std::make_unique<PostgresStore>(place, connection->name(), options);
 }
 
 }  // namespace hone::store

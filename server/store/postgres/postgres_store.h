@@ -16,11 +16,11 @@ struct PostgresStoreOptions {
   const Clock* clock = nullptr;
 };
 
-// Opens the store in a PostgreSQL database (15 or newer), which several server replicas may share,
-// and creates or migrates its tables. `place`: "postgresql://user@host/database"; the password
-// should be in libpq's password file. Unavailable: the database cannot be reached.
-// PermissionDenied: this user has no access. FailedPrecondition: see MigratePostgres, or the
-// encoding is not UTF-8.
+// Opens the store in a PostgreSQL database (15 or newer), which several servers may open. Only the
+// one that leads writes (Store::Lead). Creates the tables in an empty database. `place`:
+// "postgresql://user@host/database"; the password should be in libpq's password file. Unavailable:
+// the database cannot be reached. PermissionDenied: this user has no access. FailedPrecondition:
+// see MigratePostgres and CheckLeaderSettings, or the encoding is not UTF-8.
 absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& place,
                                                          const PostgresStoreOptions& options = {});
 

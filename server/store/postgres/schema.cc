@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/postgres/committer.h"
 
 namespace hone::store {
 namespace {
@@ -13,6 +12,8 @@ namespace {
 // The tables of README.md. Texts that may contain any bytes are bytea. Texts are sorted by their
 // bytes, regardless of the database's language.
 constexpr char kFirstPostgres[] = R"sql(
+CREATE TABLE leader (epoch bigint PRIMARY KEY, last_group bigint NOT NULL);
+INSERT INTO leader VALUES (0, 0);
 CREATE TABLE identity (id text NOT NULL);
 INSERT INTO identity VALUES (substr(md5(random()::text || clock_timestamp()::text), 1, 16));
 
@@ -129,14 +130,11 @@ CREATE TABLE job (
   created_unix_ms bigint NOT NULL,
   updated_unix_ms bigint NOT NULL,
   owner text NOT NULL,
-  priority text NOT NULL,
-  replica text NOT NULL,
-  lease_until_unix_ms bigint NOT NULL,
-  fence bigint NOT NULL
+  priority text NOT NULL
 );
 CREATE UNIQUE INDEX job_by_request ON job (request_id) WHERE request_id <> '';
 CREATE INDEX job_by_age ON job (created_unix_ms, id);
-CREATE INDEX job_unfinished ON job (lease_until_unix_ms, id)
+CREATE INDEX job_unfinished ON job (id)
   WHERE state IN ('pending', 'running', 'confirming');
 CREATE TABLE job_event (
   job text COLLATE "C" NOT NULL REFERENCES job (id),
@@ -197,8 +195,8 @@ absl::StatusOr<int64_t> QueryInt64(PostgresConnection& connection, const std::st
 }
 
 absl::Status MigrateInTransaction(PostgresConnection& connection,
-                                  const std::vector<const char*>& migrations) {
-  HONE_RETURN_IF_ERROR(connection.Query(kTakeWriteLock).status());
+                                  const std::vector<const char*>& migrations, bool is_leader) {
+  HONE_RETURN_IF_ERROR(connection.Query("SELECT pg_advisory_xact_lock(1213156933)").status());
   HONE_ASSIGN_OR_RETURN(
       const int64_t ours,
       QueryInt64(connection,
@@ -226,6 +224,7 @@ absl::Status MigrateInTransaction(PostgresConnection& connection,
                      ", this program knows schemas up to ", newest,
                      ": start the newer Hone that wrote it, or name another database"));
   }
+  if (version > 0 && !is_leader) return absl::OkStatus();
   for (int64_t next = version + 1; next <= newest; ++next) {
     HONE_RETURN_IF_ERROR(connection.Execute(migrations[next - 1]));
     HONE_RETURN_IF_ERROR(
@@ -242,9 +241,9 @@ const std::vector<const char*>& PostgresMigrations() {
 }
 
 absl::Status MigratePostgres(PostgresConnection& connection,
-                             const std::vector<const char*>& migrations) {
+                             const std::vector<const char*>& migrations, bool is_leader) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN"));
-  absl::Status status = MigrateInTransaction(connection, migrations);
+  absl::Status status = MigrateInTransaction(connection, migrations, is_leader);
   if (status.ok()) return connection.Execute("COMMIT");
   connection.Execute("ROLLBACK").IgnoreError();
   return status;

@@ -13,11 +13,12 @@ namespace hone::store {
 const std::vector<const char*>& PostgresMigrations();
 
 // Applies the missing migrations to an empty schema of the database or an older store, all in one
-// transaction, which stores their numbers in the table hone_schema. Replicas that start at the same
-// time wait for each other. FailedPrecondition: the store is from a newer Hone, or the schema
-// contains tables of another program.
+// transaction, which stores their numbers in the table hone_schema. Servers that start at the same
+// time wait for each other. A server that does not lead leaves an older store as it is.
+// FailedPrecondition: the store is from a newer Hone, or the schema contains tables of another
+// program.
 absl::Status MigratePostgres(PostgresConnection& connection,
-                             const std::vector<const char*>& migrations);
+                             const std::vector<const char*>& migrations, bool is_leader = true);
 
 }  // namespace hone::store
 

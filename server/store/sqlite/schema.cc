@@ -133,14 +133,11 @@ CREATE TABLE job (
   created_unix_ms INTEGER NOT NULL,
   updated_unix_ms INTEGER NOT NULL,
   owner TEXT NOT NULL,
-  priority TEXT NOT NULL,
-  replica TEXT NOT NULL,
-  lease_until_unix_ms INTEGER NOT NULL,
-  fence INTEGER NOT NULL
+  priority TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX job_by_request ON job (request_id) WHERE request_id <> '';
 CREATE INDEX job_by_age ON job (created_unix_ms, id);
-CREATE INDEX job_unfinished ON job (lease_until_unix_ms, id)
+CREATE INDEX job_unfinished ON job (id)
   WHERE state IN ('pending', 'running', 'confirming');
 
 CREATE TABLE job_event (

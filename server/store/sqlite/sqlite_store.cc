@@ -52,20 +52,6 @@ class SqliteStore final : public DatabaseStore {
     return absl::OkStatus();
   }
 
-  // Ends all claims on jobs. This process has just become the only opener, so all claimants have
-  // ended.
-  void ReleaseEveryJob() {
-    Write(
-        [](Connection& connection) {
-          return static_cast<SqliteConnection&>(connection)
-              .Execute(
-                  "UPDATE job SET replica = '', lease_until_unix_ms = 0 WHERE lease_until_unix_ms "
-                  "<> "
-                  "0");
-        },
-        [](const absl::Status&) {}, kRowBytes);  // those who claim jobs then get the same error
-  }
-
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
 
   absl::StatusOr<BackupReport> Backup(const std::string& path,
@@ -150,24 +136,14 @@ absl::Status CheckForLostFile(const std::string& path) {
                                          "to begin with an empty store"));
 }
 
-struct Opened {
-  int64_t last_job = 0;
-  int64_t claimed_jobs = 0;
-};
-
-// Brings the file up to date and reads what the store needs.
-absl::StatusOr<Opened> SetUp(SqliteConnection& writing) {
+// Brings the file up to date. Returns the number of the last job.
+absl::StatusOr<int64_t> SetUp(SqliteConnection& writing) {
   HONE_RETURN_IF_ERROR(CheckVersion(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(BackUpBeforeMigration(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(writing.SetUpForWriting());
   HONE_RETURN_IF_ERROR(Migrate(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(CheckSchema(writing, SqliteMigrations()));
-  Opened opened;
-  HONE_ASSIGN_OR_RETURN(
-      opened.claimed_jobs,
-      writing.QueryInt64("SELECT COUNT(*) FROM job WHERE lease_until_unix_ms <> 0"));
-  HONE_ASSIGN_OR_RETURN(opened.last_job, LastJobNumber(writing));
-  return opened;
+  return LastJobNumber(writing);
 }
 
 }  // namespace
@@ -230,14 +206,13 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
   HONE_ASSIGN_OR_RETURN(StoreLock lock, StoreLock::Acquire(canonical));
   HONE_RETURN_IF_ERROR(CheckForLostFile(canonical));
   HONE_ASSIGN_OR_RETURN(auto writing, SqliteConnection::OpenForWriting(canonical));
-  const absl::StatusOr<Opened> opened = SetUp(*writing);
-  if (IsDamaged(opened.status())) writing->KeepLog();
-  HONE_RETURN_IF_ERROR(opened.status());
+  const absl::StatusOr<int64_t> last_job = SetUp(*writing);
+  if (IsDamaged(last_job.status())) writing->KeepLog();
+  HONE_RETURN_IF_ERROR(last_job.status());
   auto store = std::make_unique<SqliteStore>(std::move(lock), std::move(writing), canonical,
-                                             opened->last_job, options);
+                                             *last_job, options);
   if (options.check_integrity)
     HONE_RETURN_IF_ERROR(store->StartCheck(canonical, options.large_bytes));
-  if (opened->claimed_jobs > 0) store->ReleaseEveryJob();
   return store;
 }
 

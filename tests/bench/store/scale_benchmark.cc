@@ -218,6 +218,7 @@ void MeasureOrders(store::Store& store, const Known& known, const std::string& t
 int Main(const std::string& place, int64_t records, int seconds) {
   const bool is_file = !absl::StartsWith(place, "postgres");
   std::unique_ptr<store::Store> store = Check(store::OpenStore(place));
+  Check(store->Lead());
   const auto environment = job::MakeCompilerEnvironment(2);
   const target::Target target = target::DetectHost();
   const bool fresh = Newest(*store) == 0;

@@ -31,6 +31,17 @@ TEST(AddressTest, RejectsAndShowsMalformedAddresses) {
   }
 }
 
+TEST(AddressTest, AListHasOneKind) {
+  const auto list = ParseAddresses("a:7070, b:7071,[::1]:7072");
+  ASSERT_THAT(list, IsOk());
+  ASSERT_EQ(list->size(), 3u);
+  EXPECT_EQ((*list)[1], (Address{.host = "b", .port = 7071}));
+  EXPECT_EQ(ParseAddresses("unix:/a,unix:/b")->back().path, "/b");
+  for (const char* text : {"", "a:1,", ",a:1", "a:1,unix:/b", "unix:/b,a:1", "a:1,b"}) {
+    EXPECT_THAT(ParseAddresses(text), StatusIs(absl::StatusCode::kInvalidArgument)) << text;
+  }
+}
+
 TEST(AddressTest, UrlErrorSuggestsAnAddress) {
   for (const char* text : {"http://h:70", "https://h:70/", "http://h:70/x/y"}) {
     const absl::Status status = Address::Parse(text).status();

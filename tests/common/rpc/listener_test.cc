@@ -88,6 +88,16 @@ TEST_F(ListenerTest, ASocketNeedsItsFolder) {
               StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr(folder_ / "none")));
 }
 
+TEST(ChannelTest, AListIsCheckedAsAWhole) {
+  EXPECT_THAT(CreateChannel("127.0.0.1:70,192.0.2.1:70", {}),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_THAT(CreateChannel("127.0.0.1:70,localhost:71", {}), IsOk());
+  EXPECT_THAT(CreateChannel("127.0.0.1:70,localhost:71", {.ca = "authority"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("server-name")));
+  EXPECT_THAT(CreateChannel("no.such.host.invalid:70,no.such.host.invalid:71", {.insecure = true}),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
 TEST(ChannelTest, PlainTextToOtherMachinesNeedsInsecure) {
   EXPECT_THAT(CreateChannel("192.0.2.1:70", {}), StatusIs(absl::StatusCode::kPermissionDenied));
   EXPECT_THAT(CreateChannel("example.org:70", {.insecure = true}), IsOk());

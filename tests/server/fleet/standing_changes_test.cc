@@ -121,18 +121,5 @@ TEST_F(StandingChangesTest, AFlaggedWorkerLosesAllLeases) {
   EXPECT_TRUE(standings_.MayWork("w"));
 }
 
-TEST_F(StandingChangesTest, OnlyWhatHasChangedInTheStoreIsApplied) {
-  AddBusyWorker();
-  const std::vector<Standing> stored = {{.worker_id = "w", .drained = true}};
-  changes_.Adopt(stored);
-  EXPECT_THAT(Events(), ElementsAre(StartsWith("w is drained in the store")));
-  EXPECT_TRUE(reply_->drain);
-  changes_.Adopt(stored);
-  EXPECT_THAT(Events(), IsEmpty());
-  changes_.Adopt({{.worker_id = "w", .refused = "removed", .removed = true}});
-  EXPECT_THAT(Events(), ElementsAre(StartsWith("w is removed in the store")));
-  EXPECT_EQ(registry_.Find("w"), nullptr);
-}
-
 }  // namespace
 }  // namespace hone::fleet

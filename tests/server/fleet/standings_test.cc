@@ -1,13 +1,9 @@
 #include "server/fleet/standings.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::fleet {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const Standing kDrained{.worker_id = "w", .drained = true};
 
@@ -38,23 +34,12 @@ TEST(StandingsTest, ChangeIsPendingUntilStored) {
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 
-TEST(StandingsTest, AdoptUpdatesStatesButKeepsUnstoredChanges) {
+TEST(StandingsTest, TheStoredStandingsAreKnownAndStored) {
   Standings standings;
-  standings.Change(kDrained, true, false);
-  const Standing removed{.worker_id = "r", .refused = "go", .removed = true};
-  standings.BeginAdopt();
-  EXPECT_THAT(standings.Adopt({removed}), ElementsAre(removed)) << "the drain is not stored yet";
+  standings.Adopt({kDrained, {.worker_id = "r", .refused = "go", .removed = true}});
   EXPECT_TRUE(standings.IsDrained("w"));
-
-  standings.BeginAdopt();
-  standings.MarkStored(*standings.Unstored("w"));  // written after the store was read
-  EXPECT_THAT(standings.Adopt({removed}), IsEmpty());
-  EXPECT_TRUE(standings.IsDrained("w"));
-  standings.BeginAdopt();
-  EXPECT_THAT(standings.Adopt({}),
-              ElementsAre(Standing{.worker_id = "r"}, Standing{.worker_id = "w"}))
-      << "resumed by another server";
-  EXPECT_THAT(standings.all(), IsEmpty());
+  EXPECT_TRUE(standings.Of("r").removed);
+  EXPECT_FALSE(standings.Unstored("w").has_value());
 }
 
 }  // namespace

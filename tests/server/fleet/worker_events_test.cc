@@ -92,13 +92,5 @@ TEST_F(WorkerEventsTest, AnAdministratorsChangesAreEvents) {
                                   StartsWith("w joined: ")));
 }
 
-TEST_F(WorkerEventsTest, StandingsOfTheStoreAreEvents) {
-  fleet_.Adopt({{.worker_id = "w", .drained = true}});
-  EXPECT_THAT(News(), ElementsAre("w is drained in the store, not connected"));
-  fleet_.standings().BeginAdopt();
-  fleet_.Adopt({});
-  EXPECT_THAT(News(), ElementsAre("w is resumed in the store, not connected"));
-}
-
 }  // namespace
 }  // namespace hone::fleet

@@ -14,7 +14,6 @@ namespace hone::job {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -61,7 +60,7 @@ TEST_F(JobBookTest, ARequestHasOneJob) {
 
 TEST_F(JobBookTest, LimitsCountPlacesButNoChildren) {
   EXPECT_EQ(book_.AddNew(Make("1", {.owner = "a"})), std::nullopt);
-  EXPECT_TRUE(book_.AddChild(Make("1.0", {.owner = "a", .parent = "1"})));
+  EXPECT_TRUE(book_.Add(Make("1.0", {.owner = "a", .parent = "1"})));
   const std::optional<SnapshotOr> second = book_.AddNew(Make("2", {.owner = "a"}));
   ASSERT_TRUE(second.has_value());
   EXPECT_THAT(second->status(), StatusIs(absl::StatusCode::kResourceExhausted));
@@ -74,64 +73,21 @@ TEST_F(JobBookTest, LimitsCountPlacesButNoChildren) {
   EXPECT_THAT(book_.States(), ElementsAre(Pair(JobState::kPending, 2)));
 }
 
-TEST_F(JobBookTest, AnUnstoredJobHasNoClaimToRenew) {
-  EXPECT_EQ(book_.AddNew(Make("1", {.owner = "a"})), std::nullopt);
-  EXPECT_EQ(book_.AddNew(Make("2", {.owner = "b"})), std::nullopt);
-  EXPECT_THAT(book_.StoredIds(), IsEmpty());
-  book_.SetStored("1");
-  book_.Remove("2");
-  EXPECT_THAT(book_.StoredIds(), ElementsAre("1"));
-  EXPECT_EQ(book_.Find("2"), nullptr);
-}
-
-TEST_F(JobBookTest, ALostJobTakesItsChildrenAlong) {
-  for (const char* const id : {"1", "2"}) {
-    EXPECT_TRUE(book_.AddClaimed(Make(id)));
-    EXPECT_TRUE(book_.AddClaimed(Make(std::string(id) + ".0", {.parent = id})));
-  }
-  const JobBook::Lost lost = book_.RemoveLost({"1", "unknown"});
-  ASSERT_THAT(lost.jobs, SizeIs(1));
-  EXPECT_EQ(lost.jobs[0]->id(), "1");
-  ASSERT_THAT(lost.children, SizeIs(1));
-  EXPECT_EQ(lost.children[0]->id(), "1.0");
-  EXPECT_TRUE(lost.children[0]->HasBegun()) << "it is suspended";
-  EXPECT_THAT(book_.StoredIds(), ElementsAre("2", "2.0"));
-}
-
-// A job notices at a write, before the claims are renewed, that another server has claimed it.
-TEST_F(JobBookTest, AnAbandonedJobTakesItsChildrenAlong) {
-  for (const bool claimed_again : {false, true}) {
-    const JobBook::JobPtr parent = Make("1");
-    EXPECT_TRUE(book_.AddClaimed(parent));
-    EXPECT_TRUE(book_.AddClaimed(Make("1.0", {.parent = "1"})));
-    parent->OnNotStored(absl::AbortedError("claimed by another server"));
-    EXPECT_THAT(book_.RemoveOver(), SizeIs(1)) << "the child";
-    if (claimed_again) {
-      EXPECT_TRUE(book_.AddClaimed(Make("1")));
-    }
-    const JobBook::Lost lost = book_.RemoveLost({});
-    EXPECT_THAT(lost.jobs, IsEmpty());
-    EXPECT_THAT(lost.children, SizeIs(claimed_again ? 0 : 1));
-  }
-}
-
-TEST_F(JobBookTest, AClaimedJobReplacesTheOneInMemory) {
-  const JobBook::JobPtr first = Make("1"), second = Make("1");
-  EXPECT_TRUE(book_.AddClaimed(first));
-  const std::optional<SnapshotOr> known = book_.AddAgain(second);
-  EXPECT_TRUE(known.has_value() && known->ok()) << "the first one is not over";
-  EXPECT_TRUE(book_.AddClaimed(second));
-  EXPECT_TRUE(first->HasBegun()) << "it is suspended";
-  EXPECT_EQ(book_.Find("1"), second);
+// The next leader continues it, so it stays in the book until this server ends.
+TEST_F(JobBookTest, AJobThatCouldNotBeStoredWithoutTheLeadershipIsSuspended) {
+  const JobBook::JobPtr job = Make("1");
+  EXPECT_TRUE(book_.Add(job));
+  job->OnNotStored(absl::AbortedError("this server does not lead any more"));
+  EXPECT_TRUE(job->HasBegun()) << "it is suspended";
+  EXPECT_FALSE(HasEnded(job->snapshot()->state));
+  EXPECT_THAT(book_.RemoveOver(), SizeIs(1));
 }
 
 TEST_F(JobBookTest, ASuspendedBookTakesNoJobs) {
-  EXPECT_TRUE(book_.AddClaimed(Make("1")));
-  EXPECT_FALSE(book_.IsSuspended());
+  EXPECT_TRUE(book_.Add(Make("1")));
   EXPECT_THAT(book_.Suspend(), SizeIs(1));
-  EXPECT_TRUE(book_.IsSuspended());
-  EXPECT_FALSE(book_.AddClaimed(Make("2")));
-  EXPECT_FALSE(book_.AddChild(Make("1.0", {.parent = "1"})));
+  EXPECT_FALSE(book_.Add(Make("2")));
+  EXPECT_FALSE(book_.Add(Make("1.0", {.parent = "1"})));
   EXPECT_THAT(book_.AddNew(Make("3"))->status(), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(book_.AddAgain(Make("4"))->status(), StatusIs(absl::StatusCode::kUnavailable));
 }

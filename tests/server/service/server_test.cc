@@ -9,11 +9,13 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/base/file.h"
+#include "common/rpc/channel.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/fakes/fake_task_environment.h"
+#include "tests/fakes/manual_store.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
 
@@ -250,6 +252,101 @@ TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
   ASSERT_THAT(Start(), IsOk());
   RemoteWorker again(channel, "w");
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE) << "the job continues";
+}
+
+// The test keeps a pointer to the store, which outlives each server.
+class LeaderTest : public ServerTest {
+ protected:
+  absl::Status StartOnStore() {
+    ServerOptions options{.listen = {address}};
+    options.job.respect_timing_lock = false;
+    auto started = Server::Start(options, store_, std::make_unique<job::FakeTaskEnvironment>());
+    if (!started.ok()) return started.status();
+    server = *std::move(started);
+    channel = Connect();
+    tuning = v1::TuningService::NewStub(channel);
+    return absl::OkStatus();
+  }
+  grpc::Status List() {
+    v1::ListJobsResponse jobs;
+    return Call(*tuning, &Stub::ListJobs, v1::ListJobsRequest(), &jobs);
+  }
+  // Waits until the server is in this state.
+  bool Becomes(Readiness::State state) {
+    const absl::Time limit = absl::Now() + absl::Minutes(1);
+    while (server->state() != state && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+    return server->state() == state;
+  }
+
+  const std::shared_ptr<store::ManualStore> store_ = std::make_shared<store::ManualStore>();
+};
+
+TEST_F(LeaderTest, AStandbyRefusesCallsUntilItLeads) {
+  store_->SetLeads(false);
+  ASSERT_THAT(StartOnStore(), IsOk());
+  EXPECT_FALSE(IsServing(""));
+  EXPECT_FALSE(IsServing("hone.v1.TuningService"));
+  const grpc::Status refused = List();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.error_message(), HasSubstr("another server leads"));
+  EXPECT_EQ(server->Stats().states.at("standby"), 1);
+  EXPECT_EQ(server->Stats().states.at("leader"), 0);
+
+  store_->SetLeads(absl::UnavailableError("no database"));
+  ASSERT_TRUE(Becomes(Readiness::State::kUnreachable));
+  EXPECT_THAT(List().error_message(), HasSubstr("cannot reach its database"));
+  store_->SetLeads(absl::FailedPreconditionError("only reads"));
+  ASSERT_TRUE(Becomes(Readiness::State::kRefused));
+
+  store_->SetLeads(true);
+  ASSERT_TRUE(Becomes(Readiness::State::kLeader));
+  EXPECT_TRUE(List().ok());
+  EXPECT_FALSE(server->IsDeposed());
+}
+
+TEST_F(LeaderTest, JobsOfADeposedServerContinueWhenItLeadsAgain) {
+  ASSERT_THAT(StartOnStore(), IsOk());
+  auto worker = std::make_unique<RemoteWorker>(channel, "w");
+  worker->slow = 1;
+  v1::Job job;
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, Request(8), &job), IsOk());
+  store_->SetLeads(absl::UnavailableError("no database"));
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  while (!server->IsDeposed() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(server->IsDeposed());
+  EXPECT_FALSE(IsServing(""));
+  EXPECT_EQ(List().error_code(), grpc::StatusCode::UNAVAILABLE);
+  worker.reset();
+  Stop();
+  ASSERT_THAT(StartOnStore(), IsOk()) << "although the database cannot be reached";
+  EXPECT_EQ(List().error_code(), grpc::StatusCode::UNAVAILABLE);
+  store_->SetLeads(true);
+  ASSERT_TRUE(Becomes(Readiness::State::kLeader));
+  RemoteWorker again(channel, "w");
+  EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE);
+}
+
+// Clients and workers name all servers.
+TEST_F(LeaderTest, AChannelToAllServersFindsTheLeader) {
+  store_->SetLeads(false);
+  ASSERT_THAT(StartOnStore(), IsOk());
+  const std::unique_ptr<Server> standby = std::move(server);
+  const std::string both = absl::StrCat(address.ToText(), ",unix:", folder, "/two");
+  address.path = folder + "/two";
+  ASSERT_THAT(Start(), IsOk());
+  const auto stub = v1::TuningService::NewStub(*rpc::CreateChannel(both, {}));
+  const auto list = [&] {
+    v1::ListJobsResponse jobs;
+    return Call(*stub, &Stub::ListJobs, v1::ListJobsRequest(), &jobs);
+  };
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  while (!list().ok() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(list().ok()) << "no call goes to the standby";
+  Stop();
+  store_->SetLeads(true);
+  while (!list().ok() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(list().ok());
+  EXPECT_FALSE(standby->IsDeposed());
 }
 
 TEST_F(ServerTest, PrivateServerCancelsJobsAtShutdown) {

@@ -1,4 +1,4 @@
-// Standings of workers with server replicas that share a store, and with writes that fail.
+// Standings of workers after a restart, and with writes that fail.
 
 #include "server/service/standing_keeper.h"
 
@@ -8,7 +8,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_clock.h"
-#include "tests/fakes/manual_executor.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/status.h"
 
@@ -18,15 +17,11 @@ namespace {
 using ::testing::IsEmpty;
 
 // The parts of a server that deal with the standings of workers.
-struct Replica {
-  Replica(const FakeClock* clock, store::ManualStore* store)
+struct OneServer {
+  OneServer(const FakeClock* clock, store::ManualStore* store)
       : fleet(clock, &artifacts,
               {.on_standing = [this](const std::string& id) { keeper.Keep(id); }}),
-        keeper({.clock = clock,
-                .steady_clock = clock,
-                .fleet = &fleet,
-                .store = store,
-                .executor = &executor}) {
+        keeper({.clock = clock, .steady_clock = clock, .fleet = &fleet, .store = store}) {
     EXPECT_THAT(keeper.Restore(), IsOk());
   }
   void Call(const std::string& id) {
@@ -39,7 +34,6 @@ struct Replica {
   void Tick() {
     fleet.Tick();
     keeper.Tick();
-    executor.RunAll();
   }
   absl::Status Drain(const std::string& id, bool resume) {
     EXPECT_THAT(fleet.Drain(id, resume), IsOk());
@@ -52,7 +46,6 @@ struct Replica {
   }
 
   fleet::ArtifactCache artifacts;
-  job::ManualExecutor executor;
   fleet::SynchronizeReply reply;
   fleet::Fleet fleet;
   StandingKeeper keeper;
@@ -60,11 +53,9 @@ struct Replica {
 
 class StandingKeeperTest : public ::testing::Test {
  protected:
-  StandingKeeperTest() { store_.Share(); }
   void Pass(absl::Duration time) {
     clock_.Advance(time);
     one_.Tick();
-    two_.Tick();
   }
   store::WorkerStanding Stored() {
     const auto all = store_.Standings();
@@ -73,51 +64,21 @@ class StandingKeeperTest : public ::testing::Test {
 
   FakeClock clock_;
   store::ManualStore store_;
-  Replica one_{&clock_, &store_};
-  Replica two_{&clock_, &store_};
+  OneServer one_{&clock_, &store_};
 };
 
-TEST_F(StandingKeeperTest, ReplicasDoNotOverwriteEachOther) {
-  one_.Call("w");
-  two_.Call("w");
-  Pass(absl::ZeroDuration());  // both have just read the store
-  ASSERT_THAT(one_.Drain("w", false), IsOk());
-  two_.fleet.Flag("w", "it lies");  // two has not heard of the drain
-  EXPECT_TRUE(Stored().drained);
-  EXPECT_EQ(Stored().refused, "it lies");
-  Replica next(&clock_, &store_);
-  EXPECT_TRUE(next.fleet.standings().Of("w").drained);
-}
-
-TEST_F(StandingKeeperTest, ReplicaLearnsOfStateChanges) {
-  for (const char* const id : {"drained", "flagged", "removed"}) {
-    one_.Call(id);
-    two_.Call(id);
-  }
-  Pass(absl::ZeroDuration());
+TEST_F(StandingKeeperTest, ALaterServerKnowsTheStandings) {
+  for (const char* const id : {"drained", "flagged", "removed"}) one_.Call(id);
   ASSERT_THAT(one_.Drain("drained", false), IsOk());
   one_.fleet.Flag("flagged", "it lies");
   ASSERT_THAT(one_.fleet.Remove("removed"), IsOk());
   ASSERT_THAT(one_.Keep("removed"), IsOk());
-  Pass(StandingKeeper::kLookInterval);
+  OneServer next(&clock_, &store_);
   for (const char* const id : {"drained", "flagged", "removed"}) {
-    EXPECT_EQ(two_.fleet.standings().Of(id), one_.fleet.standings().Of(id)) << id;
+    EXPECT_EQ(next.fleet.standings().Of(id), one_.fleet.standings().Of(id)) << id;
   }
-  two_.Call("removed");
-  EXPECT_FALSE(two_.reply.refused.empty());
-  ASSERT_THAT(two_.Drain("removed", true), IsOk()) << "resumed at the other replica";
-  Pass(StandingKeeper::kLookInterval);
-  EXPECT_TRUE(one_.fleet.standings().Of("removed").refused.empty());
-  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
-}
-
-TEST_F(StandingKeeperTest, UnsharedStoreIsNotPolled) {
-  store::ManualStore alone;
-  Replica server(&clock_, &alone);
-  alone.ChangeStanding({.worker_id = "w", .drained = true}, [](const absl::Status&) {});
-  clock_.Advance(10 * StandingKeeper::kLookInterval);
-  server.Tick();
-  EXPECT_FALSE(server.fleet.standings().Of("w").drained);
+  next.Call("removed");
+  EXPECT_FALSE(next.reply.refused.empty());
 }
 
 TEST_F(StandingKeeperTest, FailedWritesAreRetried) {
@@ -129,8 +90,7 @@ TEST_F(StandingKeeperTest, FailedWritesAreRetried) {
       << "the caller is told";
   EXPECT_EQ(one_.keeper.unstored(), 2);
   for (int i = 0; i < 10; ++i) Pass(absl::Milliseconds(100));
-  Pass(StandingKeeper::kLookInterval);
-  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained) << "reading the store does not undo it";
+  EXPECT_TRUE(one_.fleet.standings().Of("drained").drained);
   EXPECT_FALSE(one_.fleet.standings().Of("flagged").refused.empty());
   EXPECT_EQ(one_.keeper.unstored(), 2);
 

@@ -97,21 +97,20 @@ TEST_P(BestConformanceTest, SecondPublisherWithAStaleIncumbentIsRejected) {
   const int64_t incumbent = Publish(ConfirmedRecord(100));
   const int64_t faster = AppendId(ConfirmedRecord(60));
   const int64_t slower = AppendId(ConfirmedRecord(80));
-  EXPECT_THAT(PublishBest(*store_, faster, {}, incumbent), IsOk());
-  EXPECT_THAT(PublishBest(*store_, slower, {}, incumbent),
-              StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, faster, incumbent), IsOk());
+  EXPECT_THAT(PublishBest(*store_, slower, incumbent), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, faster);
-  EXPECT_THAT(PublishBest(*store_, faster, {}, incumbent), IsOk()) << "already published";
-  EXPECT_THAT(PublishBest(*store_, slower, {}, faster), IsOk());
+  EXPECT_THAT(PublishBest(*store_, faster, incumbent), IsOk()) << "already published";
+  EXPECT_THAT(PublishBest(*store_, slower, faster), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, slower);
 }
 
 TEST_P(BestConformanceTest, FirstBestNeedsThatNoneExists) {
   const int64_t first = AppendId(ConfirmedRecord(100));
   const int64_t second = AppendId(ConfirmedRecord(50));
-  EXPECT_THAT(PublishBest(*store_, first, {}, 1 << 20), StatusIs(absl::StatusCode::kAlreadyExists));
-  EXPECT_THAT(PublishBest(*store_, first, {}, 0), IsOk());
-  EXPECT_THAT(PublishBest(*store_, second, {}, 0), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, first, 1 << 20), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, first, 0), IsOk());
+  EXPECT_THAT(PublishBest(*store_, second, 0), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, first);
 }
 
@@ -121,8 +120,8 @@ TEST_P(BestConformanceTest, IncumbentMayHaveAnotherPolicy) {
   warm.policy.cache = "warm";
   const int64_t incumbent = Publish(warm);
   const int64_t id = AppendId(ConfirmedRecord(40));
-  EXPECT_THAT(PublishBest(*store_, id, {}, 0), StatusIs(absl::StatusCode::kAlreadyExists));
-  EXPECT_THAT(PublishBest(*store_, id, {}, incumbent), IsOk());
+  EXPECT_THAT(PublishBest(*store_, id, 0), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, id, incumbent), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, id);
 }
 
@@ -246,7 +245,7 @@ TEST_P(BestConformanceTest, APinnedBestIsNotReplacedUntilThePinIsRemoved) {
   EXPECT_THAT(Pinned(), testing::ElementsAre(pinned));
   EXPECT_EQ(store_->PinnedBests()->front().pin, best.pin);
 
-  EXPECT_THAT(PublishBest(*store_, faster, {}, pinned), StatusIs(absl::StatusCode::kAlreadyExists));
+  EXPECT_THAT(PublishBest(*store_, faster, pinned), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_THAT(PublishBest(*store_, warm_id), StatusIs(absl::StatusCode::kAlreadyExists));
   EXPECT_THAT(PublishBest(*store_, pinned), IsOk()) << "it is published already";
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned);
@@ -255,7 +254,7 @@ TEST_P(BestConformanceTest, APinnedBestIsNotReplacedUntilThePinIsRemoved) {
   EXPECT_THAT(UnpinBest(*store_, task_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   EXPECT_EQ(store_->LookupBest(query_).value().record.id, pinned) << "it stays published";
-  EXPECT_THAT(PublishBest(*store_, faster, {}, pinned), IsOk());
+  EXPECT_THAT(PublishBest(*store_, faster, pinned), IsOk());
   EXPECT_EQ(store_->LookupBest(query_).value().pin, Pin());
 }
 
@@ -300,7 +299,7 @@ TEST_P(BestConformanceTest, AQuarantinedBestLosesItsPin) {
   const record::Record record = ConfirmedRecord();
   const int64_t pinned = Publish(record);
   ASSERT_THAT(PinBest(*store_, task_), IsOk());
-  ASSERT_THAT(Quarantine(*store_, record, pinned, {}), IsOk());
+  ASSERT_THAT(Quarantine(*store_, record, pinned), IsOk());
   EXPECT_THAT(store_->LookupBest(query_), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(Pinned(), testing::IsEmpty());
   Publish(record);

@@ -35,16 +35,15 @@ inline absl::Status PutArtifact(Store& store, const std::string& digest, const s
   return Wait([&](Store::Done done) { store.PutArtifact(digest, bytes, std::move(done)); });
 }
 
-inline absl::Status PublishBest(Store& store, int64_t id, const JobFence& fence = {},
+inline absl::Status PublishBest(Store& store, int64_t id,
                                 std::optional<int64_t> incumbent = std::nullopt) {
-  return Wait([&](Store::Done done) { store.PublishBest(id, incumbent, fence, std::move(done)); });
+  return Wait([&](Store::Done done) { store.PublishBest(id, incumbent, std::move(done)); });
 }
 
-inline absl::Status Quarantine(Store& store, const record::Record& record, int64_t last_record,
-                               const JobFence& fence) {
+inline absl::Status Quarantine(Store& store, const record::Record& record, int64_t last_record) {
   return Wait([&](Store::Done done) {
     store.Quarantine(record.workload_digest, record.target, record.candidate, last_record,
-                     "a reason", fence, std::move(done));
+                     "a reason", std::move(done));
   });
 }
 
@@ -92,10 +91,10 @@ inline absl::Status AppendEvent(Store& store, const JobEvent& event) {
 }
 
 inline absl::StatusOr<record::Record> Append(Store& store, const record::Record& record,
-                                             const JobFence& fence = {}) {
+                                             const JobStep& step = {}) {
   absl::Notification ready;
   absl::StatusOr<record::Record> result;
-  store.Append(record, fence, [&](absl::StatusOr<record::Record> appended) {
+  store.Append(record, step, [&](absl::StatusOr<record::Record> appended) {
     result = std::move(appended);
     ready.Notify();
   });
@@ -112,33 +111,6 @@ inline absl::StatusOr<int64_t> PutModel(Store& store, const ModelRow& model) {
   });
   ready.WaitForNotification();
   return result;
-}
-
-inline absl::StatusOr<std::vector<JobRow>> ClaimJobs(Store& store, const JobClaim& claim,
-                                                     int limit = 100) {
-  absl::Notification ready;
-  absl::StatusOr<std::vector<JobRow>> result;
-  store.ClaimJobs(claim, limit, [&](absl::StatusOr<std::vector<JobRow>> rows) {
-    result = std::move(rows);
-    ready.Notify();
-  });
-  ready.WaitForNotification();
-  return result;
-}
-
-inline absl::StatusOr<std::vector<std::string>> RenewJobs(Store& store, const JobClaim& claim) {
-  absl::Notification ready;
-  absl::StatusOr<std::vector<std::string>> result;
-  store.RenewJobs(claim, [&](absl::StatusOr<std::vector<std::string>> held) {
-    result = std::move(held);
-    ready.Notify();
-  });
-  ready.WaitForNotification();
-  return result;
-}
-
-inline absl::Status ReleaseJob(Store& store, const std::string& id, int64_t fence) {
-  return Wait([&](Store::Done done) { store.ReleaseJob(id, fence, std::move(done)); });
 }
 
 inline absl::StatusOr<ImportReport> Import(Store& store, const ImportBatch& batch) {

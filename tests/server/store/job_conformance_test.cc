@@ -108,125 +108,28 @@ TEST_P(JobConformanceTest, JobNumbersAreUnique) {
   EXPECT_GT(store_->NextJobNumber().value(), last);
 }
 
-TEST_P(JobConformanceTest, AJobIsClaimedByOneUntilItsLeaseEnds) {
-  for (const char* const id : {"a", "b", "ended"}) {
+TEST_P(JobConformanceTest, UnfinishedJobsAreListedById) {
+  for (const char* const id : {"b", "ended", "a"}) {
     JobRow job = PendingJob(id);
     if (id == std::string("ended")) job.state = "done";
     ASSERT_THAT(PutJob(*store_, job), IsOk());
   }
-  const JobClaim one{.replica = "one", .now_unix_ms = 1000, .until_unix_ms = 2000};
-  HONE_ASSERT_OK_AND_ASSIGN(const auto first, ClaimJobs(*store_, one));
-  ASSERT_EQ(first.size(), 2u);
-  EXPECT_EQ(first[0].replica, "one");
-  EXPECT_EQ(first[0].fence, 1);
-  EXPECT_EQ(first[0].lease_until_unix_ms, 2000);
-  JobClaim two{.replica = "two", .now_unix_ms = 1999, .until_unix_ms = 3000};
-  EXPECT_THAT(ClaimJobs(*store_, two).value(), testing::IsEmpty());
-  EXPECT_THAT(RenewJobs(*store_, two).value(), testing::IsEmpty());
-  two.now_unix_ms = 2001;
-  const auto second = ClaimJobs(*store_, two, 1);
-  ASSERT_EQ(second->size(), 1u) << "at most as many as requested";
-  const std::string taken = second->front().id;
-  EXPECT_EQ(second->front().fence, 2);
-  // The first replica still holds the other job.
-  const auto held =
-      RenewJobs(*store_, {.replica = "one", .now_unix_ms = 2001, .until_unix_ms = 4000});
-  EXPECT_THAT(held.value(), testing::ElementsAre(taken == "a" ? "b" : "a"));
-  two.now_unix_ms = 3999;
-  EXPECT_THAT(ClaimJobs(*store_, two).value(),
-              testing::ElementsAre(testing::Field(&JobRow::id, taken)))
-      << "the lease of this job has ended, the renewed one has not";
-}
-
-TEST_P(JobConformanceTest, ReplicaThatLostItsClaimCannotWrite) {
-  JobRow job = PendingJob("a");
-  job.replica = "one";
-  job.lease_until_unix_ms = 10;
-  job.fence = 1;
-  ASSERT_THAT(PutJob(*store_, job), IsOk());
-  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "x", 1}), IsOk());
-  ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
-  job.state = "failed";
-  EXPECT_THAT(PutJob(*store_, job), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 1}), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(ReleaseJob(*store_, "a", 1), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(store_->GetJob("a")->state, "pending");
-  EXPECT_EQ(store_->GetJob("a")->replica, "two");
-  EXPECT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 2}), IsOk());
-  job.fence = 2;
-  job.replica = "writing a row does not claim it";
-  EXPECT_THAT(PutJob(*store_, job), IsOk());
-  EXPECT_EQ(store_->GetJob("a")->replica, "two");
-}
-
-// Records and bests of a job are written under its claim as well.
-TEST_P(JobConformanceTest, RejectsRecordsAndBestsAfterALostClaim) {
-  JobRow job = PendingJob("a");
-  job.lease_until_unix_ms = 10;
-  job.fence = 1;
-  ASSERT_THAT(PutJob(*store_, job), IsOk());
-  PutTextsAndArtifact(*store_);
-  const JobFence first{"a", 1};
-  HONE_ASSERT_OK_AND_ASSIGN(const record::Record before, Append(*store_, ConfirmedRecord(), first));
-  ASSERT_EQ(ClaimJobs(*store_, {"two", 11, 20})->size(), 1u);
-
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), first), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(PublishBest(*store_, before.id, first), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Quarantine(*store_, before, before.id, first), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"nobody's", 1}),
-              StatusIs(absl::StatusCode::kAborted));
-  const auto records = store_->Query({});
-  ASSERT_EQ(records->size(), 1u) << "only the record written under the claim";
-  EXPECT_FALSE(records->front().quarantined);
   EXPECT_THAT(
-      store_->LookupBest({.workload_digest = kWorkload, .target = kTarget, .tolerance = 1e-5}),
-      StatusIs(absl::StatusCode::kNotFound));
-
-  const JobFence second{"a", 2};
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), second), IsOk());
-  EXPECT_THAT(PublishBest(*store_, before.id, second), IsOk());
-  EXPECT_THAT(Quarantine(*store_, before, before.id, second), IsOk());
+      store_->UnfinishedJobs().value(),
+      testing::ElementsAre(testing::Field(&JobRow::id, "a"), testing::Field(&JobRow::id, "b")));
 }
 
 // A disk that is briefly full may reject the proposal of a job and then accept its results.
 TEST_P(JobConformanceTest, RejectsResultsOfAnUnstoredEvent) {
-  JobRow job = PendingJob("a");
-  job.lease_until_unix_ms = 10;
-  job.fence = 1;
-  ASSERT_THAT(PutJob(*store_, job), IsOk());
-  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "x", 1}), IsOk());
+  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 0, "propose", "x"}), IsOk());
   EXPECT_THAT(
-      Append(*store_, ScreenedRecord(), {"a", 1, 1}),
+      Append(*store_, ScreenedRecord(), {"a", 1}),
       StatusIs(absl::StatusCode::kFailedPrecondition, testing::HasSubstr("event 1 is not stored")));
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 2, 1}), StatusIs(absl::StatusCode::kAborted))
-      << "the lost claim is reported first";
   EXPECT_EQ(store_->Query({})->size(), 0u);
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 1, 0}), IsOk());
-  ASSERT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y", 1}), IsOk());
-  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 1, 1}), IsOk());
-}
-
-// A write that was queued before the claim but runs after it is refused: the fence is checked when
-// the write runs.
-TEST_P(JobConformanceTest, RejectsWritesQueuedBeforeALostClaim) {
-  JobRow job = PendingJob("a");
-  job.lease_until_unix_ms = 10;
-  job.fence = 1;
-  ASSERT_THAT(PutJob(*store_, job), IsOk());
-  int kept = 0, refused = 0;
-  const auto count = [&](const absl::StatusOr<record::Record>& record) {
-    kept += record.ok() ? 1 : 0;
-    refused += absl::IsAborted(record.status()) ? 1 : 0;
-  };
-  for (int i = 0; i < 20; ++i) store_->Append(ScreenedRecord(1 + i), {"a", 1}, count);
-  store_->ClaimJobs({"two", 11, 20}, 1, [](const absl::StatusOr<std::vector<JobRow>>& rows) {
-    EXPECT_EQ(rows->size(), 1u);
-  });
-  for (int i = 0; i < 20; ++i) store_->Append(ScreenedRecord(100 + i), {"a", 1}, count);
-  EXPECT_THAT(store_->Flush(), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_EQ(kept, 20);
-  EXPECT_EQ(refused, 20);
-  EXPECT_EQ(store_->Query({})->size(), 20u);
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 0}), IsOk());
+  ASSERT_THAT(AppendEvent(*store_, {"a", 1, "tell", "y"}), IsOk());
+  EXPECT_THAT(Append(*store_, ScreenedRecord(), {"a", 1}), IsOk());
 }
 
 TEST_P(JobConformanceTest, WorkerStatesAreKeptUntilCleared) {
@@ -316,14 +219,13 @@ TEST_P(JobConformanceTest, SqlInNamesIsText) {
   EXPECT_EQ(store_->GetJobByRequest(name).value().id, name);
   ASSERT_THAT(AppendEvent(*store_, {name, 0, name, name}), IsOk());
   EXPECT_EQ(store_->Events(name)->size(), 1u);
-  EXPECT_EQ(ClaimJobs(*store_, {name, 5, 6})->size(), 1u);
-  EXPECT_THAT(RenewJobs(*store_, {name, 5, 7}).value(), testing::ElementsAre(name));
+  EXPECT_EQ(store_->UnfinishedJobs()->size(), 1u);
   ASSERT_THAT(PutText(*store_, name, name), IsOk());
   EXPECT_EQ(store_->GetText(name).value(), name);
   record::Record record = ScreenedRecord();
   record.target = record.op = record.job_id = record.workload_digest = name;
   record.environment.cpu = name;
-  ASSERT_THAT(Append(*store_, record, {name, 1}), IsOk());
+  ASSERT_THAT(Append(*store_, record, {name, 0}), IsOk());
   ASSERT_THAT(Append(*store_, ScreenedRecord()), IsOk());
   EXPECT_EQ(
       store_->Query({.workload_digest = name, .target = name, .op = name, .job_id = name})->size(),
@@ -336,15 +238,6 @@ TEST_P(JobConformanceTest, SqlInNamesIsText) {
   EXPECT_THAT(store_->LookupBest({.workload_digest = name, .target = name, .policy = name}),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(store_->Query({})->size(), 2u);
-}
-
-TEST_P(JobConformanceTest, ReleasedJobCanBeClaimedByAnyone) {
-  ASSERT_THAT(PutJob(*store_, PendingJob("a")), IsOk());
-  ASSERT_EQ(ClaimJobs(*store_, {"one", 5, INT64_MAX})->size(), 1u);
-  EXPECT_THAT(ClaimJobs(*store_, {"two", 6, 7}).value(), testing::IsEmpty());
-  ASSERT_THAT(ReleaseJob(*store_, "a", 1), IsOk());
-  EXPECT_EQ(ClaimJobs(*store_, {"two", 6, 7})->size(), 1u);
-  EXPECT_THAT(ReleaseJob(*store_, "nobody", 1), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_P(JobConformanceTest, EventsAreNumberedWithoutGaps) {

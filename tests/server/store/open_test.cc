@@ -66,13 +66,6 @@ class OpenTest : public testing::Test {
     EXPECT_THAT(PutText(*store, "last", "write"), IsOk());
     return ReadFile(path_ + "-wal").value();
   }
-  // A job that a server worked on until it was killed.
-  static JobRow ClaimedJob() {
-    JobRow job = PendingJob("5");
-    job.replica = "a server";
-    job.lease_until_unix_ms = 1;
-    return job;
-  }
 
   TemporaryFolder folder_;
   const std::string path_ = folder_ / "hone.db";
@@ -130,7 +123,7 @@ TEST_F(OpenTest, AMissingTableIsDataLoss) {
 // possible, and nothing is written: neither by a caller, nor by opening or closing the store.
 TEST_F(OpenTest, ADamagedStoreIsOnlyRead) {
   Fill();
-  ASSERT_THAT(PutJob(*OpenSqliteStore(path_).value(), ClaimedJob()), IsOk());
+  ASSERT_THAT(PutJob(*OpenSqliteStore(path_).value(), PendingJob("5")), IsOk());
   const std::string good = ReadFile(path_).value();
   for (const std::string part : {"record", "record_by_workload", "sqlite_autoindex_text_1"}) {
     SCOPED_TRACE(part);

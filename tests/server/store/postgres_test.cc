@@ -1,14 +1,18 @@
-// Behavior specific to stores on PostgreSQL: server replicas that share a store, and connections
-// that break.
+// Behavior specific to stores on PostgreSQL: the leader and its standbys, and connections that
+// break.
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "server/store/postgres/committer.h"
 #include "server/store/postgres/connection.h"
@@ -33,6 +37,11 @@ class PostgresTest : public testing::Test {
     uri_ = server_->DatabaseOf(folder_.path()).value();
   }
   std::unique_ptr<Store> Open(const PostgresStoreOptions& options = {}) {
+    std::unique_ptr<Store> store = OpenStandby(options);
+    EXPECT_TRUE(store != nullptr && store->Lead().value_or(false));
+    return store;
+  }
+  std::unique_ptr<Store> OpenStandby(const PostgresStoreOptions& options = {}) {
     absl::StatusOr<std::unique_ptr<Store>> store = OpenPostgresStore(uri_, options);
     EXPECT_THAT(store, IsOk());
     return store.ok() ? *std::move(store) : nullptr;
@@ -52,39 +61,55 @@ class PostgresTest : public testing::Test {
   std::string uri_;
 };
 
-TEST_F(PostgresTest, TwoReplicasNeverClaimTheSameJob) {
-  const auto one = Open();
-  const auto two = Open();
-  constexpr int kJobs = 60;
-  for (int i = 0; i < kJobs; ++i) ASSERT_THAT(PutJob(*one, PendingJob(absl::StrCat(i))), IsOk());
-  std::vector<std::string> claimed[2];
-  std::thread threads[2];
-  for (int t = 0; t < 2; ++t) {
-    threads[t] = std::thread([&, t] {
-      const JobClaim claim{
-          .replica = absl::StrCat("replica ", t), .now_unix_ms = 10, .until_unix_ms = 100};
-      while (true) {
-        HONE_ASSERT_OK_AND_ASSIGN(const auto jobs, ClaimJobs(t == 0 ? *one : *two, claim, 1));
-        if (jobs.empty()) return;
-        claimed[t].push_back(jobs.front().id);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::set<std::string> all(claimed[0].begin(), claimed[0].end());
-  all.insert(claimed[1].begin(), claimed[1].end());
-  EXPECT_EQ(all.size(), static_cast<size_t>(kJobs));
-  EXPECT_EQ(claimed[0].size() + claimed[1].size(), static_cast<size_t>(kJobs))
-      << "a job was claimed twice";
+TEST_F(PostgresTest, OneServerLeadsAndTheNextOneFollows) {
+  auto one = Open();
+  const auto two = OpenStandby();
+  EXPECT_FALSE(two->Lead().value());
+  EXPECT_THAT(PutText(*two, "t", "of a standby"), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(two->KeepLeading(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(PutText(*one, "t", "of the leader"), IsOk());
+  EXPECT_EQ(two->GetText("t").value(), "of the leader");
+  EXPECT_THAT(one->KeepLeading(), IsOk());
+  one.reset();
+  EXPECT_TRUE(two->Lead().value());
+  EXPECT_THAT(PutText(*two, "u", "of the next leader"), IsOk());
 }
 
-TEST_F(PostgresTest, WriteRejectedByAFenceLeavesNothing) {
+TEST_F(PostgresTest, ADeposedLeaderCommitsNothing) {
+  const auto one = Open();
+  const auto two = OpenStandby();
+  std::atomic<int> kept = 0, refused = 0;
+  std::thread writing([&] {
+    for (int i = 0; refused == 0 && i < 100'000; ++i) {
+      const absl::StatusOr<record::Record> record = Append(*one, ScreenedRecord(1 + i));
+      EXPECT_TRUE(record.ok() || absl::IsAborted(record.status())) << record.status();
+      ++(record.ok() ? kept : refused);
+    }
+  });
+  while (kept < 20) std::this_thread::yield();
+  // The first server may be faster and continue its epoch.
+  while (!two->Lead().value()) {
+    EXPECT_THAT(server_->Administer("SELECT pg_terminate_backend(pid) FROM pg_locks"
+                                    " WHERE locktype = 'advisory' AND granted"),
+                IsOk());
+  }
+  const size_t at_the_take_over = two->Query({.page_size = 1000, .newest_first = true})->size();
+  writing.join();
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(two->Query({.page_size = 1000, .newest_first = true})->size(), at_the_take_over);
+  EXPECT_THAT(one->KeepLeading(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(one->Compact({.keep_unix_ms = 1}, [] { return false; }),
+              StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(Append(*two, ScreenedRecord(1e6)), IsOk());
+  EXPECT_FALSE(one->Lead().value());
+}
+
+TEST_F(PostgresTest, ARecordOfAnUnstoredEventLeavesNothing) {
   const auto store = Open();
   ASSERT_THAT(PutJob(*store, PendingJob("a")), IsOk());
   record::Record record = ScreenedRecord();
-  record.environment.cpu = "of who lost the job";
-  EXPECT_THAT(Append(*store, record, {"a", 7}), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(Append(*store, record, {"a", 0, 3}), StatusIs(absl::StatusCode::kFailedPrecondition));
+  record.environment.cpu = "of nothing";
+  EXPECT_THAT(Append(*store, record, {"a", 3}), StatusIs(absl::StatusCode::kFailedPrecondition));
   const auto connection = PostgresConnection::Open(uri_).value();
   const auto environments = [&] {
     PostgresRows rows = connection->Query("SELECT COUNT(*) FROM environment").value();
@@ -92,40 +117,130 @@ TEST_F(PostgresTest, WriteRejectedByAFenceLeavesNothing) {
     return rows.Int64();
   };
   EXPECT_EQ(environments(), 0);
-  ASSERT_THAT(Append(*store, record, {"a", 0}), IsOk());
+  ASSERT_THAT(Append(*store, record, {"a"}), IsOk());
   EXPECT_EQ(environments(), 1);
 }
 
-TEST_F(PostgresTest, InterleavedWritesHaveIncreasingIds) {
-  const auto one = Open();
-  const auto two = Open();
-  std::atomic<int64_t> last_seen = 0;
-  std::atomic<bool> stop = false;
-  // A reader that continues after the last id it has seen misses no record.
-  std::set<int64_t> seen;
-  std::thread reader([&] {
-    while (!stop) {
-      const auto page = one->Query({.page_size = 1000, .after_id = last_seen}).value();
-      for (const record::Record& record : page) {
-        seen.insert(record.id);
-        last_seen = record.id;
-      }
-    }
-  });
-  std::thread writer([&] {
-    for (int i = 0; i < 300; ++i) two->Append(ScreenedRecord(200 + i), [](auto) {});
-    EXPECT_THAT(two->Flush(), IsOk());
-  });
-  for (int i = 0; i < 300; ++i) one->Append(ScreenedRecord(100 + i), [](auto) {});
-  EXPECT_THAT(one->Flush(), IsOk());
-  writer.join();
-  stop = true;
-  reader.join();
-  const auto rest = two->Query({.page_size = 1000, .after_id = last_seen}).value();
-  for (const record::Record& record : rest) {
-    seen.insert(record.id);
+// A group of one write, which says when its connection breaks.
+class CommitterTest : public PostgresTest {
+ protected:
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    OpenStandby();  // makes the tables
+    committer_ = std::make_unique<PostgresCommitter>(uri_);
+    ASSERT_TRUE(committer_->Lead().value());
   }
-  EXPECT_EQ(seen.size(), 600u);
+  absl::Status Commit(absl::AnyInvocable<absl::Status(PostgresConnection&)> apply) {
+    QueuedWrite<PostgresWork> write{.work = {.apply = std::move(apply)}};
+    return committer_->Commit({&write});
+  }
+  static absl::Status Insert(PostgresConnection& connection, const std::string& digest) {
+    return connection.Execute(absl::StrCat("INSERT INTO text VALUES ('", digest, "', '', 0)"));
+  }
+  // Ends the session of the connection.
+  static absl::Status Break(PostgresConnection& connection) {
+    return connection.Execute("SELECT pg_terminate_backend(pg_backend_pid())");
+  }
+  int Rows() {
+    const auto connection = PostgresConnection::Open(uri_).value();
+    PostgresRows rows = connection->Query("SELECT COUNT(*) FROM text").value();
+    rows.Next();
+    return static_cast<int>(rows.Int64());
+  }
+
+  std::unique_ptr<PostgresCommitter> committer_;
+};
+
+TEST_F(CommitterTest, ACommittedGroupIsRecognisedAfterALostConnection) {
+  int runs = 0;
+  EXPECT_THAT(Commit([&](PostgresConnection& connection) {
+                ++runs;
+                HONE_RETURN_IF_ERROR(Insert(connection, "a"));
+                HONE_RETURN_IF_ERROR(connection.Execute("COMMIT"));
+                return Break(connection);
+              }),
+              IsOk());
+  EXPECT_EQ(runs, 1) << "it was committed the first time";
+  EXPECT_EQ(Rows(), 1);
+  EXPECT_THAT(Commit([](PostgresConnection& connection) { return Insert(connection, "b"); }),
+              IsOk());
+  EXPECT_EQ(Rows(), 2) << "the next group is not taken for the one before";
+}
+
+TEST_F(CommitterTest, AGroupThatWasNotCommittedRunsAgain) {
+  int runs = 0;
+  EXPECT_THAT(Commit([&](PostgresConnection& connection) {
+                HONE_RETURN_IF_ERROR(Insert(connection, "a"));
+                return ++runs == 1 ? Break(connection) : absl::OkStatus();
+              }),
+              IsOk());
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(Rows(), 1);
+}
+
+// The connection breaks during the commit, and the next attempt fails for another reason.
+TEST_F(CommitterTest, AFailedGroupIsNotReportedAsCommitted) {
+  int runs = 0;
+  EXPECT_THAT(Commit([&](PostgresConnection& connection) -> absl::Status {
+                if (++runs == 2) return absl::PermissionDeniedError("this group must not run");
+                HONE_RETURN_IF_ERROR(Insert(connection, "lost"));
+                return Break(connection);
+              }),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  bool ran = false;
+  EXPECT_THAT(Commit([&](PostgresConnection& connection) {
+                ran = true;
+                return Insert(connection, "a");
+              }),
+              IsOk());
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(Rows(), 1);
+}
+
+// Another server has begun an epoch: the outcome is unknown, but it is not reported as committed.
+TEST_F(CommitterTest, AGroupOfADeposedLeaderIsNotCommitted) {
+  PostgresCommitter next(uri_);
+  EXPECT_THAT(Commit([&](PostgresConnection& connection) {
+                HONE_RETURN_IF_ERROR(Insert(connection, "a"));
+                const absl::Status broken = Break(connection);
+                while (!next.Lead().value()) std::this_thread::yield();
+                return broken;
+              }),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("another server leads")));
+  EXPECT_EQ(Rows(), 0);
+  EXPECT_THAT(committer_->leading(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_GT(next.epoch(), committer_->epoch());
+}
+
+// As after a failover to a replica that had not received everything.
+TEST_F(CommitterTest, ADatabaseThatLostCommitsDeposesTheLeader) {
+  for (const char* const digest : {"a", "b"}) {
+    ASSERT_THAT(Commit([&](PostgresConnection& connection) { return Insert(connection, digest); }),
+                IsOk());
+  }
+  const auto connection = PostgresConnection::Open(uri_).value();
+  ASSERT_THAT(connection->Execute("UPDATE leader SET last_group = last_group - 1"), IsOk());
+  EXPECT_THAT(Commit(Break), StatusIs(absl::StatusCode::kAborted, HasSubstr("lost commits")));
+}
+
+TEST_F(CommitterTest, ADatabaseThatOnlyReadsDeposesTheLeader) {
+  const auto connection = PostgresConnection::Open(uri_).value();
+  const std::string name = folder_.path().substr(folder_.path().rfind('/') + 1);
+  const auto set = [&](const char* setting) {
+    return connection->Execute(absl::StrCat("ALTER DATABASE \"", name, "\" SET ", setting));
+  };
+  ASSERT_THAT(set("default_transaction_read_only = on"), IsOk());
+  EXPECT_THAT(Commit(Break), StatusIs(absl::StatusCode::kAborted, HasSubstr("only accepts reads")));
+  EXPECT_THAT(committer_->Lead(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("only accepts reads")));
+  ASSERT_THAT(connection->Execute("SET default_transaction_read_only = off"), IsOk());
+  ASSERT_THAT(set("default_transaction_read_only = off"), IsOk());
+  ASSERT_THAT(set("synchronous_commit = off"), IsOk());
+  EXPECT_THAT(OpenPostgresStore(uri_),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("synchronous_commit")));
+  ASSERT_THAT(set("synchronous_commit = on"), IsOk());
+  EXPECT_TRUE(committer_->Lead().value()) << "it competes again";
 }
 
 TEST_F(PostgresTest, BrokenConnectionNeitherLosesNorDuplicates) {
@@ -200,45 +315,17 @@ TEST_F(PostgresTest, MigratesAnOlderDatabase) {
                                                 HasSubstr("start the newer Hone that wrote it")));
 }
 
-// A replica that stops within a transaction holds the write lock. The other replicas get the lock
-// within the time that a claim of a job lasts.
-TEST_F(PostgresTest, StoppedReplicaDoesNotBlockTheOthers) {
-  const auto store = Open();
-  const auto stopped = PostgresConnection::Open(uri_).value();
-  ASSERT_THAT(stopped->Execute("BEGIN"), IsOk());
-  ASSERT_THAT(stopped->Query(kTakeWriteLock), IsOk());
-  const absl::StatusOr<record::Record> record = Append(*store, ScreenedRecord());
-  EXPECT_THAT(record, IsOk());
-  EXPECT_FALSE(stopped->Execute("COMMIT").ok()) << "its transaction was aborted";
-}
-
-// A replica that commits after another replica's claim is refused, no matter what either has
-// queued.
-TEST_F(PostgresTest, OnlyTheJobHolderCommitsRecords) {
-  const auto one = Open();
-  const auto two = Open();
-  JobRow job = PendingJob("a");
-  job.lease_until_unix_ms = 10;
-  job.fence = 1;
-  ASSERT_THAT(PutJob(*one, job), IsOk());
-  std::atomic<int> kept = 0, refused = 0;
-  std::thread writing([&] {
-    for (int i = 0; refused == 0 && i < 100'000; ++i) {
-      const absl::StatusOr<record::Record> record =
-          Append(*one, ScreenedRecord(1 + i), JobFence{"a", 1});
-      EXPECT_TRUE(record.ok() || absl::IsAborted(record.status())) << record.status();
-      ++(record.ok() ? kept : refused);
-    }
-  });
-  while (kept < 20) std::this_thread::yield();
-  ASSERT_EQ(ClaimJobs(*two, {"two", 11, 20})->size(), 1u);
-  // From here on, the first replica commits nothing.
-  const size_t at_the_claim = two->Query({.page_size = 1000})->size();
-  writing.join();
-  EXPECT_EQ(refused, 1);
-  EXPECT_EQ(two->Query({.page_size = 1000})->size(), at_the_claim);
-  EXPECT_EQ(static_cast<int>(at_the_claim), kept);
-  EXPECT_THAT(Append(*two, ScreenedRecord(1e6), JobFence{"a", 2}), IsOk());
+// A leader that stops, or whose machine is lost, keeps its session. The database ends it.
+TEST_F(PostgresTest, AStoppedLeaderIsReplaced) {
+  PostgresCommitter stopped(uri_);
+  const auto next = OpenStandby();
+  ASSERT_TRUE(stopped.Lead().value());
+  const absl::Time began = SteadyNow();
+  while (!next->Lead().value() && SteadyNow() < began + absl::Minutes(1)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_THAT(Append(*next, ScreenedRecord()), IsOk());
+  EXPECT_LT(SteadyNow() - began, absl::Seconds(30));
 }
 
 TEST_F(PostgresTest, ADatabaseOfAnotherProgramIsRefused) {

@@ -14,7 +14,10 @@ namespace {
 absl::StatusOr<std::unique_ptr<Store>> OpenInPostgres(const std::string& place) {
   HONE_ASSIGN_OR_RETURN(PostgresServer* const server, PostgresServer::Get());
   HONE_ASSIGN_OR_RETURN(const std::string uri, server->DatabaseOf(place));
-  return OpenStore(uri);
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, OpenStore(uri));
+  HONE_ASSIGN_OR_RETURN(const bool leads, store->Lead());
+  if (!leads) return absl::UnavailableError("another store leads");
+  return store;
 }
 #endif
 

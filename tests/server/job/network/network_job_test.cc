@@ -118,10 +118,10 @@ TEST_F(NetworkJobTest, ATaskCannotBeForgottenMeanwhile) {
   const std::string digest = environment.Describe("fake beta 12")->digest;
   HONE_ASSERT_OK_AND_ASSIGN(
       const auto job,
-      FindUnfinishedJob(*jobs, store, environment,
+      FindUnfinishedJob(*jobs, environment,
                         {.workload_digest = digest, .target = "t", .tolerance = 0}));
   EXPECT_EQ(job, id);
-  const auto none = FindUnfinishedJob(*jobs, store, environment,
+  const auto none = FindUnfinishedJob(*jobs, environment,
                                       {.workload_digest = "x", .target = "t", .tolerance = 0});
   EXPECT_EQ(*none, "");
 }
