@@ -55,8 +55,8 @@ class BuildCheck {
   std::string worker_;             // that was asked last
   std::vector<std::string> slow_;  // workers that did not answer in time
   bool waits_ = false;             // for an answer
-  int attempts_ = 0;    // for this artifact
-  int asked_ = 0;       // number of the last request
+  int attempts_ = 0;               // for this artifact
+  int asked_ = 0;                  // number of the last request
   absl::Time began_, asked_at_;
 };
 

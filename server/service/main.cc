@@ -97,8 +97,8 @@ struct WatchedFiles {
 // Meanwhile reads certificates and tokens again when their files have changed or a SIGHUP arrives,
 // also into `options`.
 bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals,
-                           WatchedFiles& tokens, WatchedFiles& revoked,
-                           WatchedFiles& certificates,                           service::Server& server, service::ServerOptions& options) {
+                           WatchedFiles& tokens, WatchedFiles& revoked, WatchedFiles& certificates,
+                           service::Server& server, service::ServerOptions& options) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
   constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
   int looks = -1;             // number of polls until the files are read again; -1: never
