@@ -27,9 +27,9 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 constexpr int kTrials = 40;
-// From the kill of the leader until the next one has measured something. The rest of the limits
-// allows for busy machines.
-constexpr absl::Duration kTakeOverLimit = absl::Seconds(10);
+// From the kill of the leader until the next result is stored. The next lease is granted within ten
+// seconds, and it takes some time to build and to measure on a busy machine.
+constexpr absl::Duration kTakeOverLimit = absl::Seconds(20);
 
 class TakeOverTest : public ::testing::Test {
  protected:

@@ -23,6 +23,7 @@
 #include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
 #include "server/store/sqlite/schema.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {
@@ -143,6 +144,7 @@ absl::StatusOr<int64_t> SetUp(SqliteConnection& writing) {
   HONE_RETURN_IF_ERROR(writing.SetUpForWriting());
   HONE_RETURN_IF_ERROR(Migrate(writing, SqliteMigrations()));
   HONE_RETURN_IF_ERROR(CheckSchema(writing, SqliteMigrations()));
+  HONE_RETURN_IF_ERROR(SelectUnfinishedJobs(writing).status());  // the server continues them
   return LastJobNumber(writing);
 }
 

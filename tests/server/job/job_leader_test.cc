@@ -1,7 +1,9 @@
 // A leader and the next one on the same store: the jobs of a server that died or was deposed
 // continue, and it writes nothing more to them.
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -145,10 +147,10 @@ TEST_F(JobLeaderTest, AJobThatCannotBeReadIsListed) {
 }
 
 TEST_F(JobLeaderTest, ACrashInARiskyStepIsCounted) {
-  for (const auto& [id, boot] : {std::pair{"1", ThisBoot().c_str()}, {"2", "before a restart"}}) {
+  const std::map<std::string, std::string> boots = {{"1", ThisBoot()}, {"2", "before a restart"}};
+  for (const auto& [id, boot] : boots) {
     JobSnapshot snapshot{.id = id, .spec = JobHarness::Spec(60, id), .state = JobState::kRunning};
-    snapshot.risky_step = RiskyStep{"proposing", "host/1", boot};
-    snapshot.risky_step->server = absl::StrCat(NameARun());
+    snapshot.risky_step = RiskyStep{"proposing", NameARun(), boot};
     store_.PutJob(RowOf(snapshot, clock_.Now()), [](const absl::Status&) {});
   }
   const auto two = Next();
