@@ -14,7 +14,8 @@ namespace hone::store {
 
 inline constexpr char kWorkload[] = "0000000000000000000000000000000a";
 inline constexpr char kSpace[] = "0000000000000000000000000000000b";
-inline constexpr char kArtifact[] = "0000000000000000000000000000000c";
+inline constexpr char kArtifact[] =
+    "000000000000000000000000000000000000000000000000000000000000000c";
 inline constexpr char kTarget[] = "x86_64-generic-sse-2c-01234567";
 
 // A confirmed record of kWorkload. Every field has a different, non-default value.
