@@ -14,8 +14,8 @@
 namespace hone {
 
 // A persistent 128-bit hash (XXH3-128, seed 0, over a canonical little-endian encoding). Equal
-// content always has the same digest, on every machine. Identifies workloads, design spaces,
-// programs and artifacts.
+// content always has the same digest, on every machine. Identifies workloads, design spaces and
+// programs. What must not be forged has a SHA-256 instead (sha256.h).
 struct Digest {
   uint64_t high = 0;
   uint64_t low = 0;
