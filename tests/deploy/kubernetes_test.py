@@ -152,7 +152,7 @@ def test_commands_have_existing_options(site):
         name = program(container)
         words = container.get("args", [])
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            if probe in container and container[probe]["exec"]["command"][0] == name:
+            if container.get(probe, {}).get("exec", {}).get("command", [None])[0] == name:
                 words = words + container[probe]["exec"]["command"][1:]
         text = site.run(REPOSITORY / "deploy/backup/hone-backup" if name == "hone-backup" else name, "--help")
         for word in words:

@@ -136,8 +136,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
       standings_({.clock = &clock_,
                   .steady_clock = &clock_,
                   .fleet = &fleet_,
-                  .store = store_.get(),
-                  .executor = &executor_}),
+                  .store = store_.get()}),
       worker_memory_({.clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
       services_{.clock = &clock_,
                 .store = store_.get(),
@@ -172,7 +171,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
   Require(listener.ok(), "it listens", listener.status().ToString());
   listener_ = *std::move(listener);
   Require(jobs_.Restore().ok(), "there is nothing to restore");
-  readiness_.Set(service::Readiness::State::kReady);
+  readiness_.Set(service::Readiness::State::kLeader);
   channel_ = *rpc::CreateChannel(address.ToText(), {});
 }
 
