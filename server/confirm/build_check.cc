@@ -40,8 +40,15 @@ BuildCheck::State BuildCheck::Check(const BuiltCandidate& built) {
   }
   built_by_ = fleet.BuilderOf(built_.artifact_digest);
   if (built_by_.empty()) built_by_ = built_.worker_id;
-  const std::string worker =
-      fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_, slow_);
+  const auto rebuilder = [&] {
+    return fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_, slow_);
+  };
+  std::string worker = rebuilder();
+  if (worker.empty() && !slow_.empty()) {
+    // All were asked; those that answer by now may be asked again.
+    std::erase_if(slow_, [&](const std::string& slow) { return fleet.Answers(slow); });
+    worker = rebuilder();
+  }
   const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
   if (!worker.empty() && attempts_ < kMostBuilds) {
     Ask(worker);
