@@ -225,7 +225,7 @@ TEST_F(ByHand, MeasuresOnGivenData) {
   const std::set<std::string> inputs = inputs_of("2");
   ASSERT_EQ(inputs.size(), 1u);
   const std::string digest = *inputs.begin();
-  EXPECT_EQ(digest.size(), 32u);
+  EXPECT_EQ(digest.size(), 64u);
   const nlohmann::json best = OneLineOfJson(home_.Hone(with({"best"}, {"--json"})).output);
   EXPECT_EQ(best["best"]["inputs"], digest);
 
@@ -234,7 +234,7 @@ TEST_F(ByHand, MeasuresOnGivenData) {
   ASSERT_EQ(compared.code, 0) << compared.errors;
   const nlohmann::json json = OneLineOfJson(compared.output);
   EXPECT_NE(json["inputs"], digest);
-  EXPECT_EQ(json["inputs"].get<std::string>().size(), 32u);
+  EXPECT_EQ(json["inputs"].get<std::string>().size(), 64u);
   EXPECT_GT(json["best"]["latency_ns"].get<double>(), 0);
   EXPECT_EQ(OneLineOfJson(home_.Hone(with({"best"}, {"--json"})).output), best);
   // It is not measured again.

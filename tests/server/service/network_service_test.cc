@@ -127,7 +127,12 @@ TEST_F(NetworkServiceTest, ProposalsAreForATask) {
   EXPECT_THAT(Call(*tuning, &Stub::ListTrials, list, &trials).error_message(),
               HasSubstr("of its tasks, such as " + job.id() + ".0"));
   request.set_job(task);
-  const grpc::Status proposed = Call(*tuning, &Stub::Propose, request, &verdicts);
+  // UNAVAILABLE: the task has not begun.
+  grpc::Status proposed;
+  ASSERT_TRUE(Eventually([&] {
+    proposed = Call(*tuning, &Stub::Propose, request, &verdicts);
+    return proposed.error_code() != grpc::StatusCode::UNAVAILABLE;
+  }));
   ASSERT_THAT(proposed, IsOk()) << proposed.error_message();
   EXPECT_EQ(verdicts.verdicts(0).refusal(), v1::ProposalVerdict::REFUSAL_UNSPECIFIED);
   worker.slow = 0;

@@ -20,6 +20,7 @@
 #include "server/store/postgres/schema.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
+#include "tests/server/store/store_factories.h"
 #include "tests/server/store/store_rows.h"
 #include "tests/status.h"
 
@@ -38,7 +39,7 @@ class PostgresTest : public testing::Test {
   }
   std::unique_ptr<Store> Open(const PostgresStoreOptions& options = {}) {
     std::unique_ptr<Store> store = OpenStandby(options);
-    EXPECT_TRUE(store != nullptr && store->Lead().value_or(false));
+    EXPECT_TRUE(store != nullptr && LeadsSoon(*store));
     return store;
   }
   std::unique_ptr<Store> OpenStandby(const PostgresStoreOptions& options = {}) {
@@ -71,7 +72,7 @@ TEST_F(PostgresTest, OneServerLeadsAndTheNextOneFollows) {
   EXPECT_EQ(two->GetText("t").value(), "of the leader");
   EXPECT_THAT(one->KeepLeading(), IsOk());
   one.reset();
-  EXPECT_TRUE(two->Lead().value());
+  EXPECT_TRUE(LeadsSoon(*two));
   EXPECT_THAT(PutText(*two, "u", "of the next leader"), IsOk());
 }
 

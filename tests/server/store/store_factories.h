@@ -20,6 +20,10 @@ struct StoreFactory {
 // All implementations. To add one, add a line to the table.
 const std::vector<StoreFactory>& StoreFactories();
 
+// Tries for some seconds to become the leader: the database ends a session, which releases the
+// lock, soon after its connection was closed.
+bool LeadsSoon(Store& store);
+
 }  // namespace hone::store
 
 #endif  // HONE_TESTS_SERVER_STORE_STORE_FACTORIES_H_
