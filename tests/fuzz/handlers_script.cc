@@ -211,9 +211,9 @@ std::string TuningScript(bool on_disk) {
   script.Add("Propose", {Propose("1", "fuzz")});
   // Finishes everything granted; results of unknown leases are ignored.
   v1::SynchronizeRequest request = Hello("w");
-  for (int lease = 1; lease <= 48; ++lease) Finish(request, lease, 100 + lease);
+  for (int lease = 1; lease <= 28; ++lease) Finish(request, lease, 100 + lease);
   script.Add("Synchronize", {Hello("w").SerializeAsString()});
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 20; ++round) {
     script.Add("Synchronize", {request.SerializeAsString()});
   }
   script.Add("ListTrials", {TrialsOf("1")});
