@@ -82,6 +82,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<job::ThreadPool>(options_.threads)),
+      learning_pool_(std::make_unique<job::ThreadPool>(1, job::ThreadPool::kNiceLearning)),
       store_(std::move(store)) {
   const job::JobServices services{
       .clock = &clock_,
@@ -96,7 +97,9 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       .server = NameOfThisRun()};
   authenticator_.SetRevoked(options_.revoked);
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
-  models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
+  job::JobServices of_models = services;
+  of_models.executor = learning_pool_.get();
+  models_ = std::make_unique<job::ModelWork>(of_models, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
   standings_ = std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
@@ -363,9 +366,13 @@ bool Server::Shutdown(absl::Duration limit) {
 bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
   // Runs the queued work; suspended jobs do nothing.
-  if (!pool_->Stop(limit)) return false;
+  const absl::Time end = steady_clock_.Now() + limit;
+  for (job::ThreadPool* const pool : {learning_pool_.get(), pool_.get()}) {
+    if (!pool->Stop(end - steady_clock_.Now())) return false;
+  }
   store_->Flush().IgnoreError();  // callbacks of the last writes go to the stopped pool
   store_.reset();
+  learning_pool_.reset();
   pool_.reset();
   return true;
 }

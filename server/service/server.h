@@ -165,7 +165,7 @@ class Server {
   UploadHandler uploads_;
   fleet::Fleet fleet_;
   const std::unique_ptr<job::TaskEnvironment> environment_;
-  std::unique_ptr<job::ThreadPool> pool_;
+  std::unique_ptr<job::ThreadPool> pool_, learning_pool_;
   std::unique_ptr<job::JobManager> jobs_;
   std::unique_ptr<job::ModelWork> models_;
   std::unique_ptr<job::DraftWork> drafts_;

@@ -24,6 +24,7 @@ constexpr double kTrainingShare =
 constexpr int64_t kLearningStep = 64;
 constexpr int64_t kLearningRecords = 8000;  // bounds the time, evenly over workloads
 constexpr size_t kLeastDraftTasks = 2;      // one to learn from and one to judge on
+constexpr int kLearningRest = 10;           // after learning, in times of its duration
 
 std::string MetricsJson(const ModelScore& score) {
   // NaN becomes null.
@@ -198,9 +199,10 @@ void ModelWork::NoteResult(const std::string& target_key) {
 void ModelWork::Tick() {
   std::string target;
   int64_t counted = 0;
+  const absl::Time began = services_.SteadyNow();
   {
     absl::MutexLock lock(&mutex_);
-    if (learning_ || stopped_) return;
+    if (learning_ || stopped_ || began < next_learning_) return;
     for (auto& [key, fresh] : fresh_) {
       auto known = known_.find(key);
       if (known == known_.end()) {
@@ -226,9 +228,11 @@ void ModelWork::Tick() {
   if (target.empty()) return;
   Train({.records = {.target = target, .max_records = kLearningRecords},
          .model = {.name = kLearnedDraft}},
-        WorkLimit{}, [this, target, counted](const absl::StatusOr<store::ModelRow>& row) {
+        WorkLimit{}, [this, target, counted, began](const absl::StatusOr<store::ModelRow>& row) {
+          const absl::Time now = services_.SteadyNow();
           absl::MutexLock lock(&mutex_);
           learning_ = false;
+          next_learning_ = now + kLearningRest * (now - began);
           if (row.ok()) {
             known_[target] = row->records;
             spdlog::info("learned from {} results of {} tasks of {}: {}", row->records,

@@ -98,6 +98,26 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   EXPECT_GT(store_.GetModel(key)->id, first.id);
 }
 
+// With thousands of workers, results come faster than they can be learned from.
+TEST_F(ModelWorkTest, RestsTenTimesAsLongAsItLearned) {
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  PutTrials(store_, "other", 10, 240, "another job");
+  work_.NoteResult("t");
+  work_.Tick();
+  steady_clock_.Advance(absl::Seconds(3));  // how long it takes
+  executor_.RunAll();
+  const int64_t first = store_.GetModel(key)->id;
+  for (int i = 0; i < 1000; ++i) work_.NoteResult("t");
+  steady_clock_.Advance(absl::Seconds(29));
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_EQ(store_.GetModel(key)->id, first);
+  steady_clock_.Advance(absl::Seconds(1));
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_GT(store_.GetModel(key)->id, first);
+}
+
 // A draft that was learned from one task cannot be judged, so it does not replace an imported one.
 TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
