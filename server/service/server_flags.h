@@ -39,6 +39,8 @@ class FileWatch {
   std::vector<std::pair<std::string, Stamp>> files_;
 };
 
+inline int DaysOf(absl::Duration age) { return static_cast<int>(age / absl::Hours(24)); }
+
 struct Flags {
   std::vector<std::string> listen;
   std::vector<std::string> listen_clients;
@@ -53,6 +55,12 @@ struct Flags {
   std::string web_listen;
   double rate_limit = 10'000;
   int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
+  // Ages in days, and a size in GiB; 0: no limit.
+  int keep_records = DaysOf(RetentionPolicy().records);
+  int keep_bests = DaysOf(RetentionPolicy().bests);
+  int keep_events = DaysOf(RetentionPolicy().events);
+  int keep_jobs = DaysOf(RetentionPolicy().jobs);
+  int64_t store_limit_gib = RetentionPolicy().most_bytes >> 30;
   std::string log_format = "text";
   std::string log_level = "info";
   std::string ready_file;

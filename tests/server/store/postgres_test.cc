@@ -99,7 +99,7 @@ TEST_F(PostgresTest, ADeposedLeaderCommitsNothing) {
   EXPECT_EQ(refused, 1);
   EXPECT_EQ(two->Query({.page_size = 1000, .newest_first = true})->size(), at_the_take_over);
   EXPECT_THAT(one->KeepLeading(), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(one->Compact({.keep_unix_ms = 1}, [] { return false; }),
+  EXPECT_THAT(one->Compact({.before = CompactOptions::All(1)}, [] { return false; }),
               StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(Append(*two, ScreenedRecord(1e6)), IsOk());
   EXPECT_FALSE(one->Lead().value());
