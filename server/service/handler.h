@@ -17,10 +17,10 @@
 #include "server/service/call_observer.h"
 #include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
-#include "server/service/retention_work.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -45,7 +45,7 @@ struct Dependencies {
   ServerObserver* observer = nullptr;  // may be null
   Dashboard* dashboard = nullptr;      // may be null
   absl::Duration target_wait;          // see ServerOptions
-  RetentionPolicy retention;
+  store::RetentionPolicy retention;
 };
 
 using Context = grpc::CallbackServerContext;

@@ -92,7 +92,7 @@ class Gauges final : public prometheus::Collectable {
     families.push_back(Gauge("hone_store_full",
                              "1 if the disk of the store is full, so that writes and jobs wait.",
                              stats.store_full ? 1 : 0));
-    const RetentionWork::Stats& retention = stats.retention;
+    const store::RetentionWork::Stats& retention = stats.retention;
     families.push_back(Family("hone_retention_removed_total",
                               "Rows that were removed for their age or the size of the store.",
                               MetricType::Counter, "kind", retention.removed));

@@ -103,8 +103,8 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
   if (!options_.private_mode) {
-    retention_ = std::make_unique<RetentionWork>(&clock_, &steady_clock_, store_.get(),
-                                                 options_.retention);
+    retention_ = std::make_unique<store::RetentionWork>(&clock_, &steady_clock_, store_.get(),
+                                                        options_.retention);
   }
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,

@@ -29,10 +29,10 @@
 #include "server/service/call_observer.h"
 #include "server/service/gate.h"
 #include "server/service/listener.h"
-#include "server/service/retention_work.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -68,7 +68,7 @@ struct ServerOptions {
   int threads = 2;  // number of threads that evaluate candidates and train models
   // Maximum duration of Shutdown.
   absl::Duration shutdown_limit = absl::Seconds(5);
-  RetentionWork::Options retention;  // not used in private mode
+  store::RetentionWork::Options retention;  // not used in private mode
 };
 
 // Checks that the server may listen on its addresses. Server::Start does the same check.
@@ -174,7 +174,7 @@ class Server {
   std::shared_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;
-  std::unique_ptr<RetentionWork> retention_;  // null in private mode
+  std::unique_ptr<store::RetentionWork> retention_;  // null in private mode
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;

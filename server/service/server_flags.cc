@@ -96,15 +96,15 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
   return absl::OkStatus();
 }
 
-absl::StatusOr<RetentionPolicy> ToPolicy(const Flags& flags) {
-  const int spared_days = DaysOf(RetentionPolicy::kSpared);
+absl::StatusOr<store::RetentionPolicy> ToPolicy(const Flags& flags) {
+  const int spared_days = DaysOf(store::RetentionPolicy::kSpared);
   const auto age = [](absl::string_view option, int days, int least) -> absl::StatusOr<absl::Duration> {
     if (days == 0 || days >= least) return days * absl::Hours(24);
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": ", days, " days are too few: give at least ", least,
                      ", or 0 to keep them for ever"));
   };
-  RetentionPolicy policy{.most_bytes = flags.store_limit_gib << 30};
+  store::RetentionPolicy policy{.most_bytes = flags.store_limit_gib << 30};
   HONE_ASSIGN_OR_RETURN(policy.records, age("keep-records", flags.keep_records, spared_days));
   HONE_ASSIGN_OR_RETURN(policy.bests, age("keep-bests", flags.keep_bests, spared_days));
   HONE_ASSIGN_OR_RETURN(policy.events, age("keep-events", flags.keep_events, kLeastDays));

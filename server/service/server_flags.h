@@ -56,11 +56,11 @@ struct Flags {
   double rate_limit = 10'000;
   int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
   // Ages in days, and a size in GiB; 0: no limit.
-  int keep_records = DaysOf(RetentionPolicy().records);
-  int keep_bests = DaysOf(RetentionPolicy().bests);
-  int keep_events = DaysOf(RetentionPolicy().events);
-  int keep_jobs = DaysOf(RetentionPolicy().jobs);
-  int64_t store_limit_gib = RetentionPolicy().most_bytes >> 30;
+  int keep_records = DaysOf(store::RetentionPolicy().records);
+  int keep_bests = DaysOf(store::RetentionPolicy().bests);
+  int keep_events = DaysOf(store::RetentionPolicy().events);
+  int keep_jobs = DaysOf(store::RetentionPolicy().jobs);
+  int64_t store_limit_gib = store::RetentionPolicy().most_bytes >> 30;
   std::string log_format = "text";
   std::string log_level = "info";
   std::string ready_file;

@@ -99,9 +99,14 @@ void ManualStore::SetSpace(const absl::Status& space) {
   {
     absl::MutexLock lock(&mutex_);
     space_ = space;
-    held_ = !space.ok();
+    if (!space.ok()) held_ = true;
   }
-  if (space.ok()) Commit();
+  while (space.ok()) {
+    Commit();
+    absl::MutexLock lock(&mutex_);
+    held_ = !writes_.empty();  // callbacks and other threads may have added some
+    if (!held_) return;
+  }
 }
 
 absl::Status ManualStore::CheckSpace() {

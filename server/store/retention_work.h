@@ -1,5 +1,5 @@
-#ifndef HONE_SERVER_SERVICE_RETENTION_WORK_H_
-#define HONE_SERVER_SERVICE_RETENTION_WORK_H_
+#ifndef HONE_SERVER_STORE_RETENTION_WORK_H_
+#define HONE_SERVER_STORE_RETENTION_WORK_H_
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "server/store/store.h"
 
-namespace hone::service {
+namespace hone::store {
 
 // How long the server keeps what would otherwise grow for ever. Store::Compact says what is kept
 // regardless of its age. Zero: for ever.
@@ -29,7 +29,7 @@ struct RetentionPolicy {
 
   bool IsNone() const;
   // What a compaction by this policy removes at a time.
-  store::CompactOptions At(absl::Time now) const;
+  CompactOptions At(absl::Time now) const;
 };
 
 // Compacts the store by a policy in the background: some time after the start, and then every hour.
@@ -53,7 +53,7 @@ class RetentionWork {
   };
 
   // REQUIRES: the clocks and the store outlive this object.
-  RetentionWork(const Clock* clock, const Clock* steady_clock, store::Store* store,
+  RetentionWork(const Clock* clock, const Clock* steady_clock, Store* store,
                 const Options& options);
   ~RetentionWork();
 
@@ -67,12 +67,12 @@ class RetentionWork {
 
  private:
   void RunAll();
-  void RunOnce();
+  void RunOnce(absl::Time began);
   bool IsCancelled() const;
 
   const Clock& clock_;         // the time of day
   const Clock& steady_clock_;  // for intervals
-  store::Store& store_;
+  Store& store_;
   const Options options_;
 
   mutable absl::Mutex mutex_;
@@ -87,6 +87,6 @@ class RetentionWork {
   std::thread thread_;  // not started without a policy
 };
 
-}  // namespace hone::service
+}  // namespace hone::store
 
-#endif  // HONE_SERVER_SERVICE_RETENTION_WORK_H_
+#endif  // HONE_SERVER_STORE_RETENTION_WORK_H_

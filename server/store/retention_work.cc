@@ -1,4 +1,4 @@
-#include "server/service/retention_work.h"
+#include "server/store/retention_work.h"
 
 #include <vector>
 
@@ -7,11 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/counted.h"
-#include "common/base/status_macros.h"
-#include "server/job/actor/executor.h"
 #include "spdlog/spdlog.h"
 
-namespace hone::service {
+namespace hone::store {
 
 bool RetentionPolicy::IsNone() const {
   constexpr absl::Duration kForever = absl::ZeroDuration();
@@ -19,11 +17,11 @@ bool RetentionPolicy::IsNone() const {
          most_bytes == 0;
 }
 
-store::CompactOptions RetentionPolicy::At(absl::Time now) const {
+CompactOptions RetentionPolicy::At(absl::Time now) const {
   const auto before = [&](absl::Duration age) {
     return age == absl::ZeroDuration() ? 0 : absl::ToUnixMillis(now - age);
   };
-  store::CompactOptions options{.before = {.records = before(records),
+  CompactOptions options{.before = {.records = before(records),
                                            .bests = before(bests),
                                            .events = before(events),
                                            .jobs = before(jobs)},
@@ -32,7 +30,7 @@ store::CompactOptions RetentionPolicy::At(absl::Time now) const {
   return options;
 }
 
-RetentionWork::RetentionWork(const Clock* clock, const Clock* steady_clock, store::Store* store,
+RetentionWork::RetentionWork(const Clock* clock, const Clock* steady_clock, Store* store,
                              const Options& options)
     : clock_(*clock),
       steady_clock_(*steady_clock),
@@ -83,26 +81,24 @@ void RetentionWork::RunAll() {
       mutex_.Await(absl::Condition(&ready));
       if (cancelled_) return;
     }
-    RunOnce();
+    const absl::Time began = steady_clock_.Now();
+    RunOnce(began);
     absl::MutexLock lock(&mutex_);
     is_due_ = false;
-    next_ = steady_clock_.Now() + options_.interval;
+    next_ = began + options_.interval;
   }
 }
 
-void RetentionWork::RunOnce() {
-  const absl::Time began = steady_clock_.Now();
+void RetentionWork::RunOnce(absl::Time began) {
   const bool is_whole =
       !whole_at_.has_value() || began - *whole_at_ >= options_.whole_interval;
-  store::CompactOptions options = options_.policy.At(clock_.Now());
+  CompactOptions options = options_.policy.At(clock_.Now());
   options.pause = options_.pause;
   options.free_space = is_whole;
   if (!is_whole) options.seen_until_unix_ms = seen_until_unix_ms_;
-  store::CompactReport report;
-  const absl::Status status = job::Attempt([&]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(report, store_.Compact(options, [this] { return IsCancelled(); }));
-    return absl::OkStatus();
-  });
+  const absl::StatusOr<CompactReport> report =
+      store_.Compact(options, [this] { return IsCancelled(); });
+  const absl::Status& status = report.status();
   // The server ends, or has lost the leadership.
   if (absl::IsCancelled(status) || absl::IsAborted(status)) return;
   if (!status.ok()) {
@@ -114,8 +110,8 @@ void RetentionWork::RunOnce() {
   stats_.has_failed = !status.ok();
   if (!status.ok()) return;
   stats_.last_run_unix_s = absl::ToUnixSeconds(clock_.Now());
-  for (const auto& [kind, member] : store::kRemovedKinds) {
-    const store::RemovedRows& rows = report.*member;
+  for (const auto& [kind, member] : kRemovedKinds) {
+    const RemovedRows& rows = (*report).*member;
     stats_.removed[kind] += rows.rows;
     stats_.removed_bytes += rows.bytes;
     if (rows.rows > 0) removed.push_back(Counted(rows.rows, kind));
@@ -126,4 +122,4 @@ void RetentionWork::RunOnce() {
   spdlog::info("removed from the store, by age and size: {}", absl::StrJoin(removed, ", "));
 }
 
-}  // namespace hone::service
+}  // namespace hone::store
