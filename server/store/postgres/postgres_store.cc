@@ -135,10 +135,15 @@ class PostgresStore final : public DatabaseStore {
                     bytes, when_full, std::move(refused));
   }
   absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override {
-    absl::Status status = readers_.With(read);
+    bool answered = false;
+    const absl::Status status = readers_.With([&](Connection& connection) {
+      absl::Status result = read(connection);
+      answered = !connection.IsLost();
+      return result;
+    });
     // What the server shows and starts depends on reads, so it must begin anew once the database is
     // back. A job whose read failed is left to the next leader.
-    if (absl::IsUnavailable(status)) committer_.GiveUp(status);
+    if (absl::IsUnavailable(status) && !answered) committer_.GiveUp(status);
     return status;
   }
   void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) override {
