@@ -94,7 +94,7 @@ void RetentionWork::RunOnce(absl::Time began) {
       !whole_at_.has_value() || began - *whole_at_ >= options_.whole_interval;
   CompactOptions options = options_.policy.At(clock_.Now());
   options.pause = options_.pause;
-  options.free_space = is_whole;
+  options.free_space = false;  // new rows use it
   if (!is_whole) options.seen_until_unix_ms = seen_until_unix_ms_;
   const absl::StatusOr<CompactReport> report =
       store_.Compact(options, [this] { return IsCancelled(); });

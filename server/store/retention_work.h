@@ -34,7 +34,7 @@ struct RetentionPolicy {
 
 // Compacts the store by a policy in the background: some time after the start, and then every hour.
 // Every run looks at what has become too old since the run before. Once a day a run looks at
-// everything, also at texts and artifacts, and gives unused space back to the disk. Thread-safe.
+// everything, also at texts and artifacts. Thread-safe.
 class RetentionWork {
  public:
   struct Options {
