@@ -96,6 +96,7 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
   return absl::OkStatus();
 }
 
+// InvalidArgument: an age is so short that users would miss something.
 absl::StatusOr<store::RetentionPolicy> ToPolicy(const Flags& flags) {
   const int spared_days = DaysOf(store::RetentionPolicy::kSpared);
   const auto age = [](absl::string_view option, int days, int least) -> absl::StatusOr<absl::Duration> {

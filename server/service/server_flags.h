@@ -39,6 +39,7 @@ class FileWatch {
   std::vector<std::pair<std::string, Stamp>> files_;
 };
 
+// Returns the whole days of an age.
 inline int DaysOf(absl::Duration age) { return static_cast<int>(age / absl::Hours(24)); }
 
 struct Flags {

@@ -240,27 +240,25 @@ class WriteQueue {
     while (true) {
       const absl::Status status = committer_->Commit({&write});
       if (!status.ok()) write.result = status;
-      if (!absl::IsResourceExhausted(status)) {
-        if (status.ok()) SetFull(status);
-        return;
-      }
-      if (write.when_full == WhenFull::kFail) return;
+      const bool is_full = absl::IsResourceExhausted(status);
+      if (is_full && write.when_full == WhenFull::kFail) return;
       SetFull(status);
+      if (!is_full) return;
       if (AwaitAttempt()) continue;
-      absl::MutexLock lock(&mutex_);
-      full_ = absl::OkStatus();  // nothing waits any more
-      return;
+      return SetFull(absl::CancelledError("nothing waits any more"));
     }
   }
 
-  void SetFull(const absl::Status& full) {
+  // Notes the status of a commit.
+  void SetFull(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
-    if (full_.ok() && !full.ok()) {
-      spdlog::error("store {}: writes wait: {}", name_, std::string(full.message()));
-    } else if (!full_.ok() && full.ok()) {
+    const bool was_full = !full_.ok();
+    full_ = absl::IsResourceExhausted(status) ? status : absl::OkStatus();
+    if (was_full && status.ok()) {
       spdlog::info("store {}: there is space again, and what waited is written", name_);
+    } else if (!was_full && !full_.ok()) {
+      spdlog::error("store {}: writes wait: {}", name_, std::string(status.message()));
     }
-    full_ = full;
   }
 
   // Waits until a write may be tried again. Returns false if the queue does not wait for space,
