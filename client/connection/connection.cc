@@ -29,7 +29,7 @@ namespace {
 constexpr absl::Duration kLongTimeout = absl::Hours(2);     // to read or write the whole store
 constexpr absl::Duration kDraftTimeout = absl::Minutes(5);  // of the spaces, on a busy machine
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
-constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
+constexpr absl::Duration kWatchTimeout = absl::Minutes(10);   // then the stream is opened again
 constexpr absl::Duration kWatchPatience = absl::Minutes(10);  // to find a server again
 constexpr absl::Duration kTakeOverPatience = absl::Seconds(20);
 constexpr absl::Duration kProposeTimeout = absl::Minutes(2);

@@ -56,7 +56,8 @@ void JobStarter::StartAgain(store::JobRow row, JobSnapshot snapshot, Done done) 
 void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job, Done done) {
   const bool is_child = !job->spec().parent.empty();  // nobody waits for the answer
   services_.store->PutJob(
-      row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
+      row,
+      [this, row, job, done = std::move(done)](absl::Status status) mutable {
         if (status.ok()) {
           job->Start();
           return std::move(done)(job->snapshot());

@@ -325,10 +325,11 @@ void AddOptions(Command& app, service::Flags& flags) {
   app.Add("--keep-events", flags.keep_events,
           "Days after which the steps of jobs that are done are removed; 0: never",
           {ShowDefault(), Range(0, 36500)});
-  app.Add("--keep-jobs", flags.keep_jobs,
-          "Days after which jobs that have ended are removed; until then, those that failed or were "
-          "cancelled can be resumed; 0: never",
-          {ShowDefault(), Range(0, 36500)});
+  app.Add(
+      "--keep-jobs", flags.keep_jobs,
+      "Days after which jobs that have ended are removed; until then, those that failed or were "
+      "cancelled can be resumed; 0: never",
+      {ShowDefault(), Range(0, 36500)});
   app.Add("--store-limit", flags.store_limit_gib,
           "Size of the store in GiB, beyond which measurements are removed earlier, the oldest "
           "first, but none of the last 30 days; 0: no limit",

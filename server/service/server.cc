@@ -161,8 +161,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   auto server = std::unique_ptr<Server>(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
-  if (absl::Status led = server->Compete(); absl::IsUnavailable(led) || absl::IsAborted(led) ||
-                                            absl::IsResourceExhausted(led)) {
+  if (absl::Status led = server->Compete();
+      absl::IsUnavailable(led) || absl::IsAborted(led) || absl::IsResourceExhausted(led)) {
     server->Depose(led);
   } else if (!led.ok()) {
     return led;

@@ -99,11 +99,12 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
 // InvalidArgument: an age is so short that users would miss something.
 absl::StatusOr<store::RetentionPolicy> ToPolicy(const Flags& flags) {
   const int spared_days = DaysOf(store::RetentionPolicy::kSpared);
-  const auto age = [](absl::string_view option, int days, int least) -> absl::StatusOr<absl::Duration> {
+  const auto age = [](absl::string_view option, int days,
+                      int least) -> absl::StatusOr<absl::Duration> {
     if (days == 0 || days >= least) return days * absl::Hours(24);
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, ": ", days, " days are too few: give at least ", least,
-                     ", or 0 to keep them for ever"));
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", days,
+                                                   " days are too few: give at least ", least,
+                                                   ", or 0 to keep them for ever"));
   };
   store::RetentionPolicy policy{.most_bytes = flags.store_limit_gib << 30};
   HONE_ASSIGN_OR_RETURN(policy.records, age("keep-records", flags.keep_records, spared_days));

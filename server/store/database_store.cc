@@ -95,7 +95,8 @@ void DatabaseStore::PinBest(const TaskKey& task, int64_t record, const std::stri
 }
 
 void DatabaseStore::UnpinBest(const TaskKey& task, Done done) {
-  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes, WhenFull::kFail);
+  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes,
+        WhenFull::kFail);
 }
 
 absl::StatusOr<std::vector<BestRow>> DatabaseStore::PinnedBests() {
@@ -115,8 +116,8 @@ absl::StatusOr<std::string> DatabaseStore::GetArtifact(const std::string& digest
 
 void DatabaseStore::PutJob(JobRow job, Done done, WhenFull when_full) {
   const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
-  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done),
-        bytes, when_full);
+  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done), bytes,
+        when_full);
 }
 
 absl::StatusOr<JobRow> DatabaseStore::GetJob(const std::string& id) {

@@ -39,7 +39,9 @@ void KeepOfTask(std::vector<RecordEntry>& entries, const CompactOptions& options
     }
     return found;
   };
-  const auto latency = [](const RecordEntry& entry) { return std::pair(entry.latency_ns, entry.id); };
+  const auto latency = [](const RecordEntry& entry) {
+    return std::pair(entry.latency_ns, entry.id);
+  };
   KeepFirst(those([](const RecordEntry& entry) { return entry.is_good && entry.is_confirmed; }),
             kKeptConfirmed, latency);
   KeepFirst(those([](const RecordEntry& entry) {

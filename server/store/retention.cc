@@ -188,8 +188,7 @@ class Retention {
         0, options_.spare_since_unix_ms, [&](const std::string& workload) -> absl::Status {
           std::vector<Victim> victims;
           std::vector<int64_t> created;
-          HONE_RETURN_IF_ERROR(
-              Judge(workload, options_.spare_since_unix_ms, victims, &created));
+          HONE_RETURN_IF_ERROR(Judge(workload, options_.spare_since_unix_ms, victims, &created));
           for (size_t i = 0; i < victims.size(); ++i) {
             bytes_of_days[created[i] / kDayMs] += kWithIndexes * victims[i].bytes;
           }
@@ -198,8 +197,8 @@ class Retention {
     for (const auto& [day, bytes] : bytes_of_days) {
       if (excess <= 0) break;
       excess -= bytes;
-      records_before_ = std::max(records_before_,
-                                 std::min((day + 1) * kDayMs, options_.spare_since_unix_ms));
+      records_before_ =
+          std::max(records_before_, std::min((day + 1) * kDayMs, options_.spare_since_unix_ms));
     }
     return absl::OkStatus();
   }
@@ -309,10 +308,10 @@ class Retention {
 
   // Reads a page of records of a workload after an id, the tasks of jobs that may go on, the last
   // id and the number of rows.
-  absl::Status ReadEntries(Connection& connection, const std::string& workload, int64_t after,
-                           std::map<std::pair<std::string, double>, std::vector<RecordEntry>>& tasks,
-                           std::set<std::pair<std::string, double>>& in_use, int64_t& last,
-                           int64_t& rows) const {
+  absl::Status ReadEntries(
+      Connection& connection, const std::string& workload, int64_t after,
+      std::map<std::pair<std::string, double>, std::vector<RecordEntry>>& tasks,
+      std::set<std::pair<std::string, double>>& in_use, int64_t& last, int64_t& rows) const {
     HONE_ASSIGN_OR_RETURN(
         Statement page,
         connection.Prepare("SELECT id, created_unix_ms, tolerance, job, latency_ns,"
@@ -508,9 +507,10 @@ class Retention {
     std::erase_if(artifacts, [&](const Victim& artifact) {
       return !unnamed_artifacts.contains(artifact.key);
     });
-    HONE_RETURN_IF_ERROR(RemovePut("DELETE FROM text WHERE digest = ? AND put_unix_ms < ?"
-                                   " RETURNING 1",
-                                   before, texts, report_.texts));
+    HONE_RETURN_IF_ERROR(
+        RemovePut("DELETE FROM text WHERE digest = ? AND put_unix_ms < ?"
+                  " RETURNING 1",
+                  before, texts, report_.texts));
     return RemovePut("DELETE FROM artifact WHERE digest = ? AND put_unix_ms < ? RETURNING 1",
                      before, artifacts, report_.artifacts);
   }
@@ -529,13 +529,13 @@ class Retention {
   const CompactOptions options_;
   CompactReport report_;
   int64_t records_before_;  // the time limit of records, which the size of the store may raise
-  absl::flat_hash_set<int64_t> kept_records_;   // of bests
-  absl::flat_hash_set<std::string> kept_jobs_;  // of their jobs
-  absl::flat_hash_set<size_t> candidates_;      // of published bests, as in RecordEntry::candidate
+  absl::flat_hash_set<int64_t> kept_records_;    // of bests
+  absl::flat_hash_set<std::string> kept_jobs_;   // of their jobs
+  absl::flat_hash_set<size_t> candidates_;       // of published bests, as in RecordEntry::candidate
   absl::flat_hash_set<std::string> unfinished_;  // jobs
   absl::flat_hash_set<std::string> going_on_;    // the same, and jobs that can be resumed
   int64_t began_unix_ms_ = INT64_MAX;            // when the oldest unfinished job was created
-  absl::flat_hash_set<int64_t> removed_;  // records that a dry run would remove
+  absl::flat_hash_set<int64_t> removed_;         // records that a dry run would remove
 };
 
 }  // namespace

@@ -22,10 +22,10 @@ CompactOptions RetentionPolicy::At(absl::Time now) const {
     return age == absl::ZeroDuration() ? 0 : absl::ToUnixMillis(now - age);
   };
   CompactOptions options{.before = {.records = before(records),
-                                           .bests = before(bests),
-                                           .events = before(events),
-                                           .jobs = before(jobs)},
-                                .most_bytes = most_bytes};
+                                    .bests = before(bests),
+                                    .events = before(events),
+                                    .jobs = before(jobs)},
+                         .most_bytes = most_bytes};
   if (most_bytes > 0) options.spare_since_unix_ms = before(kSpared);
   return options;
 }
@@ -90,8 +90,7 @@ void RetentionWork::RunAll() {
 }
 
 void RetentionWork::RunOnce(absl::Time began) {
-  const bool is_whole =
-      !whole_at_.has_value() || began - *whole_at_ >= options_.whole_interval;
+  const bool is_whole = !whole_at_.has_value() || began - *whole_at_ >= options_.whole_interval;
   CompactOptions options = options_.policy.At(clock_.Now());
   options.pause = options_.pause;
   options.free_space = false;  // new rows use it

@@ -223,9 +223,9 @@ struct CompactOptions {
   // Only tasks with records since this time are looked at, because an earlier compaction has seen
   // the older ones. Texts and artifacts are then not looked at.
   int64_t seen_until_unix_ms = 0;
-  bool dry_run = false;     // count, but change nothing
-  bool free_space = true;   // gives unused space back to the disk
-  absl::Duration pause;     // between two steps
+  bool dry_run = false;    // count, but change nothing
+  bool free_space = true;  // gives unused space back to the disk
+  absl::Duration pause;    // between two steps
 };
 
 // Rows of one kind that a compaction removed.
@@ -304,8 +304,8 @@ struct ImportReport {
 // after the commit of the write or with the error that prevented it, and must not block. Reads see
 // every write whose `done` has run.
 //
-// While the disk is full, writes wait for space (CheckSpace). Only those of callers who wait for the
-// answer are refused: Forget, PinBest, UnpinBest, PutCached, ChangeStanding, PutWorker, Import,
+// While the disk is full, writes wait for space (CheckSpace). Only those of callers who wait for
+// the answer are refused: Forget, PinBest, UnpinBest, PutCached, ChangeStanding, PutWorker, Import,
 // Compact, and PutJob if it is told so. Flush and the end of the store do not wait for space.
 //
 // Every function may return these errors. ResourceExhausted: the disk or the queue is full.
@@ -462,7 +462,8 @@ class Store {
                                               const std::function<bool()>& cancelled) = 0;
   // Removes rows that are older than `options` allow, a few at a time, so that reads and other
   // writes wait only for milliseconds. The following are kept regardless of their age:
-  // - the published bests, their texts, artifacts and jobs, and other records of the same candidates
+  // - the published bests, their texts, artifacts and jobs, and other records of the same
+  // candidates
   // - the records of a task that a job has measured which has not ended, or can be resumed
   // - of each task the records that CompactOptions names, the fastest confirmed records and the
   //   newest confirmations of the default schedule

@@ -31,7 +31,8 @@ struct WriteQueueOptions {
   size_t max_group_writes = 512;
   absl::Duration max_group_age = absl::Milliseconds(10);
   absl::Duration idle_wait = absl::Milliseconds(1);  // 0: all waiting writes form the next group
-  absl::Duration full_wait = absl::Milliseconds(500);  // between two attempts while the disk is full
+  absl::Duration full_wait =
+      absl::Milliseconds(500);  // between two attempts while the disk is full
 };
 
 // A write in a queue. `Work` describes the write for one kind of database.
@@ -332,7 +333,7 @@ class WriteQueue {
   std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
   // Writes that fail because the disk is full. They are not counted.
   std::deque<Write> turned_away_ ABSL_GUARDED_BY(mutex_);
-  absl::Status full_ ABSL_GUARDED_BY(mutex_);  // why writes wait
+  absl::Status full_ ABSL_GUARDED_BY(mutex_);     // why writes wait
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group was written and is in committed_
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 

@@ -46,9 +46,9 @@ class OutageTest : public ::testing::Test {
     ASSERT_TRUE(server_->Running()) << server_->Errors();
     worker_ = std::make_unique<Process>(std::vector<std::string>{
         "hone-worker", "--server", address_, "--name", "w", "--state-dir", folder_ / "state"});
-    tune_ = std::make_unique<Process>(std::vector<std::string>{
-        "hone", "--server", address_, "tune", "matmul", "m=64", "n=64", "k=64", "--trials",
-        absl::StrCat(kTrials)});
+    tune_ = std::make_unique<Process>(std::vector<std::string>{"hone", "--server", address_, "tune",
+                                                               "matmul", "m=64", "n=64", "k=64",
+                                                               "--trials", absl::StrCat(kTrials)});
     ASSERT_TRUE(Eventually([&] {
       const nlohmann::json job = Job();
       return job.is_object() && job["trials"] >= 8;
@@ -136,8 +136,8 @@ TEST_F(OutageTest, AJobWaitsForAFullDisk) {
   limit(4096);
   ASSERT_TRUE(MetricsSay("hone_store_full 1")) << server_->Errors();
   EXPECT_TRUE(ClientSays("the disk of the server's store is full")) << tune_->Errors();
-  const Result refused = RunProgram(
-      {"hone", "--server", address_, "tune", "relu", "m=64", "n=64", "--trials", "8"});
+  const Result refused =
+      RunProgram({"hone", "--server", address_, "tune", "relu", "m=64", "n=64", "--trials", "8"});
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.errors, HasSubstr("free space"));
   absl::SleepFor(kOutage);
@@ -168,9 +168,9 @@ TEST_F(OutageTest, AJobWaitsForADatabaseThatIsAway) {
               IsOk());
   EXPECT_TRUE(MetricsSay("hone_server_state{state=\"unreachable\"} 1")) << server_->Errors();
   EXPECT_TRUE(ClientSays("the server cannot reach its database")) << tune_->Errors();
-  EXPECT_EQ(RunProgram({"hone-server", "--listen", address_, "--store", "unused", "--check-health"})
-                .code,
-            1);
+  EXPECT_EQ(
+      RunProgram({"hone-server", "--listen", address_, "--store", "unused", "--check-health"}).code,
+      1);
   absl::SleepFor(kOutage);
   EXPECT_TRUE(server_->Running()) << server_->Errors();
   EXPECT_TRUE(tune_->Running()) << tune_->Errors();

@@ -107,12 +107,14 @@ void AddRecordStore(Command& records, Globals& globals) {
               "Keep this many of the best records of each workload and target, regardless of their "
               "age (default 32)",
               {Range(1, 1'000'000)});
-  compact.AddFlag("--by-policy", options->by_policy,
-                  "Remove now what the server removes every hour by its own limits (keep-records and "
-                  "others)");
+  compact.AddFlag(
+      "--by-policy", options->by_policy,
+      "Remove now what the server removes every hour by its own limits (keep-records and "
+      "others)");
   compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
   CompleteWithoutTarget(compact, globals,
-                        "The published bests and the records of running jobs are always kept. A server for a team compacts its store by itself, "
+                        "The published bests and the records of running jobs are always kept. A "
+                        "server for a team compacts its store by itself, "
                         "so that this command is only needed to free more space.\n"
                         "Examples:\n"
                         "  hone records compact --by-policy --dry-run\n"

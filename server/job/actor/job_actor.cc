@@ -193,9 +193,8 @@ void JobActor::ShowState() {
   state_.left = HasEnded() ? absl::InfiniteDuration() : TimeLeft();
   auto shown = std::make_shared<JobSnapshot>(state_);
   if (!why_full_.empty() && !HasEnded()) {
-    shown->phase = {.kind = PhaseKind::kWaitingForSpace,
-                    .detail = why_full_,
-                    .cancelling = state_.cancelled};
+    shown->phase = {
+        .kind = PhaseKind::kWaitingForSpace, .detail = why_full_, .cancelling = state_.cancelled};
   }
   absl::MutexLock lock(&mutex_);
   shown_ = std::move(shown);

@@ -345,8 +345,8 @@ TEST_F(LeaderTest, JobsWaitWhileTheDiskIsFull) {
   EXPECT_TRUE(Eventually([&] { return !IsServing(""); }));
   EXPECT_FALSE(IsServing("hone.v1.WorkerService"));
   EXPECT_TRUE(IsServing("hone.v1.TuningService")) << "look-ups are answered";
-  EXPECT_TRUE(Eventually(
-      [&] { return now().phase().kind() == v1::JobPhase::KIND_WAITING_FOR_SPACE; }));
+  EXPECT_TRUE(
+      Eventually([&] { return now().phase().kind() == v1::JobPhase::KIND_WAITING_FOR_SPACE; }));
   EXPECT_EQ(now().phase().detail(), "the disk is full; free space");
   v1::Job other;
   const grpc::Status refused = Call(*tuning, &Stub::CreateJob, Request(8, "other"), &other);

@@ -169,8 +169,8 @@ TEST_P(CompactionConformanceTest, ReplacedBestsGoAfterTheirTime) {
   int64_t best = 0;
   for (int i = 0; i < 6; ++i) best = AppendConfirmed(100 - i, kArtifact);
   ASSERT_THAT(PublishBest(*store_, best), IsOk());
-  CompactOptions options{.before = CompactOptions::All(INT64_MAX), .keep_best = 1,
-                         .keep_sample = 0};
+  CompactOptions options{
+      .before = CompactOptions::All(INT64_MAX), .keep_best = 1, .keep_sample = 0};
   options.before.bests = 0;
   CompactReport report = CompactAsForetold(options);
   EXPECT_EQ(report.bests.rows, 0);

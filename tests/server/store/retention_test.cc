@@ -77,10 +77,10 @@ TEST_F(RetentionTest, RemovesAFewHundredRowsAtATime) {
     ASSERT_THAT(InsertRecord(*connection_, record), IsOk());
   }
   ASSERT_THAT(connection_->Execute("COMMIT"), IsOk());
-  HONE_ASSERT_OK_AND_ASSIGN(const CompactReport report,
-                            RemoveOldRows(access_, {.before = CompactOptions::All(INT64_MAX),
-                                                    .keep_best = 10,
-                                                    .keep_sample = 20}));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const CompactReport report,
+      RemoveOldRows(
+          access_, {.before = CompactOptions::All(INT64_MAX), .keep_best = 10, .keep_sample = 20}));
   EXPECT_EQ(report.records.rows, 970);
   EXPECT_EQ(connection_->QueryInt64("SELECT COUNT(*) FROM record").value(), 30);
   EXPECT_GT(most_changes_, 50);
