@@ -30,9 +30,11 @@ v1::LookupBestRequest BestQuery(const std::string& workload, const std::string& 
 
 // The reason for a report of a watched job.
 enum class JobNews {
-  kChanged,   // a new state
-  kNone,      // time has passed
-  kNoServer,  // the connection to the server is lost; the state is the last one before that
+  kChanged,  // a new state
+  kNone,     // time has passed
+  // The connection to the server is lost, and the state is the last one before that; or the server
+  // answers that it cannot serve, and the wait reason of the job says why.
+  kNoServer,
 };
 
 // Returns InvalidArgument, naming the field, if a server sent a value that this version does not

@@ -29,8 +29,8 @@ namespace {
 constexpr absl::Duration kLongTimeout = absl::Hours(2);     // to read or write the whole store
 constexpr absl::Duration kDraftTimeout = absl::Minutes(5);  // of the spaces, on a busy machine
 constexpr absl::Duration kArtifactTimeout = absl::Minutes(2);
-constexpr absl::Duration kWatchTimeout = absl::Minutes(10);  // then the stream is opened again
-constexpr absl::Duration kWatchPatience = absl::Minutes(1);  // to find a server again
+constexpr absl::Duration kWatchTimeout = absl::Minutes(10);   // then the stream is opened again
+constexpr absl::Duration kWatchPatience = absl::Minutes(10);  // to find a server again
 constexpr absl::Duration kTakeOverPatience = absl::Seconds(20);
 constexpr absl::Duration kProposeTimeout = absl::Minutes(2);
 constexpr char kServerTimeHeader[] = "hone-unix-ms";  // in every answer
@@ -96,7 +96,12 @@ class GrpcConnection final : public Connection {
           status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
       broken_at = std::min(broken_at, absl::Now());
       if (!comes_back || absl::Now() - broken_at > kWatchPatience) return caller_.Explained(status);
-      if (absl::IsUnavailable(status)) quiet = JobNews::kNoServer;
+      if (absl::IsUnavailable(status)) {
+        quiet = JobNews::kNoServer;
+        // A server that cannot reach its database says so.
+        const bool answers = absl::StartsWith(status.message(), "the server ");
+        job.set_wait_reason(answers ? std::string(status.message()) : "");
+      }
       const absl::Time again = absl::Now() + std::max(backoff.Next(), absl::Milliseconds(20));
       while (absl::Now() < again) {
         absl::SleepFor(std::min(kTick, again - absl::Now()));

@@ -65,7 +65,7 @@ class Connection {
   virtual absl::StatusOr<v1::Job> GetJob(const std::string& id) = 0;  // NotFound
   // Follows a job until it has ended, and returns its last state. `report` gets the state now,
   // after every change, and at least every kTick without one, on the calling thread. Survives
-  // outages of the server that are shorter than a minute. Cancelled: `report` returned false.
+  // outages of the server that are shorter than ten minutes. Cancelled: `report` returned false.
   virtual absl::StatusOr<v1::Job> WatchJob(
       const std::string& id,
       const std::function<bool(const v1::Job& job, JobNews news)>& report) = 0;

@@ -54,8 +54,10 @@ void JobStarter::StartAgain(store::JobRow row, JobSnapshot snapshot, Done done) 
 }
 
 void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job, Done done) {
+  const bool is_child = !job->spec().parent.empty();  // nobody waits for the answer
   services_.store->PutJob(
-      row, [this, row, job, done = std::move(done)](absl::Status status) mutable {
+      row,
+      [this, row, job, done = std::move(done)](absl::Status status) mutable {
         if (status.ok()) {
           job->Start();
           return std::move(done)(job->snapshot());
@@ -67,7 +69,8 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
           if (first.ok()) return std::move(done)(SharedFromRow(*first));
         }
         std::move(done)(status);
-      });
+      },
+      is_child ? store::WhenFull::kWait : store::WhenFull::kFail);
 }
 
 void JobTurns::Add(const std::vector<std::shared_ptr<JobActor>>& jobs) {

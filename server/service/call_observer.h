@@ -19,6 +19,7 @@
 #include "common/rpc/authenticator.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "grpcpp/support/status.h"
+#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -48,7 +49,9 @@ struct ServerStats {
   int64_t store_bytes = 0;
   int64_t store_queued_writes = 0;
   bool store_damaged = false;      // writes are refused, see store::StoreHealth
+  bool store_full = false;         // writes wait, see store::Store::CheckSpace
   int64_t unstored_standings = 0;  // workers whose standing could not be stored yet
+  store::RetentionWork::Stats retention;
 };
 
 // An audited call. No field contains a token.

@@ -20,6 +20,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -44,6 +45,7 @@ struct Dependencies {
   ServerObserver* observer = nullptr;  // may be null
   Dashboard* dashboard = nullptr;      // may be null
   absl::Duration target_wait;          // see ServerOptions
+  store::RetentionPolicy retention;
 };
 
 using Context = grpc::CallbackServerContext;

@@ -32,6 +32,8 @@ v1::JobPhase ToProto(const job::JobPhase& phase) {
                 v1::JobPhase::KIND_WAITING_FOR_KERNEL);
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForProposals) ==
                 v1::JobPhase::KIND_WAITING_FOR_PROPOSALS);
+  static_assert(static_cast<int>(job::PhaseKind::kWaitingForSpace) ==
+                v1::JobPhase::KIND_WAITING_FOR_SPACE);
   v1::JobPhase message;
   message.set_kind(static_cast<v1::JobPhase::Kind>(phase.kind));
   message.set_detail(phase.detail);

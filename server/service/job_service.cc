@@ -105,7 +105,8 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
                            Reply reply) {
   absl::StatusOr<job::JobSpec> spec = ReadSpec(*request);
   if (!spec.ok()) return reply(spec.status());
-  const absl::Status writable = deps_.store->CheckWritable();
+  absl::Status writable = deps_.store->CheckWritable();
+  if (!request->validate_only()) writable.Update(deps_.store->CheckSpace());
   if (!writable.ok() || request->validate_only()) return reply(writable);
   spec->owner = deps_.authenticator->NameOf(*context);
   const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;
@@ -207,7 +208,8 @@ void JobService::Propose(Context* context, const v1::ProposeRequest* request,
                          v1::ProposeResponse* response, Reply reply) {
   absl::StatusOr<job::Proposals> proposals = ToProposals(*request);
   if (!proposals.ok()) return reply(proposals.status());
-  const absl::Status writable = deps_.store->CheckWritable();
+  absl::Status writable = deps_.store->CheckWritable();
+  writable.Update(deps_.store->CheckSpace());
   if (!writable.ok()) return reply(writable);
   proposals->check = StopWithCaller(context);
   deps_.jobs->Propose(request->job(), deps_.authenticator->NameOf(*context), *std::move(proposals),

@@ -244,9 +244,9 @@ class Listener {
 
   // The address, with the port that the listener got if it asked for port 0.
   const rpc::Address& address() const { return address_; }
-  // Sets the health status of the services. kReads: the store is damaged and only read. Then
-  // TuningService is SERVING, because it answers look-ups; the others and the server as a whole
-  // (the service "") are not.
+  // Sets the health status of the services. kReads: the store is damaged and only read, or its disk
+  // is full and jobs wait. Then TuningService is SERVING, because it answers look-ups; the others
+  // and the server as a whole (the service "") are not.
   enum class Serving { kNothing, kReads, kAll };
   void SetServing(Serving serving);
   // Refuses new calls, and cancels active calls at `deadline`. Returns when no call is active.

@@ -316,6 +316,24 @@ void AddOptions(Command& app, service::Flags& flags) {
           {ShowDefault(), Range(0.0, 1e9)});
   app.Add("--upload-limit", flags.upload_limit_mib,
           "Memory for all active uploads together, in MiB", {ShowDefault(), Range(64, 1 << 20)});
+  app.Add("--keep-records", flags.keep_records,
+          "Days after which measurements are removed that no search, model or best needs; 0: never",
+          {ShowDefault(), Range(0, 36500)});
+  app.Add("--keep-bests", flags.keep_bests,
+          "Days after which bests are removed that were replaced; 0: never",
+          {ShowDefault(), Range(0, 36500)});
+  app.Add("--keep-events", flags.keep_events,
+          "Days after which the steps of jobs that are done are removed; 0: never",
+          {ShowDefault(), Range(0, 36500)});
+  app.Add(
+      "--keep-jobs", flags.keep_jobs,
+      "Days after which jobs that have ended are removed; until then, those that failed or were "
+      "cancelled can be resumed; 0: never",
+      {ShowDefault(), Range(0, 36500)});
+  app.Add("--store-limit", flags.store_limit_gib,
+          "Size of the store in GiB, beyond which measurements are removed earlier, the oldest "
+          "first, but none of the last 30 days; 0: no limit",
+          {ShowDefault(), Range(0, 1 << 20)});
   app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, as JSON lines");
   app.Add("--metrics-listen", flags.metrics_listen,
           "Address for Prometheus (GET /metrics), host:port of this machine");

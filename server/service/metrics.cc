@@ -89,6 +89,20 @@ class Gauges final : public prometheus::Collectable {
     families.push_back(Gauge("hone_store_damaged",
                              "1 if the store is damaged, so that writes are refused, else 0.",
                              stats.store_damaged ? 1 : 0));
+    families.push_back(Gauge("hone_store_full",
+                             "1 if the disk of the store is full, so that writes and jobs wait.",
+                             stats.store_full ? 1 : 0));
+    const store::RetentionWork::Stats& retention = stats.retention;
+    families.push_back(Family("hone_retention_removed_total",
+                              "Rows that were removed for their age or the size of the store.",
+                              MetricType::Counter, "kind", retention.removed));
+    families.push_back(Family("hone_retention_removed_bytes_total", "Bytes of these rows.",
+                              MetricType::Counter, "", {{"", retention.removed_bytes}}));
+    families.push_back(Gauge("hone_retention_last_run_timestamp_seconds",
+                             "Time of the last complete run since the server started; 0: none.",
+                             retention.last_run_unix_s));
+    families.push_back(Gauge("hone_retention_failed", "1 if the last run failed, else 0.",
+                             retention.has_failed ? 1 : 0));
     families.push_back(Gauge("hone_standings_unstored",
                              "Workers whose drain, removal or flag could not be stored yet.",
                              stats.unstored_standings));

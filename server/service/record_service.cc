@@ -319,6 +319,10 @@ void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* 
 
 void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest* request,
                                  v1::CompactStoreResponse* response, Reply reply) {
+  if (request->by_policy() && (request->keep_best() != 0 || request->keep_unix_ms() != 0)) {
+    return reply(absl::InvalidArgumentError(
+        "a compaction by the server's policy has no other limits; give either one"));
+  }
   if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
       request->keep_unix_ms() < 0) {
     return reply(absl::InvalidArgumentError(absl::StrCat(
@@ -327,17 +331,30 @@ void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest
         kMaxKeepBest)));
   }
   deps_.executor->Schedule([this, context, reply, request, response] {
-    const store::CompactOptions options{
-        .keep_unix_ms = request->keep_unix_ms(),
-        .keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best(),
-        .dry_run = request->dry_run()};
+    store::CompactOptions options;
+    if (request->by_policy()) {
+      options = deps_.retention.At(deps_.clock->Now());
+    } else {
+      options.before = store::CompactOptions::All(request->keep_unix_ms());
+      options.keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best();
+      options.keep_sample = 0;
+    }
+    options.dry_run = request->dry_run();
     reply(job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(const store::CompactReport report,
                             deps_.store->Compact(options, CancelledBy(context, deps_.readiness)));
-      response->set_records_removed(report.records_removed);
-      response->set_jobs_removed(report.jobs_removed);
-      response->set_texts_removed(report.texts_removed);
-      response->set_artifacts_removed(report.artifacts_removed);
+      response->set_records_removed(report.records.rows);
+      response->set_bests_removed(report.bests.rows);
+      response->set_events_removed(report.events.rows);
+      response->set_jobs_removed(report.jobs.rows);
+      response->set_texts_removed(report.texts.rows);
+      response->set_artifacts_removed(report.artifacts.rows);
+      response->set_record_bytes(report.records.bytes);
+      response->set_best_bytes(report.bests.bytes);
+      response->set_event_bytes(report.events.bytes);
+      response->set_job_bytes(report.jobs.bytes);
+      response->set_text_bytes(report.texts.bytes);
+      response->set_artifact_bytes(report.artifacts.bytes);
       response->set_bytes_before(report.bytes_before);
       response->set_bytes_after(report.bytes_after);
       return absl::OkStatus();

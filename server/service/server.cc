@@ -105,6 +105,10 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
+  if (!options_.private_mode) {
+    retention_ = std::make_unique<store::RetentionWork>(&clock_, &steady_clock_, store_.get(),
+                                                        options_.retention);
+  }
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
@@ -123,7 +127,8 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .uploads = &uploads_,
                                                       .observer = options_.observer,
                                                       .dashboard = options_.dashboard,
-                                                      .target_wait = options_.target_wait});
+                                                      .target_wait = options_.target_wait,
+                                                      .retention = options_.retention.policy});
 }
 
 fleet::FleetOptions Server::OptionsOfFleet() {
@@ -159,7 +164,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   auto server = std::unique_ptr<Server>(
       new Server(std::move(options), std::move(store), std::move(environment)));
   HONE_RETURN_IF_ERROR(server->Listen());
-  if (absl::Status led = server->Compete(); absl::IsUnavailable(led) || absl::IsAborted(led)) {
+  if (absl::Status led = server->Compete();
+      absl::IsUnavailable(led) || absl::IsAborted(led) || absl::IsResourceExhausted(led)) {
     server->Depose(led);
   } else if (!led.ok()) {
     return led;
@@ -262,7 +268,9 @@ ServerStats Server::Stats() const {
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
   stats.store_damaged = health.check == store::StoreHealth::Check::kDamaged;
+  stats.store_full = !store_->CheckSpace().ok();
   stats.unstored_standings = standings_->unstored();
+  if (retention_ != nullptr) stats.retention = retention_->stats();
   for (const absl::string_view name : Readiness::kNames) stats.states[std::string(name)] = 0;
   stats.states[std::string(Readiness::kNames[static_cast<int>(readiness_.state())])] = 1;
   return stats;
@@ -300,10 +308,10 @@ void Server::TickParts() {
   uploads_.Tick();
   watches_->Tick();
   if (options_.private_mode) CancelUnwatched();
-  if (!is_damaged_ && !store_->CheckWritable().ok()) {
-    is_damaged_ = true;
-    SetServing(Listener::Serving::kReads);
-  }
+  if (retention_ != nullptr) retention_->Tick();
+  const bool can_write = store_->CheckWritable().ok() && store_->CheckSpace().ok();
+  const auto serving = can_write ? Listener::Serving::kAll : Listener::Serving::kReads;
+  if (std::exchange(serving_, serving) != serving) SetServing(serving);
 }
 
 void Server::CancelUnwatched() {
@@ -342,6 +350,7 @@ bool Server::Shutdown(absl::Duration limit) {
     stop_ticks_.Notify();
     ticks_.join();
   }
+  if (retention_ != nullptr) retention_->Cancel();
   if (has_led) worker_memory_->Keep();
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
@@ -353,6 +362,7 @@ bool Server::Shutdown(absl::Duration limit) {
   for (const auto& listener : listeners_) listener->Shutdown(calls_end);
   if (inside_ != nullptr) inside_->Shutdown(calls_end);
   const absl::Status flushed = store_->Flush();
+  if (retention_ != nullptr) retention_->Join();  // its last write may have waited for others
   failure_ = store_->CheckWritable();
   if (!failure_.ok()) {
     spdlog::error("ends with a damaged store: {}", std::string(failure_.message()));

@@ -32,6 +32,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
+#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -67,6 +68,7 @@ struct ServerOptions {
   int threads = 2;  // number of threads that evaluate candidates and train models
   // Maximum duration of Shutdown.
   absl::Duration shutdown_limit = absl::Seconds(5);
+  store::RetentionWork::Options retention;  // not used in private mode
 };
 
 // Checks that the server may listen on its addresses. Server::Start does the same check.
@@ -172,6 +174,7 @@ class Server {
   std::shared_ptr<store::Store> store_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;
+  std::unique_ptr<store::RetentionWork> retention_;  // null in private mode
   std::unique_ptr<WatchHub> watches_;
   std::unique_ptr<Services> services_;
   std::vector<std::unique_ptr<Listener>> listeners_;
@@ -181,7 +184,8 @@ class Server {
   std::thread ticks_;
   std::atomic<bool> deposed_ = false;
   bool shut_down_ = false;
-  bool is_damaged_ = false;  // used only by the tick thread
+  // What the listeners say while this server leads. Used only by the tick thread.
+  Listener::Serving serving_ = Listener::Serving::kAll;
   absl::Status failure_;
 };
 

@@ -26,6 +26,9 @@
 namespace hone::service {
 namespace {
 
+// The events and states of the last days are always kept.
+constexpr int kLeastDays = 7;
+
 absl::Status ParseAddresses(absl::string_view option, const std::vector<std::string>& texts,
                             std::vector<rpc::Address>* addresses) {
   for (const std::string& text : texts) {
@@ -91,6 +94,24 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
                      option == "web-listen" ? "the page" : "metrics", " another port"));
   }
   return absl::OkStatus();
+}
+
+// InvalidArgument: an age is so short that users would miss something.
+absl::StatusOr<store::RetentionPolicy> ToPolicy(const Flags& flags) {
+  const int spared_days = DaysOf(store::RetentionPolicy::kSpared);
+  const auto age = [](absl::string_view option, int days,
+                      int least) -> absl::StatusOr<absl::Duration> {
+    if (days == 0 || days >= least) return days * absl::Hours(24);
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", days,
+                                                   " days are too few: give at least ", least,
+                                                   ", or 0 to keep them for ever"));
+  };
+  store::RetentionPolicy policy{.most_bytes = flags.store_limit_gib << 30};
+  HONE_ASSIGN_OR_RETURN(policy.records, age("keep-records", flags.keep_records, spared_days));
+  HONE_ASSIGN_OR_RETURN(policy.bests, age("keep-bests", flags.keep_bests, spared_days));
+  HONE_ASSIGN_OR_RETURN(policy.events, age("keep-events", flags.keep_events, kLeastDays));
+  HONE_ASSIGN_OR_RETURN(policy.jobs, age("keep-jobs", flags.keep_jobs, kLeastDays));
+  return policy;
 }
 
 // Returns the address by which this machine reaches the server: a Unix socket, or else the first
@@ -168,6 +189,7 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   HONE_ASSIGN_OR_RETURN(options.revoked, LoadRevoked(flags.revoked));
   options.calls_per_second = flags.rate_limit;
   options.uploads.max_bytes = flags.upload_limit_mib << 20;
+  HONE_ASSIGN_OR_RETURN(options.retention.policy, ToPolicy(flags));
   options.audit_log = flags.audit_log;
   options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
   options.threads = flags.threads > 0

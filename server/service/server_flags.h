@@ -39,6 +39,9 @@ class FileWatch {
   std::vector<std::pair<std::string, Stamp>> files_;
 };
 
+// Returns the whole days of an age.
+inline int DaysOf(absl::Duration age) { return static_cast<int>(age / absl::Hours(24)); }
+
 struct Flags {
   std::vector<std::string> listen;
   std::vector<std::string> listen_clients;
@@ -53,6 +56,12 @@ struct Flags {
   std::string web_listen;
   double rate_limit = 10'000;
   int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
+  // Ages in days, and a size in GiB; 0: no limit.
+  int keep_records = DaysOf(store::RetentionPolicy().records);
+  int keep_bests = DaysOf(store::RetentionPolicy().bests);
+  int keep_events = DaysOf(store::RetentionPolicy().events);
+  int keep_jobs = DaysOf(store::RetentionPolicy().jobs);
+  int64_t store_limit_gib = store::RetentionPolicy().most_bytes >> 30;
   std::string log_format = "text";
   std::string log_level = "info";
   std::string ready_file;

@@ -79,6 +79,9 @@ class Connection {
   virtual absl::StatusOr<Statement> Prepare(absl::string_view sql) = 0;
   // Returns the size of the database on disk.
   virtual absl::StatusOr<int64_t> SizeBytes() = 0;
+  // Returns the size of what is stored, without unused space; on PostgreSQL an estimate. Removing
+  // rows reduces it at once.
+  virtual absl::StatusOr<int64_t> UsedBytes() = 0;
   // Whether the connection is broken, so that a new one is needed.
   virtual bool IsLost() const { return false; }
 

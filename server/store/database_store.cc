@@ -2,7 +2,9 @@
 
 #include <memory>
 
+#include "absl/synchronization/notification.h"
 #include "common/base/status_macros.h"
+#include "server/store/retention.h"
 #include "server/store/tables.h"
 
 namespace hone::store {
@@ -15,7 +17,7 @@ size_t DatabaseStore::BytesOf(const record::Record& record) {
 template <typename Result>
 void DatabaseStore::WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
                                    absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done,
-                                   size_t bytes) {
+                                   size_t bytes, WhenFull when_full) {
   // The second callback runs after the last run of the first.
   auto result = std::make_shared<Result>();
   Write(
@@ -30,12 +32,12 @@ void DatabaseStore::WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Con
           std::move(done)(std::move(status));
         }
       },
-      bytes);
+      bytes, when_full);
 }
 
 void DatabaseStore::PutText(const std::string& digest, const std::string& text, Done done) {
   Write([this, digest, text](Connection& c) { return InsertText(c, digest, text, NowUnixMs()); },
-        std::move(done), kRowBytes + text.size());
+        std::move(done), kRowBytes + text.size(), WhenFull::kWait);
 }
 
 absl::StatusOr<std::string> DatabaseStore::GetText(const std::string& digest) {
@@ -61,7 +63,7 @@ absl::StatusOr<std::vector<record::Record>> DatabaseStore::Query(const RecordQue
 void DatabaseStore::PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) {
   Write([this, record_id,
          incumbent](Connection& c) { return InsertBest(c, record_id, incumbent, NowUnixMs()); },
-        std::move(done), kRowBytes);
+        std::move(done), kRowBytes, WhenFull::kWait);
 }
 
 void DatabaseStore::Quarantine(const std::string& workload_digest, const std::string& target,
@@ -72,7 +74,7 @@ void DatabaseStore::Quarantine(const std::string& workload_digest, const std::st
         return QuarantineRecords(c, workload_digest, target, candidate, last_record, reason,
                                  NowUnixMs());
       },
-      std::move(done), kRowBytes);
+      std::move(done), kRowBytes, WhenFull::kWait);
 }
 
 absl::StatusOr<BestRow> DatabaseStore::LookupBest(const BestQuery& query) {
@@ -83,17 +85,18 @@ void DatabaseStore::Forget(const TaskKey& task, const std::string& reason,
                            absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) {
   WriteForResult<Forgotten>(
       [this, task, reason](Connection& c) { return ForgetTask(c, task, reason, NowUnixMs()); },
-      std::move(done), kRowBytes);
+      std::move(done), kRowBytes, WhenFull::kFail);
 }
 
 void DatabaseStore::PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) {
   Write([this, task, record,
          by](Connection& c) { return InsertPinnedBest(c, task, record, {by, NowUnixMs()}); },
-        std::move(done), kRowBytes);
+        std::move(done), kRowBytes, WhenFull::kFail);
 }
 
 void DatabaseStore::UnpinBest(const TaskKey& task, Done done) {
-  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes);
+  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes,
+        WhenFull::kFail);
 }
 
 absl::StatusOr<std::vector<BestRow>> DatabaseStore::PinnedBests() {
@@ -104,17 +107,17 @@ void DatabaseStore::PutArtifact(const std::string& digest, std::string bytes, Do
   const size_t size = kRowBytes + bytes.size();
   Write([this, digest, bytes = std::move(bytes)](
             Connection& c) { return InsertArtifact(c, digest, bytes, NowUnixMs()); },
-        std::move(done), size);
+        std::move(done), size, WhenFull::kWait);
 }
 
 absl::StatusOr<std::string> DatabaseStore::GetArtifact(const std::string& digest) {
   return Get([&](Connection& c) { return SelectArtifact(c, digest); });
 }
 
-void DatabaseStore::PutJob(JobRow job, Done done) {
+void DatabaseStore::PutJob(JobRow job, Done done, WhenFull when_full) {
   const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
-  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done),
-        bytes);
+  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done), bytes,
+        when_full);
 }
 
 absl::StatusOr<JobRow> DatabaseStore::GetJob(const std::string& id) {
@@ -137,7 +140,7 @@ absl::StatusOr<std::vector<JobRow>> DatabaseStore::UnfinishedJobs() {
 void DatabaseStore::AppendEvent(JobEvent event, Done done) {
   const size_t bytes = kRowBytes + event.payload.size();
   Write([event = std::move(event)](Connection& c) { return InsertEvent(c, event); },
-        std::move(done), bytes);
+        std::move(done), bytes, WhenFull::kWait);
 }
 
 absl::StatusOr<std::vector<JobEvent>> DatabaseStore::Events(const std::string& job_id) {
@@ -174,7 +177,7 @@ void DatabaseStore::PutCached(CachedRow row, Done done) {
         row.put_unix_ms = NowUnixMs();
         return InsertCached(c, row, kMostCached);
       },
-      std::move(done), bytes);
+      std::move(done), bytes, WhenFull::kFail);
 }
 
 absl::StatusOr<CachedRow> DatabaseStore::GetCached(const std::string& name,
@@ -185,7 +188,7 @@ absl::StatusOr<CachedRow> DatabaseStore::GetCached(const std::string& name,
 void DatabaseStore::ChangeStanding(StandingChange change, Done done) {
   const size_t bytes = kRowBytes + change.refused.value_or("").size();
   Write([change = std::move(change)](Connection& c) { return MergeStanding(c, change); },
-        std::move(done), bytes);
+        std::move(done), bytes, WhenFull::kFail);
 }
 
 absl::StatusOr<std::vector<WorkerStanding>> DatabaseStore::Standings() {
@@ -194,7 +197,7 @@ absl::StatusOr<std::vector<WorkerStanding>> DatabaseStore::Standings() {
 
 void DatabaseStore::PutWorker(KnownWorker worker, Done done) {
   Write([worker = std::move(worker)](Connection& c) { return UpsertWorker(c, worker); },
-        std::move(done), kRowBytes);
+        std::move(done), kRowBytes, WhenFull::kFail);
 }
 
 absl::StatusOr<std::vector<KnownWorker>> DatabaseStore::Workers() {
@@ -210,7 +213,33 @@ void DatabaseStore::Import(ImportBatch batch,
   const size_t bytes = kRowBytes * (1 + batch.records.size());
   WriteForResult<ImportReport>(
       [this, batch = std::move(batch)](Connection& c) { return ImportRows(c, batch, NowUnixMs()); },
-      std::move(done), bytes);
+      std::move(done), bytes, WhenFull::kFail);
+}
+
+absl::Status DatabaseStore::WriteNow(const std::function<absl::Status(Connection&)>& work) {
+  absl::Notification written;
+  absl::Status result;
+  Write([&work](Connection& c) { return work(c); },
+        [&](absl::Status status) {
+          result = std::move(status);
+          written.Notify();
+        },
+        kRowBytes, WhenFull::kFail);
+  written.WaitForNotification();
+  return result;
+}
+
+absl::StatusOr<CompactReport> DatabaseStore::Compact(const CompactOptions& options,
+                                                     const std::function<bool()>& cancelled) {
+  const RetentionAccess access{
+      .read =
+          [this](const RetentionAccess::Work& work) {
+            return Read([&](Connection& c) { return work(c); });
+          },
+      .write = [this](const RetentionAccess::Work& work) { return WriteNow(work); },
+      .free_space = [&] { return FreeSpace(cancelled); },
+      .cancelled = cancelled};
+  return RemoveOldRows(access, options);
 }
 
 }  // namespace hone::store

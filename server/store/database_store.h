@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_STORE_DATABASE_STORE_H_
 #define HONE_SERVER_STORE_DATABASE_STORE_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,7 @@ class DatabaseStore : public Store {
   absl::StatusOr<std::vector<BestRow>> PinnedBests() override;
   void PutArtifact(const std::string& digest, std::string bytes, Done done) override;
   absl::StatusOr<std::string> GetArtifact(const std::string& digest) override;
-  void PutJob(JobRow job, Done done) override;
+  void PutJob(JobRow job, Done done, WhenFull when_full = WhenFull::kWait) override;
   absl::StatusOr<JobRow> GetJob(const std::string& id) override;
   absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) override;
   absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id) override;
@@ -60,6 +61,8 @@ class DatabaseStore : public Store {
   absl::StatusOr<std::string> Identity() override;
   void Import(ImportBatch batch,
               absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) override;
+  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                        const std::function<bool()>& cancelled) override;
 
  protected:
   // May run more than once; only the last run counts.
@@ -73,7 +76,11 @@ class DatabaseStore : public Store {
   // Runs `read` on a connection for reading, and returns its result.
   virtual absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) = 0;
   // Queues a write, which runs inside a transaction. `bytes`: its approximate size in memory.
-  virtual void Write(Apply apply, Done done, size_t bytes) = 0;
+  virtual void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) = 0;
+  // Gives unused space back to the disk.
+  virtual absl::Status FreeSpace(const std::function<bool()>& cancelled) = 0;
+  // Writes on the calling thread, and waits for the commit. REQUIRES: not called from a `done`.
+  absl::Status WriteNow(const std::function<absl::Status(Connection&)>& work);
 
   // Runs a read that returns a value.
   template <typename Select>
@@ -92,7 +99,8 @@ class DatabaseStore : public Store {
   // Queues a write whose callback gets its result.
   template <typename Result>
   void WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
-                      absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes);
+                      absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes,
+                      WhenFull when_full = WhenFull::kWait);
 
   const SystemClock system_clock_;
   const Clock& clock_;

@@ -14,9 +14,16 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/record/record.h"
 
 namespace hone::store {
+
+// What happens to a write while the disk is full.
+enum class WhenFull {
+  kWait,  // it is tried again until there is space
+  kFail,  // its `done` gets ResourceExhausted, because somebody waits for the answer
+};
 
 // A stored job: its request and its state.
 struct JobRow {
@@ -194,20 +201,50 @@ struct BackupReport {
   int64_t records = 0;
 };
 
+// What a compaction removes, and what it keeps regardless of its age.
 struct CompactOptions {
-  int64_t keep_unix_ms = 0;  // older records are removed; 0: none, only unused space is freed
-  int keep_best = 32;        // of each workload and target, this many of the best records are kept
-  bool dry_run = false;      // count, but change nothing
+  // Unix times in milliseconds. Older rows of each kind are removed; 0: none of this kind.
+  struct Before {
+    int64_t records = 0;  // also texts and artifacts that no kept row needs
+    int64_t bests = 0;    // that were replaced
+    int64_t events = 0;   // of jobs that are done
+    int64_t jobs = 0;     // that have ended, with their events
+  };
+  static constexpr Before All(int64_t unix_ms) { return {unix_ms, unix_ms, unix_ms, unix_ms}; }
+  Before before;
+  // Of each workload, target and tolerance, this many of the fastest records are kept, for searches
+  // and revalidations, and this many others, chosen evenly, from which cost models learn.
+  int keep_best = 32;
+  int keep_sample = 256;
+  // If the rows of the store have more bytes than `most_bytes` (0: no limit), more of the oldest
+  // records are removed, but none that is as new as `spare_since_unix_ms`.
+  int64_t most_bytes = 0;
+  int64_t spare_since_unix_ms = 0;
+  // Only tasks with records since this time are looked at, because an earlier compaction has seen
+  // the older ones. Texts and artifacts are then not looked at.
+  int64_t seen_until_unix_ms = 0;
+  bool dry_run = false;    // count, but change nothing
+  bool free_space = true;  // gives unused space back to the disk
+  absl::Duration pause;    // between two steps
+};
+
+// Rows of one kind that a compaction removed.
+struct RemovedRows {
+  int64_t rows = 0;
+  int64_t bytes = 0;  // approximately, without indexes
 };
 
 struct CompactReport {
-  int64_t records_removed = 0;
-  int64_t jobs_removed = 0;
-  int64_t texts_removed = 0;
-  int64_t artifacts_removed = 0;
-  int64_t bytes_before = 0;
+  RemovedRows records, bests, events, jobs, texts, artifacts;
+  int64_t bytes_before = 0;  // on disk
   int64_t bytes_after = 0;
 };
+
+// The kinds of rows in a report, with their names for metrics.
+inline constexpr std::pair<const char*, RemovedRows CompactReport::*> kRemovedKinds[] = {
+    {"record", &CompactReport::records}, {"best", &CompactReport::bests},
+    {"event", &CompactReport::events},   {"job", &CompactReport::jobs},
+    {"text", &CompactReport::texts},     {"artifact", &CompactReport::artifacts}};
 
 // A worker that an administrator has drained or removed, or that was flagged because its results
 // are not trusted.
@@ -266,6 +303,10 @@ struct ImportReport {
 // Writes are queued to one writer and committed in groups. `done` runs on a thread of the store,
 // after the commit of the write or with the error that prevented it, and must not block. Reads see
 // every write whose `done` has run.
+//
+// While the disk is full, writes wait for space (CheckSpace). Only those of callers who wait for
+// the answer are refused: Forget, PinBest, UnpinBest, PutCached, ChangeStanding, PutWorker, Import,
+// Compact, and PutJob if it is told so. Flush and the end of the store do not wait for space.
 //
 // Every function may return these errors. ResourceExhausted: the disk or the queue is full.
 // PermissionDenied: the file or disk is read-only. DataLoss: the database is corrupt.
@@ -345,7 +386,7 @@ class Store {
   virtual absl::StatusOr<int64_t> NextJobNumber() = 0;
   // Inserts a job, or replaces the job with the same id. AlreadyExists: another job has this
   // request_id, which is not "". InvalidArgument: no id, or an unknown state or priority.
-  virtual void PutJob(JobRow job, Done done) = 0;
+  virtual void PutJob(JobRow job, Done done, WhenFull when_full = WhenFull::kWait) = 0;
   virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;                   // NotFound
   virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
   // Returns a page of jobs, newest first. `after_id`: the last job of the previous page, "" for the
@@ -419,10 +460,17 @@ class Store {
   // file.
   virtual absl::StatusOr<BackupReport> Backup(const std::string& path,
                                               const std::function<bool()>& cancelled) = 0;
-  // Removes records that are older than `options` allow, and frees unused space. The following are
-  // kept regardless of their age: published bests with their texts and artifacts, records of
-  // unfinished jobs, and the best `keep_best` records of each workload and target. The texts and
-  // the job of a record are kept with it.
+  // Removes rows that are older than `options` allow, a few at a time, so that reads and other
+  // writes wait only for milliseconds. The following are kept regardless of their age:
+  // - the published bests, their texts, artifacts and jobs, and other records of the same
+  // candidates
+  // - the records of a task that a job has measured which has not ended, or can be resumed
+  // - of each task the records that CompactOptions names, the fastest confirmed records and the
+  //   newest confirmations of the default schedule
+  // - the texts and artifacts of records that are kept, and the data that they were measured on
+  // - standings of workers, and models
+  // InvalidArgument: a number or a time is negative. After an error, the store is intact and a part
+  // of the rows has been removed.
   virtual absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
                                                 const std::function<bool()>& cancelled) = 0;
   // Tries to become the leader, the only server that may write to the store, and migrates the
@@ -434,7 +482,12 @@ class Store {
   // Keeps the leadership, and reports when it is lost. A leader calls it a few times a second, on
   // one thread. It does not block. Aborted: this server does not lead, and all writes are refused.
   virtual absl::Status KeepLeading() { return absl::OkStatus(); }
+  // Returns what KeepLeading last found out. Any thread may ask.
+  virtual absl::Status Leading() { return absl::OkStatus(); }
   virtual StoreHealth Health() = 0;
+  // ResourceExhausted: the disk is full. Writes wait until there is space again; those of callers
+  // who wait for the answer are refused. The message says what to do.
+  virtual absl::Status CheckSpace() { return absl::OkStatus(); }
   // DataLoss: the database is damaged, which was found when it was opened or later. It is then only
   // read: every write is refused with this error, whose message says what to do.
   virtual absl::Status CheckWritable() { return absl::OkStatus(); }

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "server/store/store.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
@@ -30,6 +31,8 @@ struct WriteQueueOptions {
   size_t max_group_writes = 512;
   absl::Duration max_group_age = absl::Milliseconds(10);
   absl::Duration idle_wait = absl::Milliseconds(1);  // 0: all waiting writes form the next group
+  absl::Duration full_wait =
+      absl::Milliseconds(500);  // between two attempts while the disk is full
 };
 
 // A write in a queue. `Work` describes the write for one kind of database.
@@ -38,6 +41,7 @@ struct QueuedWrite {
   Work work;
   absl::AnyInvocable<void(absl::Status) &&> done;
   size_t bytes = 0;
+  WhenFull when_full = WhenFull::kWait;
   absl::Status refused = absl::OkStatus();  // if not OK, `done` gets this error without a write
   absl::Status result = absl::OkStatus();
 };
@@ -61,8 +65,9 @@ class GroupCommitter {
 
 // A bounded queue of writes. One thread commits them in order and in groups. A second thread calls
 // the `done` of each write in the same order, while the next group is written. If a whole group
-// fails, for example on a full disk, its writes are tried again one by one, so that only the writes
-// that cannot be committed fail. Thread-safe.
+// fails, its writes are tried again one by one, so that only the writes that cannot be committed
+// fail. While the disk is full (ResourceExhausted), writes wait, and those that must not wait fail
+// at once. Thread-safe.
 template <typename Work>
 class WriteQueue {
  public:
@@ -82,9 +87,15 @@ class WriteQueue {
 
   // Queues a write. `bytes`: the approximate size of the write in memory. If `refused` is not OK,
   // nothing is written and `done` gets this error.
-  void Enqueue(Work work, Done done, size_t bytes, absl::Status refused = absl::OkStatus()) {
-    Write write{std::move(work), std::move(done), bytes, std::move(refused)};
+  void Enqueue(Work work, Done done, size_t bytes, WhenFull when_full = WhenFull::kWait,
+               absl::Status refused = absl::OkStatus()) {
+    Write write{std::move(work), std::move(done), bytes, when_full, std::move(refused)};
     absl::MutexLock lock(&mutex_);
+    if (!full_.ok() && when_full == WhenFull::kFail) {
+      write.result = full_;
+      turned_away_.push_back(std::move(write));
+      return;
+    }
     const size_t waiting = queue_.size() - refused_writes_;
     if (waiting >= options_.max_queued_writes ||
         (queued_bytes_ > 0 && queued_bytes_ + bytes > options_.max_queued_bytes)) {
@@ -104,8 +115,15 @@ class WriteQueue {
     queue_.push_back(std::move(write));
   }
 
-  // Waits until every write that was queued before is committed and its `done` has run. Returns the
-  // first error since the last Flush. FailedPrecondition: called from a `done`.
+  // Returns why writes wait: the disk is full. Otherwise OK.
+  absl::Status CheckSpace() {
+    absl::MutexLock lock(&mutex_);
+    return full_;
+  }
+
+  // Waits until every write that was queued before is committed and its `done` has run, but not for
+  // a full disk. Returns the first error since the last Flush. FailedPrecondition: called from a
+  // `done`.
   absl::Status Flush() {
     if (std::this_thread::get_id() == telling_.get_id()) {
       return absl::FailedPreconditionError("Flush was called from a done callback of the store");
@@ -204,29 +222,78 @@ class WriteQueue {
     }
     if (writes.empty()) return;
     const absl::Status status = committer_->Commit(writes);
-    if (status.ok()) return;
+    if (status.ok()) return SetFull(status);
     // If the database cannot be reached or locked, each write would wait for it again. If it is
     // damaged or another server leads, nothing more may be written.
-    if (writes.size() == 1 || absl::IsUnavailable(status) || absl::IsDataLoss(status) ||
-        absl::IsAborted(status)) {
+    const bool is_full = absl::IsResourceExhausted(status);
+    if ((writes.size() == 1 && !is_full) || absl::IsUnavailable(status) ||
+        absl::IsDataLoss(status) || absl::IsAborted(status)) {
       for (Write* const write : writes) write->result = status;
       return;
     }
     spdlog::info("store {}: a group of {} writes was lost and is written one by one: {}", name_,
                  writes.size(), std::string(status.message()));
-    for (Write* const write : writes) {
-      if (const absl::Status one = committer_->Commit({write}); !one.ok()) write->result = one;
+    for (Write* const write : writes) CommitAlone(*write);
+  }
+
+  // Commits one write. While the disk is full, tries again, unless the write is to fail then.
+  void CommitAlone(Write& write) {
+    while (true) {
+      const absl::Status status = committer_->Commit({&write});
+      if (!status.ok()) write.result = status;
+      const bool is_full = absl::IsResourceExhausted(status);
+      if (is_full && write.when_full == WhenFull::kFail) return;
+      SetFull(status);
+      if (!is_full) return;
+      if (AwaitAttempt()) continue;
+      return SetFull(absl::CancelledError("nothing waits any more"));
+    }
+  }
+
+  // Notes the status of a commit.
+  void SetFull(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    const bool was_full = !full_.ok();
+    full_ = absl::IsResourceExhausted(status) ? status : absl::OkStatus();
+    if (was_full && status.ok()) {
+      spdlog::info("store {}: there is space again, and what waited is written", name_);
+    } else if (!was_full && !full_.ok()) {
+      spdlog::error("store {}: writes wait: {}", name_, std::string(status.message()));
+    }
+  }
+
+  // Waits until a write may be tried again. Returns false if the queue does not wait for space,
+  // because it is flushed or stopped.
+  bool AwaitAttempt() {
+    const absl::Time end = SteadyNow() + options_.full_wait;
+    while (true) {
+      {
+        absl::MutexLock lock(&mutex_);
+        if (stopping_ || flushing_ > 0) return false;
+      }
+      if (SteadyNow() >= end) return true;
+      absl::SleepFor(std::min(options_.full_wait, absl::Milliseconds(20)));
     }
   }
 
   void Tell() {
     const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !committed_.empty() || written_;
+      return !committed_.empty() || !turned_away_.empty() || written_;
     };
     mutex_.Lock();
     while (true) {
       mutex_.Await(absl::Condition(&any));
-      if (committed_.empty()) break;
+      while (!turned_away_.empty()) {
+        Write write = std::move(turned_away_.front());
+        turned_away_.pop_front();
+        mutex_.Unlock();
+        std::move(write.done)(std::move(write.result));
+        mutex_.Lock();
+      }
+      if (committed_.empty()) {
+        if (written_) break;
+        continue;
+      }
       std::vector<Write>& group = committed_.front();
       mutex_.Unlock();
       Finish(group);
@@ -264,6 +331,9 @@ class WriteQueue {
   // Committed groups whose callbacks have not run. The first group stays here until all its
   // callbacks have run.
   std::deque<std::vector<Write>> committed_ ABSL_GUARDED_BY(mutex_);
+  // Writes that fail because the disk is full. They are not counted.
+  std::deque<Write> turned_away_ ABSL_GUARDED_BY(mutex_);
+  absl::Status full_ ABSL_GUARDED_BY(mutex_);     // why writes wait
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // the last group was written and is in committed_
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 

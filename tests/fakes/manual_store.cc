@@ -74,8 +74,8 @@ void ManualStore::FailWrites(absl::Status status) {
 
 void ManualStore::AppendEvent(JobEvent event, Done done) {
   if (event.kind == "propose" && !proposal_failure_.ok()) {
-    return Write([failure = proposal_failure_](Connection&) { return failure; }, std::move(done),
-                 0);
+    return Write([failure = proposal_failure_](Connection&) { return failure; }, std::move(done), 0,
+                 WhenFull::kWait);
   }
   DatabaseStore::AppendEvent(std::move(event), std::move(done));
 }
@@ -90,25 +90,42 @@ absl::StatusOr<BackupReport> ManualStore::Backup(const std::string&, const std::
   return absl::UnimplementedError("kept in memory");
 }
 
-absl::StatusOr<CompactReport> ManualStore::Compact(const CompactOptions&,
-                                                   const std::function<bool()>&) {
-  return absl::UnimplementedError("kept in memory");
-}
-
 absl::Status ManualStore::Read(absl::FunctionRef<absl::Status(Connection&)> read) {
   absl::MutexLock lock(&mutex_);
   return read(*connection_);
 }
 
-void ManualStore::Write(Apply apply, Done done, size_t) {
+void ManualStore::SetSpace(const absl::Status& space) {
+  {
+    absl::MutexLock lock(&mutex_);
+    space_ = space;
+    if (!space.ok()) held_ = true;
+  }
+  while (space.ok()) {
+    Commit();
+    absl::MutexLock lock(&mutex_);
+    held_ = !writes_.empty();  // callbacks and other threads may have added some
+    if (!held_) return;
+  }
+}
+
+absl::Status ManualStore::CheckSpace() {
+  absl::MutexLock lock(&mutex_);
+  return space_;
+}
+
+void ManualStore::Write(Apply apply, Done done, size_t, WhenFull when_full) {
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    if (held_) {
+    if (!space_.ok() && when_full == WhenFull::kFail) {
+      status = space_;
+    } else if (held_) {
       writes_.push_back({std::move(apply), std::move(done)});
       return;
+    } else {
+      status = CommitOne(apply);
     }
-    status = CommitOne(apply);
   }
   std::move(done)(status);
 }

@@ -29,6 +29,11 @@ class ManualStore final : public DatabaseStore {
   void SetLeads(absl::StatusOr<bool> leads);
   absl::StatusOr<bool> Lead() override;
   absl::Status KeepLeading() override;
+  absl::Status Leading() override { return KeepLeading(); }
+  // Acts like a store whose disk is full: writes wait, and those that must not wait fail. OK: there
+  // is space again, and the waiting writes are committed.
+  void SetSpace(const absl::Status& space);
+  absl::Status CheckSpace() override;
   // Makes later commits fail with this status.
   void FailWrites(absl::Status status);
   // Makes later writes of "propose" events fail with this status.
@@ -40,11 +45,9 @@ class ManualStore final : public DatabaseStore {
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
   StoreHealth Health() override { return {.backend = "memory"}; }
   absl::Status Flush() override;
-  // Backup and Compact return Unimplemented.
+  // Returns Unimplemented.
   absl::StatusOr<BackupReport> Backup(const std::string& path,
                                       const std::function<bool()>& cancelled) override;
-  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
-                                        const std::function<bool()>& cancelled) override;
 
  private:
   struct HeldWrite {
@@ -53,7 +56,8 @@ class ManualStore final : public DatabaseStore {
   };
 
   absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override;
-  void Write(Apply apply, Done done, size_t bytes) override;
+  void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) override;
+  absl::Status FreeSpace(const std::function<bool()>&) override { return absl::OkStatus(); }
   absl::Status CommitOne(Apply& apply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::atomic<int64_t> job_number_ = 0;  // the last one given
@@ -62,6 +66,7 @@ class ManualStore final : public DatabaseStore {
   std::unique_ptr<SqliteConnection> connection_ ABSL_GUARDED_BY(mutex_);
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Status space_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<bool> leads_ ABSL_GUARDED_BY(mutex_) = true;
   std::deque<HeldWrite> writes_ ABSL_GUARDED_BY(mutex_);
 };

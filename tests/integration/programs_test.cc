@@ -125,6 +125,7 @@ TEST(ProgramsTest, CheckConfigValidatesTheConfiguration) {
   transcript.Run({"--store", store, "--metrics-listen", "0.0.0.0:9090"});
   transcript.Run(
       {"--store", store, "--listen", "localhost:7172", "--metrics-listen", "localhost:7172"});
+  transcript.Run({"--store", store, "--keep-records", "10"});
 }
 
 TEST(ProgramsTest, OfflineStoreIsPrivateToItsUser) {

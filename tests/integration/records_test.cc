@@ -175,6 +175,12 @@ TEST_F(RecordsTest, EachFilterSelectsItsRecords) {
   EXPECT_EQ(Count({"--outcome", "crash"}), 1u);
   EXPECT_EQ(Count({"--since", "30d"}), kMany + 2u);
   EXPECT_EQ(Count({"--until", "30d"}), 1u);
+  // The policy of the server keeps records for longer.
+  const Result by_policy = Hone({"records", "compact", "--by-policy", "--dry-run", "--json"});
+  EXPECT_EQ(OneLineOfJson(by_policy.output)["records_removed"], 0) << by_policy.errors;
+  const Result both = Hone({"records", "compact", "--by-policy", "--keep", "30d"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_NE(both.errors.find("omit --keep"), std::string::npos) << both.errors;
   EXPECT_EQ(Count({"--quarantined"}), 1u);
   EXPECT_EQ(Count({"--not-quarantined"}), kMany + 2u);
   EXPECT_EQ(Count({"--op", "matmul"}), kMany + 3u);

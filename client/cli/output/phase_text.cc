@@ -44,6 +44,7 @@ constexpr PhaseWords kPhases[] = {
     {JobPhase::KIND_WAITING_FOR_KERNEL, PhaseRole::kWaits, "waiting for the kernel"},
     {JobPhase::KIND_WAITING_FOR_PROPOSALS, PhaseRole::kWaits,
      "waiting for proposals of other programs"},
+    {JobPhase::KIND_WAITING_FOR_SPACE, PhaseRole::kWaits, "waiting for space on the server's disk"},
     {JobPhase::KIND_WAITING_FOR_WORKER, PhaseRole::kWaits, "waiting for a worker"},
     {JobPhase::KIND_NO_SERVER, PhaseRole::kWaits, "no server since $3"},
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -21,6 +22,7 @@ namespace {
 struct CompactOptions {
   std::string keep;
   int keep_best = 0;
+  bool by_policy = false;
   bool dry_run = false;
 };
 
@@ -45,7 +47,12 @@ absl::Status BackupStore(const Globals& globals, std::string path) {
 absl::Status CompactStore(const Globals& globals, const CompactOptions& options) {
   v1::CompactStoreRequest retention;
   retention.set_keep_best(options.keep_best);
+  retention.set_by_policy(options.by_policy);
   retention.set_dry_run(options.dry_run);
+  if (options.by_policy && (!options.keep.empty() || options.keep_best != 0)) {
+    return absl::InvalidArgumentError(
+        "--by-policy uses the limits of the server; omit --keep and --keep-best");
+  }
   if (!options.keep.empty()) {
     HONE_ASSIGN_OR_RETURN(const absl::Duration age, ParseDuration(options.keep));
     retention.set_keep_unix_ms(absl::ToUnixMillis(absl::Now() - age));
@@ -58,10 +65,18 @@ absl::Status CompactStore(const Globals& globals, const CompactOptions& options)
     json.update(FieldsJson(done));
     return PrintJson(std::move(json));
   }
+  const auto rows = [](int64_t count, absl::string_view noun, int64_t bytes) {
+    return absl::StrCat(Counted(count, noun),
+                        count == 0 ? "" : absl::StrCat(" (", FormatBytes(bytes), ")"));
+  };
   PrintWrapped(absl::StrCat(
-      options.dry_run ? "would remove " : "removed ", Counted(done.records_removed(), "record"),
-      ", ", Counted(done.jobs_removed(), "job"), ", ", Counted(done.texts_removed(), "text"),
-      " and ", Counted(done.artifacts_removed(), "artifact"), "; the store ",
+      options.dry_run ? "would remove " : "removed ",
+      rows(done.records_removed(), "record", done.record_bytes()), ", ",
+      rows(done.bests_removed(), "replaced best", done.best_bytes()), ", ",
+      rows(done.jobs_removed(), "job", done.job_bytes()), ", ",
+      rows(done.events_removed(), "event", done.event_bytes()), ", ",
+      rows(done.texts_removed(), "text", done.text_bytes()), " and ",
+      rows(done.artifacts_removed(), "artifact", done.artifact_bytes()), "; the store ",
       options.dry_run ? absl::StrCat("has ", FormatBytes(done.bytes_before()))
                       : absl::StrCat("had ", FormatBytes(done.bytes_before()), ", and now has ",
                                      FormatBytes(done.bytes_after()))));
@@ -92,10 +107,17 @@ void AddRecordStore(Command& records, Globals& globals) {
               "Keep this many of the best records of each workload and target, regardless of their "
               "age (default 32)",
               {Range(1, 1'000'000)});
+  compact.AddFlag(
+      "--by-policy", options->by_policy,
+      "Remove now what the server removes every hour by its own limits (keep-records and "
+      "others)");
   compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
   CompleteWithoutTarget(compact, globals,
-                        "The published bests and the records of running jobs are always kept.\n"
+                        "The published bests and the records of running jobs are always kept. A "
+                        "server for a team compacts its store by itself, "
+                        "so that this command is only needed to free more space.\n"
                         "Examples:\n"
+                        "  hone records compact --by-policy --dry-run\n"
                         "  hone records compact --keep 90d --dry-run\n"
                         "  hone records compact --keep 90d --keep-best 100",
                         [&globals, options] { return CompactStore(globals, *options); });

@@ -197,11 +197,18 @@ void JobWait::Look(const v1::Job& job, client::JobNews news) {
     away_since_ = std::min(away_since_, clock_.Now());
     const std::string since = FormatTime(absl::ToUnixMillis(away_since_));
     return Explain(v1::JobPhase::KIND_NO_SERVER, since,
-                   is_private_ ? ""
-                               : absl::StrCat("the server has not answered since ", since, "; job ",
-                                              job.id(), " continues when it is back"));
+                   is_private_
+                       ? ""
+                       : absl::StrCat("the server has not answered since ", since,
+                                      job.wait_reason().empty() ? "" : ": ", job.wait_reason(),
+                                      "; job ", job.id(), " continues when it is back"));
   }
   away_since_ = absl::InfiniteFuture();
+  if (job.phase().kind() == v1::JobPhase::KIND_WAITING_FOR_SPACE) {
+    return Explain(job.phase().kind(), job.phase().detail(),
+                   absl::StrCat("the disk of the server's store is full, and job ", job.id(),
+                                " continues when there is space again: ", job.phase().detail()));
+  }
   if (job.wait_reason().empty() || is_private_) {
     phase_.reset();
     reason_.clear();

@@ -70,15 +70,33 @@ void JobActor::Tick() {
   if (tick_posted_.exchange(true)) return;  // the strand is busy; one tick is enough
   Post([this] {
     tick_posted_ = false;
+    if (WaitsForSpace()) return;
     if (!HasEnded()) {
       CheckWorkers();
       if (started_ && !HasEnded()) OnTick();
       return;
     }
-    // Retries to store the last state if this failed, for example because the disk was full. The
-    // job cannot be resumed until then.
+    // Retries to store the last state if this failed. The job cannot be resumed until then.
     if (!over_ && SaveIsDue()) Save();
   });
+}
+
+bool JobActor::WaitsForSpace() {
+  const absl::Status space = services_.store->CheckSpace();
+  const absl::Time now = Steady();
+  if (full_at_.has_value()) {
+    const absl::Duration waited = now - *full_at_;
+    resumed_ += waited;
+    deadline_ += waited;
+    if (wait_.has_value()) wait_->end += waited;
+  }
+  full_at_.reset();
+  if (!space.ok()) full_at_ = now;
+  if (space.ok() != why_full_.empty()) {  // later attempts may have other messages
+    why_full_ = std::string(space.message());
+    ShowState();
+  }
+  return !space.ok();
 }
 
 void JobActor::CheckWorkers() {
@@ -173,7 +191,11 @@ void JobActor::ShowState() {
   ++state_.version;
   shown_at_ = Steady();
   state_.left = HasEnded() ? absl::InfiniteDuration() : TimeLeft();
-  auto shown = std::make_shared<const JobSnapshot>(state_);
+  auto shown = std::make_shared<JobSnapshot>(state_);
+  if (!why_full_.empty() && !HasEnded()) {
+    shown->phase = {
+        .kind = PhaseKind::kWaitingForSpace, .detail = why_full_, .cancelling = state_.cancelled};
+  }
   absl::MutexLock lock(&mutex_);
   shown_ = std::move(shown);
 }
@@ -267,6 +289,11 @@ absl::Status JobActor::CheckCrashes() const {
 
 void JobActor::End(JobState state, absl::Status why) {
   if (HasEnded()) return;
+  // A read that failed because the database is away says nothing about the job.
+  if (state == JobState::kFailed && absl::IsUnavailable(why)) {
+    const absl::Status leading = services_.store->Leading();
+    if (absl::IsAborted(leading)) return OnNotStored(leading);
+  }
   state_.state = state;
   UpdateWall();
   state_.queued = 0;

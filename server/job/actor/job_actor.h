@@ -150,6 +150,9 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Notes whether a worker takes the job's work, once a second. Ends a job that has waited too
   // long.
   void CheckWorkers();
+  // Returns whether the job stands still because the disk of the store is full. That time does not
+  // count.
+  bool WaitsForSpace();
   // `done` runs in any thread with the result. It is not called if the job is suspended.
   void Save(absl::AnyInvocable<void(const absl::Status&) &&> done);
 
@@ -195,6 +198,8 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   };
   std::optional<Wait> wait_;
   JobPhase silent_work_;
+  std::optional<absl::Time> full_at_;  // the last tick, if the disk was full then
+  std::string why_full_;
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();
 };

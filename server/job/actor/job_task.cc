@@ -36,7 +36,7 @@ void JobTask::Keep(const std::string& digest, const std::string& text) {
   job_.services().store->PutText(
       digest, text, [&job = job_, self = job_.shared_from_this()](absl::Status status) {
         if (status.ok()) return;
-        self->Post([&job, status] { job.End(JobState::kFailed, status); });
+        self->Post([&job, status] { job.OnNotStored(status); });
       });
 }
 

@@ -172,6 +172,7 @@ enum class PhaseKind {
   kCheckingWinner,
   kWaitingForKernel,
   kWaitingForProposals = 19,
+  kWaitingForSpace,
 };
 
 // What a job does or waits for. tuning.proto explains the fields.

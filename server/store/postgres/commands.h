@@ -21,11 +21,6 @@ PostgresCommand InsertEvent(const JobEvent& event);
 // Reads the status of the write from the result of the event's statement; see Store::AppendEvent.
 absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows);
 
-// Removes old rows from whole tables at a time, which does not block other users of the database.
-// Aborted: another server leads.
-absl::StatusOr<CompactReport> Compact(PostgresConnection& connection, const CompactOptions& options,
-                                      int64_t epoch);
-
 }  // namespace hone::store::postgres
 
 #endif  // HONE_SERVER_STORE_POSTGRES_COMMANDS_H_

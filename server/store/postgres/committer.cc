@@ -45,14 +45,6 @@ absl::Status CheckLeaderSettings(PostgresConnection& connection) {
   return absl::OkStatus();
 }
 
-absl::Status CheckEpoch(PostgresConnection& connection, int64_t epoch) {
-  // The epoch is the key, so this lock conflicts with a change of the epoch only.
-  HONE_ASSIGN_OR_RETURN(PostgresRows rows,
-                        connection.Query("SELECT 1 FROM leader WHERE epoch = $1 FOR KEY SHARE",
-                                         PostgresParams().Bind(epoch)));
-  return rows.Next() ? absl::OkStatus() : Deposed("another server leads");
-}
-
 absl::StatusOr<bool> PostgresCommitter::Lock() {
   if (connection_ != nullptr && connection_->IsLost()) connection_.reset();
   if (connection_ == nullptr) {
@@ -92,6 +84,11 @@ absl::StatusOr<bool> PostgresCommitter::Lead() {
 void PostgresCommitter::SetLeading(const absl::Status& leading) {
   absl::MutexLock lock(&leading_mutex_);
   leading_ = leading;
+}
+
+void PostgresCommitter::GiveUp(const absl::Status& why) {
+  absl::MutexLock lock(&leading_mutex_);
+  if (leading_.ok()) leading_ = Deposed(why.message());
 }
 
 absl::Status PostgresCommitter::leading() const {

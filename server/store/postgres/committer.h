@@ -52,6 +52,9 @@ class PostgresCommitter final : public GroupCommitter<PostgresWork> {
   absl::Status leading() const;
   // The current epoch; 0 before the first one.
   int64_t epoch() const { return epoch_; }
+  // Gives up the leadership, because reads cannot reach the database. Does nothing if this server
+  // does not lead.
+  void GiveUp(const absl::Status& why);
 
   // If the connection breaks, tries to continue the epoch for a few seconds. After that, this
   // server is deposed, and all writes fail with Aborted until it leads again.
@@ -86,10 +89,6 @@ class PostgresCommitter final : public GroupCommitter<PostgresWork> {
 // FailedPrecondition: the database only accepts reads, or it acknowledges commits before they are
 // durable (synchronous_commit = off).
 absl::Status CheckLeaderSettings(PostgresConnection& connection);
-
-// For other connections of the leader, inside a transaction that writes: keeps the next leader from
-// beginning until the transaction has ended. Aborted: another server leads.
-absl::Status CheckEpoch(PostgresConnection& connection, int64_t epoch);
 
 }  // namespace hone::store
 

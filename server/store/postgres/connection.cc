@@ -292,6 +292,19 @@ absl::StatusOr<int64_t> PostgresConnection::SizeBytes() {
   return rows.Next() ? rows.Int64() : 0;
 }
 
+absl::StatusOr<int64_t> PostgresConnection::UsedBytes() {
+  // The files of the table of records keep the space of removed rows, so it is counted row by row,
+  // with as much again for the indexes. The rows of the other tables are mostly kept.
+  HONE_ASSIGN_OR_RETURN(
+      PostgresRows rows,
+      Query("SELECT (SELECT COUNT(*) * 2 FROM record) * COALESCE((SELECT AVG(pg_column_size(r))"
+            " FROM (SELECT * FROM record ORDER BY id DESC LIMIT 1000) r), 0)::bigint"
+            " + (SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
+            " WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'"
+            " AND c.relname <> 'record')"));
+  return rows.Next() ? rows.Int64() : 0;
+}
+
 absl::StatusOr<PostgresRows> PostgresConnection::Query(const std::string& sql,
                                                        const PostgresParams& params) {
   HONE_RETURN_IF_ERROR(params.status());

@@ -112,6 +112,7 @@ class PostgresConnection final : public Connection {
   // The statement is sent to the server in its first Step.
   absl::StatusOr<Statement> Prepare(absl::string_view sql) override;
   absl::StatusOr<int64_t> SizeBytes() override;
+  absl::StatusOr<int64_t> UsedBytes() override;
   // Runs one statement, compiled once per connection. Parameters are ?, ?1 or $1.
   absl::StatusOr<PostgresRows> Query(const std::string& sql, const PostgresParams& params = {});
   // Sends all statements before it waits for the first result. Returns a result per command;

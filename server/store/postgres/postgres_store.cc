@@ -1,5 +1,6 @@
 #include "server/store/postgres/postgres_store.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -64,7 +65,7 @@ class PostgresStore final : public DatabaseStore {
         },
         bytes, std::move(refused));
   }
-  void PutJob(JobRow job, Done done) override {
+  void PutJob(JobRow job, Done done, WhenFull when_full) override {
     const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
     PostgresCommand command{.sql = UpsertJobSql()};
     BindJob(command.params, job);
@@ -75,7 +76,7 @@ class PostgresStore final : public DatabaseStore {
         [shared, done = std::move(done)](absl::Status status) mutable {
           std::move(done)(absl::IsAlreadyExists(status) ? SameRequestError(*shared) : status);
         },
-        bytes, std::move(refused));
+        bytes, std::move(refused), when_full);
   }
   void AppendEvent(JobEvent event, Done done) override {
     const size_t bytes = kRowBytes + event.payload.size();
@@ -102,22 +103,16 @@ class PostgresStore final : public DatabaseStore {
     // A write keeps the session from being idle, and finds out whether the database still answers.
     if (now - kept_ >= kKeepInterval && writer_.Queued() == 0) {
       kept_ = now;
-      Write([](Connection&) { return absl::OkStatus(); }, [](const absl::Status&) {}, kRowBytes);
+      Write([](Connection&) { return absl::OkStatus(); }, [](const absl::Status&) {}, kRowBytes,
+            WhenFull::kWait);
     }
     return committer_.leading();
   }
+  absl::Status Leading() override { return committer_.leading(); }
   absl::StatusOr<BackupReport> Backup(const std::string&, const std::function<bool()>&) override {
     return absl::FailedPreconditionError(
         "the store is a PostgreSQL database, which is not copied as a file: back it up with pg_dump"
         " or the database's own means, or export the records");
-  }
-  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
-                                        const std::function<bool()>& cancelled) override {
-    if (cancelled()) return absl::CancelledError("the compaction was cancelled");
-    return Get([&](Connection& connection) {
-      return postgres::Compact(static_cast<PostgresConnection&>(connection), options,
-                               committer_.epoch());
-    });
   }
   StoreHealth Health() override {
     StoreHealth health{.backend = "postgresql"};
@@ -125,6 +120,7 @@ class PostgresStore final : public DatabaseStore {
     health.size_bytes = Get([](Connection& c) { return c.SizeBytes(); }).value_or(0);
     return health;
   }
+  absl::Status CheckSpace() override { return writer_.CheckSpace(); }
   absl::Status Flush() override { return writer_.Flush(); }
 
  private:
@@ -133,16 +129,34 @@ class PostgresStore final : public DatabaseStore {
   // Queues a write of one statement. If `refused` is not OK, nothing is written and the callback
   // gets this error.
   void Enqueue(PostgresCommand command, OnRows on_rows, Done done, size_t bytes,
-               absl::Status refused = absl::OkStatus()) {
+               absl::Status refused = absl::OkStatus(), WhenFull when_full = WhenFull::kWait) {
     refused.Update(command.params.status());
     writer_.Enqueue({.command = std::move(command), .on_rows = std::move(on_rows)}, std::move(done),
-                    bytes, std::move(refused));
+                    bytes, when_full, std::move(refused));
   }
   absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) override {
-    return readers_.With(read);
+    bool answered = false;
+    const absl::Status status = readers_.With([&](Connection& connection) {
+      absl::Status result = read(connection);
+      answered = !connection.IsLost();
+      return result;
+    });
+    // What the server shows and starts depends on reads, so it must begin anew once the database is
+    // back. A job whose read failed is left to the next leader.
+    if (absl::IsUnavailable(status) && !answered) committer_.GiveUp(status);
+    return status;
   }
-  void Write(Apply apply, Done done, size_t bytes) override {
-    writer_.Enqueue({.apply = std::move(apply)}, std::move(done), bytes);
+  void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) override {
+    writer_.Enqueue({.apply = std::move(apply)}, std::move(done), bytes, when_full);
+  }
+  // Makes the space free for new rows. The database also truncates unused pages at the ends of
+  // files.
+  absl::Status FreeSpace(const std::function<bool()>&) override {
+    return Get([](Connection& c) -> absl::StatusOr<bool> {
+             HONE_RETURN_IF_ERROR(static_cast<PostgresConnection&>(c).Execute("VACUUM"));
+             return true;
+           })
+        .status();
   }
 
   static constexpr absl::Duration kKeepInterval = absl::Seconds(2);

@@ -37,7 +37,9 @@ absl::Status SqliteCommitter::TryGroup(const std::vector<QueuedWrite<SqliteApply
       return write->result.ok() ? absl::InternalError("the transaction ended too early")
                                 : write->result;
     }
-    if ((!savepoints && !write->result.ok()) || IsDamaged(write->result)) {
+    // Without space, no later write may be committed before this one.
+    if ((!savepoints && !write->result.ok()) || IsDamaged(write->result) ||
+        absl::IsResourceExhausted(write->result)) {
       return UndoAll(write->result);
     }
   }

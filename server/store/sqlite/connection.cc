@@ -286,6 +286,13 @@ absl::StatusOr<int64_t> SqliteConnection::SizeBytes() {
   return pages * page_bytes;
 }
 
+absl::StatusOr<int64_t> SqliteConnection::UsedBytes() {
+  HONE_ASSIGN_OR_RETURN(const int64_t pages, QueryInt64("PRAGMA page_count"));
+  HONE_ASSIGN_OR_RETURN(const int64_t unused, QueryInt64("PRAGMA freelist_count"));
+  HONE_ASSIGN_OR_RETURN(const int64_t page_bytes, QueryInt64("PRAGMA page_size"));
+  return (pages - unused) * page_bytes;
+}
+
 absl::Status SqliteConnection::Checkpoint() {
   int left = 0;
   int copied = 0;

@@ -116,6 +116,7 @@ class SqliteConnection final : public Connection {
 
   // Size of the database's pages in bytes, including unused pages.
   absl::StatusOr<int64_t> SizeBytes() override;
+  absl::StatusOr<int64_t> UsedBytes() override;
 
   // Makes current and later statements of this connection fail soon. May be called by any thread.
   void StopEarly() { stop_early_ = true; }

@@ -7,19 +7,18 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "server/store/database_store.h"
 #include "server/store/reader_pool.h"
 #include "server/store/sqlite/backup.h"
 #include "server/store/sqlite/committer.h"
-#include "server/store/sqlite/compaction.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
 #include "server/store/sqlite/schema.h"
@@ -60,29 +59,6 @@ class SqliteStore final : public DatabaseStore {
     return BackUp(path_, path, cancelled);
   }
 
-  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
-                                        const std::function<bool()>& cancelled) override {
-    HONE_RETURN_IF_ERROR(soundness_.AwaitCheck());
-    CompactionAccess access;
-    access.read = [this](const CompactionAccess::Work& work) {
-      return Read([&](Connection& c) { return work(static_cast<SqliteConnection&>(c)); });
-    };
-    access.write = [this](const CompactionAccess::Work& work) {
-      absl::Notification done;
-      absl::Status result;
-      writer_.Enqueue([&work](SqliteConnection& c) { return work(c); },
-                      [&](absl::Status status) {
-                        result = std::move(status);
-                        done.Notify();
-                      },
-                      kRowBytes);
-      done.WaitForNotification();
-      return result;
-    };
-    access.cancelled = cancelled;
-    return CompactStore(access, options);
-  }
-
   StoreHealth Health() override {
     StoreHealth health{.backend = "sqlite", .check = soundness_.check()};
     health.damage = std::string(soundness_.status().message());
@@ -92,6 +68,7 @@ class SqliteStore final : public DatabaseStore {
   }
 
   absl::Status CheckWritable() override { return soundness_.status(); }
+  absl::Status CheckSpace() override { return writer_.CheckSpace(); }
   bool IsBeingChecked() override { return soundness_.check() == StoreHealth::Check::kUnderWay; }
   absl::Status Flush() override { return writer_.Flush(); }
 
@@ -101,8 +78,27 @@ class SqliteStore final : public DatabaseStore {
     soundness_.Note(status);
     return status;
   }
-  void Write(Apply apply, Done done, size_t bytes) override {
-    writer_.Enqueue(std::move(apply), std::move(done), bytes);
+  void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) override {
+    writer_.Enqueue(std::move(apply), std::move(done), bytes, when_full);
+  }
+  // Moves pages from the end of the file into unused pages, and truncates the file.
+  absl::Status FreeSpace(const std::function<bool()>& cancelled) override {
+    constexpr int kPagesAtOnce = 2000;
+    HONE_RETURN_IF_ERROR(soundness_.AwaitCheck());
+    int64_t unused = -1;
+    while (true) {
+      if (cancelled()) return absl::CancelledError("the compaction was cancelled");
+      int64_t left = 0;
+      HONE_RETURN_IF_ERROR(WriteNow([&](Connection& c) -> absl::Status {
+        auto& connection = static_cast<SqliteConnection&>(c);
+        HONE_RETURN_IF_ERROR(
+            connection.Execute(absl::StrCat("PRAGMA incremental_vacuum(", kPagesAtOnce, ")")));
+        HONE_ASSIGN_OR_RETURN(left, connection.QueryInt64("PRAGMA freelist_count"));
+        return absl::OkStatus();
+      }));
+      if (left == 0 || left == unused) return absl::OkStatus();
+      unused = left;
+    }
   }
 
   // Members are destroyed in reverse order: the readers close before the writer, so that the

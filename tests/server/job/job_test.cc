@@ -307,6 +307,27 @@ TEST_F(JobTest, AFullDiskFailsTheJobAndAcknowledgesNothing) {
   EXPECT_EQ(job->error, "the disk is full; \"hone jobs resume " + id + "\" continues it");
 }
 
+TEST_F(JobTest, TheTimeOfAFullDiskDoesNotCount) {
+  JobSpec spec = Spec(60);
+  spec.max_time = absl::Seconds(60);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 3; ++i) Step(2);
+  store.SetSpace(absl::ResourceExhaustedError("the disk is full"));
+  for (int i = 0; i < 100; ++i) {
+    Step(2);
+    clock.Advance(absl::Seconds(5));
+  }
+  EXPECT_EQ(Get(id)->state, JobState::kRunning) << Get(id)->error;
+  EXPECT_EQ(Get(id)->phase.kind, PhaseKind::kWaitingForSpace);
+  EXPECT_EQ(Get(id)->phase.detail, "the disk is full");
+  EXPECT_LT(Get(id)->trials, 40);
+  store.SetSpace(absl::OkStatus());
+  const auto job = RunToEnd(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->trials, 60);
+  EXPECT_LT(job->wall, absl::Seconds(60));
+}
+
 TEST_F(JobTest, ARepeatedRequestIsTheSameJob) {
   const std::string first = Create(Spec(20, "same"));
   EXPECT_EQ(Create(Spec(30, "same")), first);

@@ -379,5 +379,23 @@ TEST_F(AdminStoreTest, CompactionReportsRemovalsAndKeepsTheBest) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(AdminStoreTest, ACompactionByPolicyRemovesNothingNew) {
+  Tune(30);
+  const size_t before = All(*this).size();
+  v1::CompactStoreRequest request;
+  v1::CompactStoreResponse report;
+  request.set_by_policy(true);
+  for (const bool dry_run : {true, false}) {
+    request.set_dry_run(dry_run);
+    ASSERT_THAT(Call(*admin_, &AdminStub::CompactStore, request, &report), IsOk());
+    EXPECT_EQ(report.records_removed() + report.jobs_removed() + report.events_removed(), 0);
+    EXPECT_GT(report.bytes_before(), 0);
+  }
+  EXPECT_EQ(All(*this).size(), before);
+  request.set_keep_unix_ms(1);
+  EXPECT_EQ(Call(*admin_, &AdminStub::CompactStore, request, &report).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace hone::service

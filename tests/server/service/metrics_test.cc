@@ -54,7 +54,12 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
                        .store_bytes = 4096,
                        .store_queued_writes = 5,
                        .store_damaged = true,
-                       .unstored_standings = 6};
+                       .store_full = true,
+                       .unstored_standings = 6,
+                       .retention = {.removed = {{"record", 7}},
+                                     .removed_bytes = 8,
+                                     .last_run_unix_s = 9,
+                                     .has_failed = true}};
   });
   const std::string text = Scrape(metrics->port());
   for (const char* line : {
@@ -73,7 +78,12 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
            "hone_store_bytes 4096",
            "hone_store_queued_writes 5",
            "hone_store_damaged 1",
+           "hone_store_full 1",
            "hone_standings_unstored 6",
+           "hone_retention_removed_total{kind=\"record\"} 7",
+           "hone_retention_removed_bytes_total 8",
+           "hone_retention_last_run_timestamp_seconds 9",
+           "hone_retention_failed 1",
            "hone_last_backup_timestamp_seconds 0\n",
            "process_resident_memory_bytes ",
        }) {

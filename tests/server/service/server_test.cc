@@ -326,6 +326,42 @@ TEST_F(LeaderTest, JobsOfADeposedServerContinueWhenItLeadsAgain) {
   EXPECT_EQ(WaitForEnd(job.id()).state(), v1::JOB_STATE_DONE);
 }
 
+TEST_F(LeaderTest, JobsWaitWhileTheDiskIsFull) {
+  ASSERT_THAT(StartOnStore(), IsOk());
+  RemoteWorker worker(channel, "w");
+  v1::CreateJobRequest request = Request(400);
+  request.set_max_time_ms(600'000);
+  v1::Job job;
+  ASSERT_THAT(Call(*tuning, &Stub::CreateJob, request, &job), IsOk());
+  const auto now = [&] {
+    v1::Job state;
+    EXPECT_THAT(Call(*tuning, &Stub::GetJob, JobOf(job.id()), &state), IsOk());
+    return state;
+  };
+  ASSERT_TRUE(Eventually([&] { return now().trials() > 0; }));
+  EXPECT_FALSE(server->Stats().store_full);
+  store_->SetSpace(absl::ResourceExhaustedError("the disk is full; free space"));
+  EXPECT_TRUE(server->Stats().store_full);
+  EXPECT_TRUE(Eventually([&] { return !IsServing(""); }));
+  EXPECT_FALSE(IsServing("hone.v1.WorkerService"));
+  EXPECT_TRUE(IsServing("hone.v1.TuningService")) << "look-ups are answered";
+  EXPECT_TRUE(
+      Eventually([&] { return now().phase().kind() == v1::JobPhase::KIND_WAITING_FOR_SPACE; }));
+  EXPECT_EQ(now().phase().detail(), "the disk is full; free space");
+  v1::Job other;
+  const grpc::Status refused = Call(*tuning, &Stub::CreateJob, Request(8, "other"), &other);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("free space"));
+  absl::SleepFor(absl::Milliseconds(500));
+  EXPECT_EQ(now().state(), v1::JOB_STATE_RUNNING);
+
+  store_->SetSpace(absl::OkStatus());
+  EXPECT_TRUE(Eventually([&] { return IsServing(""); }));
+  const v1::Job done = WaitForEnd(job.id());
+  EXPECT_EQ(done.state(), v1::JOB_STATE_DONE) << done.error();
+  EXPECT_EQ(done.trials(), 400);
+}
+
 // Clients and workers name all servers.
 TEST_F(LeaderTest, AChannelToAllServersFindsTheLeader) {
   store_->SetLeads(false);

@@ -1,5 +1,5 @@
-// A full disk: writes fail with ResourceExhausted, acknowledged writes are kept, and the store
-// works again once there is space.
+// A full disk: writes wait, acknowledged writes are kept, and the store works again once there is
+// space.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -9,12 +9,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/done.h"
@@ -25,6 +29,21 @@ namespace hone::store {
 namespace {
 
 constexpr int kSkipped = 77;
+
+// A write in progress.
+struct Pending {
+  absl::Notification done;
+  absl::Status status;
+};
+
+std::shared_ptr<Pending> StartPut(Store& store, const std::string& digest) {
+  auto pending = std::make_shared<Pending>();
+  store.PutText(digest, std::string(10000, 'x'), [pending](absl::Status status) {
+    pending->status = std::move(status);
+    pending->done.Notify();
+  });
+  return pending;
+}
 
 // Writes until the store is full, makes space, and continues. Returns 0, or the number of the step
 // that failed.
@@ -37,34 +56,42 @@ int FillAndGoOn(const std::string& path, const std::function<bool()>& make_space
   if (!opened.ok()) return failed(1, opened.status());
   std::unique_ptr<Store> store = *std::move(opened);
   std::vector<std::string> kept;
-  absl::Status full;
-  for (int i = 0; full.ok(); ++i) {
-    if (i == 10000) return failed(2, full);  // the disk never got full
-    const std::string digest = absl::StrCat("text ", i);
-    full = PutText(*store, digest, std::string(10000, 'x'));
-    if (full.ok()) kept.push_back(digest);
+  std::shared_ptr<Pending> pending;
+  for (int i = 0; store->CheckSpace().ok(); ++i) {
+    if (i == 10000) return failed(2, absl::OkStatus());  // the disk never got full
+    kept.push_back(absl::StrCat("text ", i));
+    pending = StartPut(*store, kept.back());
+    while (!pending->done.HasBeenNotified() && store->CheckSpace().ok()) {
+      absl::SleepFor(absl::Microseconds(100));
+    }
+    if (pending->done.HasBeenNotified() && !pending->status.ok()) return failed(3, pending->status);
   }
-  if (!absl::IsResourceExhausted(full)) return failed(3, full);
+  const absl::Status full = store->CheckSpace();
+  if (!absl::IsResourceExhausted(full)) return failed(4, full);
   if (!absl::StrContains(full.message(), "free space")) return failed(4, full);
-  // Reads work on a full disk. A second attempt to write fails with the same error.
+  // Reads work on a full disk. The write waits, and one that must not wait fails.
   if (!store->GetText(kept.front()).ok()) return failed(5, store->GetText(kept.front()).status());
-  if (const absl::Status again = PutText(*store, "again", std::string(100000, 'x'));
-      !absl::IsResourceExhausted(again)) {
-    return failed(6, again);
-  }
-  if (!make_space()) return failed(7, absl::OkStatus());
-  if (const absl::Status status = PutText(*store, "after", std::string(10000, 'y')); !status.ok()) {
-    return failed(8, status);
-  }
+  const absl::Status refused = Wait([&](Store::Done done) {
+    store->PutCached({.name = "a name", .value = "a value"}, std::move(done));
+  });
+  if (!absl::IsResourceExhausted(refused)) return failed(6, refused);
+  absl::SleepFor(absl::Milliseconds(1200));
+  if (pending->done.HasBeenNotified()) return failed(7, pending->status);
+  if (!make_space()) return failed(8, absl::OkStatus());
+  if (!pending->done.WaitForNotificationWithTimeout(absl::Seconds(30))) return failed(9, full);
+  if (!pending->status.ok()) return failed(9, pending->status);
+  if (!store->CheckSpace().ok()) return failed(10, store->CheckSpace());
   kept.push_back("after");
+  if (const absl::Status status = PutText(*store, "after", "text"); !status.ok()) {
+    return failed(11, status);
+  }
   store.reset();
   opened = OpenSqliteStore(path);
-  if (!opened.ok()) return failed(9, opened.status());
+  if (!opened.ok()) return failed(12, opened.status());
   for (const std::string& digest : kept) {
-    if (!(*opened)->GetText(digest).ok()) return failed(10, (*opened)->GetText(digest).status());
+    if (!(*opened)->GetText(digest).ok()) return failed(13, (*opened)->GetText(digest).status());
   }
-  if (!absl::IsNotFound((*opened)->GetText("again").status())) return failed(11, full);
-  return 0;
+  return absl::IsNotFound((*opened)->GetCached("a name", "").status()) ? 0 : failed(14, full);
 }
 
 TEST(DiskFull, FileSizeLimitActsAsAFullDisk) {

@@ -1,6 +1,5 @@
-// The contract of Store for imports and compaction.
+// The contract of Store for imports.
 #include <cmath>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +15,6 @@
 namespace hone::store {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -198,117 +196,6 @@ TEST_P(ImportConformanceTest, ExportRoundTripsThroughAnotherStore) {
     ExpectEqual(back[i], expected);
   }
   EXPECT_EQ(Import(*store_, batch)->known, 250) << "an import into the original store adds nothing";
-}
-
-class CompactionConformanceTest : public StoreConformanceTest {
- protected:
-  static constexpr int64_t kOld = 1000;
-  static constexpr int64_t kNew = 5000;
-  int64_t AppendAt(int64_t time, double latency, const std::string& job = "gone") {
-    record::Record record = ScreenedRecord(latency);
-    record.created_unix_ms = time;
-    record.job_id = job;
-    return Append(*store_, record).value().id;
-  }
-  std::set<int64_t> Ids() {
-    std::set<int64_t> ids;
-    const auto records = store_->Query({.page_size = 1000}).value();
-    for (const record::Record& record : records) ids.insert(record.id);
-    return ids;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Stores, CompactionConformanceTest, testing::ValuesIn(StoreFactories()),
-                         FactoryName);
-
-TEST_P(CompactionConformanceTest, KeepsNewBestAndUnfinishedRecords) {
-  PutTextsAndArtifact(*store_);
-  record::Record published = ConfirmedRecord(500);  // slow, but confirmed and published
-  published.created_unix_ms = kOld;
-  const int64_t best = Append(*store_, published)->id;
-  ASSERT_THAT(PublishBest(*store_, best), IsOk());
-  const int64_t fast = AppendAt(kOld, 10), second = AppendAt(kOld, 11);
-  AppendAt(kOld, 12);
-  record::Record failed = ScreenedRecord();
-  failed.created_unix_ms = kOld;
-  failed.result.outcome = record::Outcome::kCrash;
-  failed.result.latency_ns = 0;
-  ASSERT_THAT(Append(*store_, failed), IsOk());
-  ASSERT_THAT(PutJob(*store_, PendingJob("running", kOld)), IsOk());
-  const int64_t of_running = AppendAt(kOld, 900, "running");
-  const int64_t fresh = AppendAt(kNew, 800);
-
-  const CompactOptions options{.keep_unix_ms = kNew, .keep_best = 2};
-  CompactOptions dry = options;
-  dry.dry_run = true;
-  EXPECT_EQ(Compact(*store_, dry)->records_removed, 2);
-  EXPECT_EQ(Ids().size(), 7u);
-  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, options));
-  EXPECT_EQ(report.records_removed, 2);
-  EXPECT_EQ(Ids(), (std::set<int64_t>{best, fast, second, of_running, fresh}));
-  EXPECT_THAT(store_->LookupBest({kWorkload, kTarget, 1e-5, ""}), IsOk());
-  EXPECT_EQ(store_->GetArtifact(kArtifact).value(), "the artifact");
-  EXPECT_EQ(Compact(*store_, options)->records_removed, 0);
-}
-
-TEST_P(CompactionConformanceTest, RemovesUnreferencedJobsTextsAndArtifacts) {
-  JobRow ended = PendingJob("ended", kOld);
-  ended.state = "done";
-  ASSERT_THAT(PutJob(*store_, ended), IsOk());
-  ASSERT_THAT(AppendEvent(*store_, {"ended", 0, "propose", "x"}), IsOk());
-  JobRow named = ended;
-  named.id = "named";
-  named.request_id = "other";
-  ASSERT_THAT(PutJob(*store_, named), IsOk());
-  AppendAt(kOld, 10, "named");
-  ASSERT_THAT(PutText(*store_, kSpace, "the space"), IsOk());
-  ASSERT_THAT(PutText(*store_, "nobody's", "text"), IsOk());
-  ASSERT_THAT(PutArtifact(*store_, "nobody's", "bytes"), IsOk());
-  // The store has just stamped the texts and artifacts with its own clock, which is later than
-  // kNew.
-  auto report = Compact(*store_, {.keep_unix_ms = kNew});
-  ASSERT_THAT(report, IsOk());
-  EXPECT_EQ(report->jobs_removed, 1);
-  EXPECT_EQ(report->texts_removed, 0);
-  EXPECT_THAT(store_->GetJob("ended"), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(store_->Events("ended").value(), IsEmpty());
-  EXPECT_THAT(store_->GetJob("named"), IsOk());
-  report = Compact(*store_, {.keep_unix_ms = INT64_MAX});
-  ASSERT_THAT(report, IsOk());
-  EXPECT_EQ(report->texts_removed, 1);
-  EXPECT_EQ(report->artifacts_removed, 1);
-  EXPECT_THAT(store_->GetText(kSpace), IsOk()) << "the best records are kept with their texts";
-}
-
-TEST_P(CompactionConformanceTest, NumbersOfRemovedJobsAreNotUsedAgain) {
-  int64_t last = 0;
-  for (int i = 0; i < 2; ++i) {
-    last = store_->NextJobNumber().value();
-    JobRow ended = PendingJob(absl::StrCat(last), kOld);
-    ended.state = "done";
-    ASSERT_THAT(PutJob(*store_, ended), IsOk());
-  }
-  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, {.keep_unix_ms = kNew}));
-  EXPECT_GE(report.jobs_removed, 1);
-  EXPECT_THAT(store_->GetJob(absl::StrCat(last - 1)), StatusIs(absl::StatusCode::kNotFound));
-  Reopen();
-  EXPECT_GT(store_->NextJobNumber().value(), last);
-}
-
-TEST_P(CompactionConformanceTest, WithoutATimeNothingIsRemoved) {
-  for (int i = 0; i < 50; ++i) AppendAt(kOld, 10 + i);
-  HONE_ASSERT_OK_AND_ASSIGN(const auto report, Compact(*store_, {}));
-  EXPECT_EQ(report.records_removed, 0);
-  EXPECT_EQ(Ids().size(), 50u);
-  EXPECT_THAT(Compact(*store_, {.keep_best = -1}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(store_->Compact({.keep_unix_ms = kNew, .keep_best = 1}, [] { return true; }),
-              StatusIs(absl::StatusCode::kCancelled));
-}
-
-TEST_P(CompactionConformanceTest, HealthDescribesTheBackend) {
-  const StoreHealth health = store_->Health();
-  EXPECT_EQ(health.backend, GetParam().name);
-  EXPECT_GT(health.size_bytes, 0);
-  EXPECT_NE(health.check, StoreHealth::Check::kDamaged) << health.damage;
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST_F(PostgresTest, ADeposedLeaderCommitsNothing) {
   EXPECT_EQ(refused, 1);
   EXPECT_EQ(two->Query({.page_size = 1000, .newest_first = true})->size(), at_the_take_over);
   EXPECT_THAT(one->KeepLeading(), StatusIs(absl::StatusCode::kAborted));
-  EXPECT_THAT(one->Compact({.keep_unix_ms = 1}, [] { return false; }),
+  EXPECT_THAT(one->Compact({.before = CompactOptions::All(1)}, [] { return false; }),
               StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(Append(*two, ScreenedRecord(1e6)), IsOk());
   EXPECT_FALSE(one->Lead().value());
@@ -281,6 +281,30 @@ TEST_F(PostgresTest, BrokenConnectionNeitherLosesNorDuplicates) {
   }
   EXPECT_EQ(found, ids);
   EXPECT_EQ(found.size(), static_cast<size_t>(kRecords));
+}
+
+// A job whose read fails is left to the next leader, which may be this server.
+TEST_F(PostgresTest, AFailedReadEndsTheLeadership) {
+  const auto store = Open();
+  ASSERT_THAT(PutText(*store, "t", "text"), IsOk());
+  const std::string name = folder_.path().substr(folder_.path().rfind('/') + 1);
+  const auto allow = [&](const char* allowed) {
+    ASSERT_THAT(server_->Administer(
+                    absl::StrCat("ALTER DATABASE \"", name, "\" ALLOW_CONNECTIONS ", allowed)),
+                IsOk());
+  };
+  allow("false");
+  BreakConnections();
+  EXPECT_THAT(store->Leading(), IsOk()) << "nothing was read or written";
+  EXPECT_THAT(store->GetText("t"), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(store->Leading(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(store->KeepLeading(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(PutText(*store, "u", "text"), StatusIs(absl::StatusCode::kAborted));
+  allow("true");
+  // The first attempt may find out that its connection is broken.
+  if (!store->Lead().value_or(false)) ASSERT_TRUE(LeadsSoon(*store));
+  EXPECT_EQ(store->GetText("t").value(), "text");
+  EXPECT_THAT(PutText(*store, "u", "text"), IsOk());
 }
 
 TEST_F(PostgresTest, UnstorableTextIsRejectedAlone) {

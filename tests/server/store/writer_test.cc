@@ -1,11 +1,15 @@
 // Group commit, back-pressure and retries, checked against the database.
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -176,6 +180,69 @@ TEST_F(WriterTest, FullDatabaseFailsOnlyWritesThatDoNotFit) {
   EXPECT_TRUE(absl::StrContains(results[1].message(), path_)) << results[1];
   EXPECT_THAT(results[2], IsOk());
   EXPECT_EQ(Count(), 2);
+}
+
+TEST_F(WriterTest, WritesWaitInOrderWhileTheDiskIsFull) {
+  Start({.full_wait = absl::Milliseconds(5)});
+  std::atomic<bool> is_full = true;
+  std::atomic<int> attempts = 0;
+  absl::Mutex mutex;
+  std::vector<std::string> results;
+  const auto put = [&](int x, WhenFull when_full = WhenFull::kWait) {
+    writer_->Enqueue(
+        [&, x](SqliteConnection& connection) -> absl::Status {
+          ++attempts;
+          if (is_full) return absl::ResourceExhaustedError("the disk is full");
+          return Insert(x)(connection);
+        },
+        [&, x](const absl::Status& status) {
+          absl::MutexLock lock(&mutex);
+          results.push_back(absl::StrCat(x, status.ok() ? "" : " failed"));
+        },
+        1, when_full);
+  };
+  const auto count = [&] {
+    absl::MutexLock lock(&mutex);
+    return results.size();
+  };
+  const auto eventually = [](const std::function<bool()>& condition) {
+    for (int i = 0; i < 10000 && !condition(); ++i) absl::SleepFor(absl::Milliseconds(1));
+    return condition();
+  };
+  put(0, WhenFull::kFail);
+  ASSERT_TRUE(eventually([&] { return count() == 1; })) << "it does not wait";
+  EXPECT_THAT(writer_->CheckSpace(), IsOk()) << "no write waits";
+  for (int x = 1; x <= 3; ++x) put(x);
+  ASSERT_TRUE(eventually([&] { return !writer_->CheckSpace().ok(); }));
+  EXPECT_THAT(writer_->CheckSpace(), StatusIs(absl::StatusCode::kResourceExhausted));
+  put(4, WhenFull::kFail);
+  ASSERT_TRUE(eventually([&] { return count() == 2; })) << "it does not wait behind the others";
+  const int before = attempts;
+  ASSERT_TRUE(eventually([&] { return attempts > before + 3; })) << "it is tried again";
+  put(5);
+  EXPECT_EQ(Count(), 0);
+  is_full = false;
+  ASSERT_TRUE(eventually([&] { return count() == 6; }));
+  EXPECT_THAT(writer_->CheckSpace(), IsOk());
+  EXPECT_THAT(results, testing::ElementsAre("0 failed", "4 failed", "1", "2", "3", "5"));
+  EXPECT_EQ(Count(), 4);
+  writer_->Flush().IgnoreError();
+}
+
+TEST_F(WriterTest, TheEndDoesNotWaitForSpace) {
+  Start({.full_wait = absl::Seconds(100)});
+  absl::Status result;
+  writer_->Enqueue(
+      [](SqliteConnection&) { return absl::ResourceExhaustedError("the disk is full"); },
+      [&](absl::Status status) { result = std::move(status); }, 1);
+  EXPECT_THAT(writer_->Flush(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer_->CheckSpace(), IsOk());
+  writer_->Enqueue(
+      [](SqliteConnection&) { return absl::ResourceExhaustedError("the disk is full"); },
+      [&](absl::Status status) { result = std::move(status); }, 1);
+  writer_->Stop();
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST_F(WriterTest, FlushFromACallbackIsRejected) {

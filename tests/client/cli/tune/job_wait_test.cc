@@ -41,6 +41,32 @@ TEST_F(JobWaitTest, ExplainsAWaitOnce) {
   EXPECT_FALSE(wait_.phase().has_value());
 }
 
+TEST_F(JobWaitTest, AFullDiskIsExplained) {
+  for (const bool is_private : {false, true}) {
+    JobWait wait(&clock_, is_private);
+    v1::Job job = job_;
+    job.mutable_phase()->set_kind(v1::JobPhase::KIND_WAITING_FOR_SPACE);
+    job.mutable_phase()->set_detail("store hone.db: the disk is full; free space");
+    wait.Look(job, client::JobNews::kChanged);
+    EXPECT_EQ(TextsOf(*wait.phase()).brief, "waiting for space on the server's disk");
+    EXPECT_EQ(wait.TakeMessage().value_or(""),
+              "the disk of the server's store is full, and job 12 continues when there is space "
+              "again: store hone.db: the disk is full; free space");
+    wait.Look(job, client::JobNews::kNone);
+    EXPECT_FALSE(wait.TakeMessage().has_value());
+    wait.Look(job_, client::JobNews::kChanged);
+    EXPECT_FALSE(wait.phase().has_value());
+  }
+}
+
+TEST_F(JobWaitTest, AServerWithoutItsDatabaseSaysSo) {
+  job_.set_wait_reason("the server cannot reach its database; it tries again, and jobs wait");
+  wait_.Look(job_, client::JobNews::kNoServer);
+  EXPECT_THAT(wait_.TakeMessage().value_or(""),
+              testing::HasSubstr(": the server cannot reach its database; it tries again, and jobs "
+                                 "wait; job 12 continues when it is back"));
+}
+
 TEST_F(JobWaitTest, APrivateWorkerIsNotExplained) {
   JobWait wait(&clock_, /*is_private=*/true);
   job_.set_wait_reason("no worker runs target t");

@@ -1,0 +1,554 @@
+#include "server/store/retention.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "server/store/job_columns.h"
+#include "server/store/kept_records.h"
+
+namespace hone::store {
+namespace {
+
+constexpr size_t kRowsAtOnce = 200;       // removed in one transaction
+constexpr int64_t kRowsPerRead = 10'000;  // of records
+constexpr int64_t kRecordBytes = 600;     // approximate size of a record without its samples
+constexpr int64_t kBestBytes = 150;
+// Indexes take about as much space as the rows themselves.
+constexpr int64_t kWithIndexes = 2;
+constexpr int64_t kDayMs = int64_t{24} * 3600 * 1000;
+
+struct Victim {
+  std::string key;  // of a text, an artifact or a job
+  int64_t id = 0;   // of a record or a best
+  int64_t bytes = 0;
+};
+
+class Retention {
+ public:
+  Retention(const RetentionAccess& access, const CompactOptions& options)
+      : access_(access), options_(options), records_before_(options.before.records) {}
+
+  absl::StatusOr<CompactReport> Run() {
+    HONE_RETURN_IF_ERROR(access_.read([this](Connection& c) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(report_.bytes_before, c.SizeBytes());
+      return absl::OkStatus();
+    }));
+    // Finds out early whether this server may write at all.
+    if (!options_.dry_run) {
+      HONE_RETURN_IF_ERROR(access_.write([](Connection&) { return absl::OkStatus(); }));
+    }
+    HONE_RETURN_IF_ERROR(RemoveBests());
+    HONE_RETURN_IF_ERROR(access_.read([this](Connection& c) { return ReadNeeded(c); }));
+    HONE_RETURN_IF_ERROR(ChooseAgeBySize());
+    HONE_RETURN_IF_ERROR(RemoveRecords());
+    HONE_RETURN_IF_ERROR(RemoveEvents());
+    HONE_RETURN_IF_ERROR(RemoveJobs());
+    if (records_before_ > 0 && options_.seen_until_unix_ms == 0) {
+      HONE_RETURN_IF_ERROR(RemoveBlobs());
+    }
+    if (options_.free_space && !options_.dry_run) HONE_RETURN_IF_ERROR(access_.free_space());
+    HONE_RETURN_IF_ERROR(access_.read([this](Connection& c) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(report_.bytes_after, c.SizeBytes());
+      return absl::OkStatus();
+    }));
+    return report_;
+  }
+
+ private:
+  absl::Status Continue() const {
+    if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
+    if (options_.pause > absl::ZeroDuration()) absl::SleepFor(options_.pause);
+    return absl::OkStatus();
+  }
+
+  // Removes a few rows at a time. `remove` runs in a transaction and returns whether the row was
+  // still to be removed.
+  template <typename Remove>
+  absl::Status RemoveEach(const std::vector<Victim>& victims, RemovedRows& removed, Remove remove) {
+    if (options_.dry_run) {
+      removed.rows += static_cast<int64_t>(victims.size());
+      for (const Victim& victim : victims) removed.bytes += victim.bytes;
+      return absl::OkStatus();
+    }
+    for (size_t begin = 0; begin < victims.size(); begin += kRowsAtOnce) {
+      HONE_RETURN_IF_ERROR(Continue());
+      const size_t end = std::min(victims.size(), begin + kRowsAtOnce);
+      RemovedRows step;
+      HONE_RETURN_IF_ERROR(access_.write([&](Connection& connection) -> absl::Status {
+        step = RemovedRows();
+        for (size_t i = begin; i < end; ++i) {
+          HONE_ASSIGN_OR_RETURN(const bool was_there, remove(connection, victims[i]));
+          if (!was_there) continue;
+          ++step.rows;
+          step.bytes += victims[i].bytes;
+        }
+        return absl::OkStatus();
+      }));
+      removed.rows += step.rows;
+      removed.bytes += step.bytes;
+    }
+    return absl::OkStatus();
+  }
+
+  // Removes the replaced bests before their time limit.
+  absl::Status RemoveBests() {
+    if (options_.before.bests == 0) return absl::OkStatus();
+    std::vector<Victim> victims;
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      victims.clear();
+      HONE_ASSIGN_OR_RETURN(Statement old,
+                            connection.Prepare("SELECT id FROM best WHERE replaced_unix_ms < ?"));
+      old.Bind(options_.before.bests);
+      return Connection::ForEachRow(
+          old, [&] { victims.push_back({.id = old.Int64(), .bytes = kBestBytes}); });
+    }));
+    return RemoveEach(victims, report_.bests,
+                      [](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
+                        HONE_ASSIGN_OR_RETURN(
+                            Statement remove,
+                            connection.Prepare("DELETE FROM best WHERE id = ? AND replaced_unix_ms"
+                                               " IS NOT NULL RETURNING 1"));
+                        return remove.Bind(victim.id).Step();
+                      });
+  }
+
+  // Reads what the rest depends on: the records and jobs of bests, and the jobs that may go on.
+  absl::Status ReadNeeded(Connection& connection) {
+    kept_records_.clear();
+    kept_jobs_.clear();
+    candidates_.clear();
+    going_on_.clear();
+    unfinished_.clear();
+    // A dry run has not removed the old bests.
+    HONE_ASSIGN_OR_RETURN(
+        Statement bests,
+        connection.Prepare("SELECT r.id, r.job, r.target, r.space, r.decisions,"
+                           " b.replaced_unix_ms IS NULL FROM best b CROSS JOIN record r"
+                           " WHERE r.id = b.record AND"
+                           " (b.replaced_unix_ms IS NULL OR b.replaced_unix_ms >= ?)"));
+    bests.Bind(options_.before.bests);
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(bests, [&] {
+      kept_records_.insert(bests.Int64());
+      kept_jobs_.insert(bests.Text());
+      const size_t candidate = ReadCandidate(bests);
+      if (bests.Bool()) candidates_.insert(candidate);
+    }));
+    // A job that has failed or was cancelled can be resumed as long as its state is kept.
+    HONE_ASSIGN_OR_RETURN(
+        Statement jobs,
+        connection.Prepare(absl::StrCat(
+            "SELECT id, created_unix_ms, state IN ('pending', 'running', 'confirming') FROM job"
+            " WHERE ",
+            kUnfinished, " OR (state IN ('failed', 'cancelled') AND updated_unix_ms >= ?)")));
+    jobs.Bind(options_.before.jobs);
+    began_unix_ms_ = INT64_MAX;
+    return Connection::ForEachRow(jobs, [&] {
+      std::string id = jobs.Text();
+      const int64_t created = jobs.Int64();
+      if (jobs.Bool()) {
+        began_unix_ms_ = std::min(began_unix_ms_, created);
+        unfinished_.insert(id);
+      }
+      going_on_.insert(std::move(id));
+    });
+  }
+
+  static size_t ReadCandidate(Statement& row) {
+    const std::string target = row.Text();
+    const std::string space = row.Text();
+    const std::string decisions = row.Blob();
+    return absl::HashOf(target, space, decisions);
+  }
+
+  // Raises the time limit of records if the store is too large.
+  absl::Status ChooseAgeBySize() {
+    if (options_.most_bytes == 0 || options_.spare_since_unix_ms <= records_before_) {
+      return absl::OkStatus();
+    }
+    int64_t used = 0;
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(used, connection.UsedBytes());
+      return absl::OkStatus();
+    }));
+    int64_t excess = used - options_.most_bytes;
+    if (excess <= 0) return absl::OkStatus();
+    std::map<int64_t, int64_t> bytes_of_days;
+    HONE_RETURN_IF_ERROR(ForEachWorkload(
+        0, options_.spare_since_unix_ms, [&](const std::string& workload) -> absl::Status {
+          std::vector<Victim> victims;
+          std::vector<int64_t> created;
+          HONE_RETURN_IF_ERROR(Judge(workload, options_.spare_since_unix_ms, victims, &created));
+          for (size_t i = 0; i < victims.size(); ++i) {
+            bytes_of_days[created[i] / kDayMs] += kWithIndexes * victims[i].bytes;
+          }
+          return absl::OkStatus();
+        }));
+    for (const auto& [day, bytes] : bytes_of_days) {
+      if (excess <= 0) break;
+      excess -= bytes;
+      records_before_ =
+          std::max(records_before_, std::min((day + 1) * kDayMs, options_.spare_since_unix_ms));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RemoveRecords() {
+    if (records_before_ == 0) return absl::OkStatus();
+    return ForEachWorkload(
+        records_before_ > options_.before.records ? 0 : options_.seen_until_unix_ms,
+        records_before_, [this](const std::string& workload) -> absl::Status {
+          std::vector<Victim> victims;
+          HONE_RETURN_IF_ERROR(Judge(workload, records_before_, victims, nullptr));
+          if (options_.dry_run) {
+            for (const Victim& victim : victims) removed_.insert(victim.id);
+          }
+          // The conditions are checked again, because a record may have been published or a job
+          // resumed meanwhile.
+          return RemoveEach(
+              victims, report_.records,
+              [](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
+                HONE_ASSIGN_OR_RETURN(
+                    Statement remove,
+                    connection.Prepare(absl::StrCat(
+                        "DELETE FROM record WHERE id = ? AND NOT EXISTS"
+                        " (SELECT 1 FROM best b WHERE b.record = record.id) AND NOT EXISTS"
+                        " (SELECT 1 FROM job j WHERE j.id = record.job AND j.",
+                        kUnfinished, ") RETURNING 1")));
+                return remove.Bind(victim.id).Step();
+              });
+        });
+  }
+
+  // Calls visit() for each workload with records in a span of time.
+  template <typename Visit>
+  absl::Status ForEachWorkload(int64_t since_unix_ms, int64_t before_unix_ms, Visit visit) {
+    std::set<std::string> workloads;
+    int64_t last_time = since_unix_ms, last_id = 0;
+    for (int64_t rows = kRowsPerRead; rows == kRowsPerRead;) {
+      HONE_RETURN_IF_ERROR(Continue());
+      const int64_t after_time = last_time, after_id = last_id;
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+        rows = 0;
+        HONE_ASSIGN_OR_RETURN(
+            Statement page,
+            connection.Prepare("SELECT created_unix_ms, id, workload FROM record"
+                               " WHERE (created_unix_ms, id) > (?, ?) AND created_unix_ms < ?"
+                               " ORDER BY created_unix_ms, id LIMIT ?"));
+        page.Bind(after_time).Bind(after_id).Bind(before_unix_ms).Bind(kRowsPerRead);
+        return Connection::ForEachRow(page, [&] {
+          last_time = page.Int64();
+          last_id = page.Int64();
+          workloads.insert(page.Text());
+          ++rows;
+        });
+      }));
+    }
+    for (const std::string& workload : workloads) HONE_RETURN_IF_ERROR(visit(workload));
+    return absl::OkStatus();
+  }
+
+  // Finds the records of a workload that can be removed. `created`: gets their times, may be null.
+  absl::Status Judge(const std::string& workload, int64_t before_unix_ms,
+                     std::vector<Victim>& victims, std::vector<int64_t>* created) {
+    HONE_RETURN_IF_ERROR(Continue());
+    if (began_unix_ms_ < INT64_MAX) {
+      // A job puts the text of its workload when it begins. It may need all records of its task
+      // again, to continue after a restart with the same knowledge.
+      bool is_in_use = false;
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+        HONE_ASSIGN_OR_RETURN(
+            Statement put,
+            connection.Prepare("SELECT 1 FROM text WHERE digest = ? AND put_unix_ms >= ?"));
+        HONE_ASSIGN_OR_RETURN(is_in_use, put.Bind(workload).Bind(began_unix_ms_).Step());
+        return absl::OkStatus();
+      }));
+      if (is_in_use) return absl::OkStatus();
+    }
+    // By target and tolerance.
+    std::map<std::pair<std::string, double>, std::vector<RecordEntry>> tasks;
+    std::set<std::pair<std::string, double>> in_use;
+    int64_t last = 0;
+    for (int64_t rows = kRowsPerRead; rows == kRowsPerRead;) {
+      const int64_t after = last;
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) {
+        // A read may run again after its connection broke.
+        for (auto& [task, entries] : tasks) {
+          std::erase_if(entries, [&](const RecordEntry& entry) { return entry.id > after; });
+        }
+        rows = 0;
+        return ReadEntries(connection, workload, after, tasks, in_use, last, rows);
+      }));
+    }
+    for (auto& [task, entries] : tasks) {
+      if (in_use.contains(task)) continue;
+      KeepOfTask(entries, options_);
+      for (const RecordEntry& entry : entries) {
+        if (entry.is_kept || entry.created_unix_ms >= before_unix_ms ||
+            kept_records_.contains(entry.id) ||
+            (!entry.is_screened && candidates_.contains(entry.candidate))) {
+          continue;
+        }
+        victims.push_back({.id = entry.id, .bytes = entry.bytes});
+        if (created != nullptr) created->push_back(entry.created_unix_ms);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Reads a page of records of a workload after an id, the tasks of jobs that may go on, the last
+  // id and the number of rows.
+  absl::Status ReadEntries(
+      Connection& connection, const std::string& workload, int64_t after,
+      std::map<std::pair<std::string, double>, std::vector<RecordEntry>>& tasks,
+      std::set<std::pair<std::string, double>>& in_use, int64_t& last, int64_t& rows) const {
+    HONE_ASSIGN_OR_RETURN(
+        Statement page,
+        connection.Prepare("SELECT id, created_unix_ms, tolerance, job, latency_ns,"
+                           " outcome = 'ok', quarantined, policy_name, is_default,"
+                           " length(samples_ns) + length(decisions), target, target, space,"
+                           " decisions FROM record WHERE workload = ? AND id > ?"
+                           " ORDER BY id LIMIT ?"));
+    page.Bind(workload).Bind(after).Bind(kRowsPerRead);
+    return Connection::ForEachRow(page, [&] {
+      RecordEntry entry{.id = page.Int64(), .created_unix_ms = page.Int64()};
+      const double tolerance = page.Double();
+      const std::string job = page.Text();
+      entry.latency_ns = page.Double();
+      const bool is_ok = page.Bool();
+      entry.is_quarantined = page.Bool();
+      entry.is_good = is_ok && !entry.is_quarantined && entry.latency_ns > 0;
+      const std::string policy = page.Text();
+      entry.is_screened = policy == "screen";
+      entry.is_confirmed = policy == "confirm";
+      entry.is_default = page.Bool();
+      entry.bytes = kRecordBytes + page.Int64();
+      const std::pair task(page.Text(), tolerance);
+      entry.candidate = ReadCandidate(page);
+      last = entry.id;
+      ++rows;
+      if (going_on_.contains(job)) in_use.insert(task);
+      tasks[task].push_back(entry);
+    });
+  }
+
+  // Reads the victims of a table: rows of a text and a size.
+  absl::StatusOr<std::vector<Victim>> Find(const std::string& sql, int64_t before_unix_ms) {
+    std::vector<Victim> victims;
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      victims.clear();
+      HONE_ASSIGN_OR_RETURN(Statement rows, connection.Prepare(sql));
+      rows.Bind(before_unix_ms);
+      return Connection::ForEachRow(rows, [&] {
+        Victim& victim = victims.emplace_back();
+        victim.key = rows.Text();
+        victim.bytes = rows.Int64();
+      });
+    }));
+    return victims;
+  }
+
+  // Removes the events of a job, if it has a state in which it does not need them any more.
+  static absl::StatusOr<RemovedRows> RemoveEventsOf(Connection& connection, const std::string& job,
+                                                    absl::string_view state) {
+    RemovedRows events;
+    HONE_ASSIGN_OR_RETURN(
+        Statement remove,
+        connection.Prepare(absl::StrCat("DELETE FROM job_event WHERE job = ?1 AND EXISTS (SELECT 1"
+                                        " FROM job WHERE id = ?1 AND ",
+                                        state, ") RETURNING length(payload)")));
+    remove.Bind(job);
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(remove, [&] {
+      ++events.rows;
+      events.bytes += remove.Int64();
+    }));
+    return events;
+  }
+
+  // Removes the events of jobs, all of a job in one transaction: a part of them is of no use. In a
+  // dry run, counts them.
+  absl::Status RemoveEventsOf(const std::vector<Victim>& jobs, absl::string_view state,
+                              bool with_job) {
+    for (const Victim& job : jobs) {
+      HONE_RETURN_IF_ERROR(Continue());
+      RemovedRows events, rows;
+      const auto work = [&](Connection& connection) -> absl::Status {
+        rows = RemovedRows();
+        if (options_.dry_run) {
+          HONE_ASSIGN_OR_RETURN(
+              Statement count,
+              connection.Prepare("SELECT COUNT(*), COALESCE(SUM(length(payload)), 0)"
+                                 " FROM job_event WHERE job = ?"));
+          HONE_RETURN_IF_ERROR(count.Bind(job.key).Run());
+          events.rows = count.Int64();
+          events.bytes = count.Int64();
+          rows = {.rows = 1, .bytes = job.bytes};
+          return absl::OkStatus();
+        }
+        HONE_ASSIGN_OR_RETURN(events, RemoveEventsOf(connection, job.key, state));
+        if (!with_job) return absl::OkStatus();
+        HONE_ASSIGN_OR_RETURN(Statement remove,
+                              connection.Prepare(absl::StrCat("DELETE FROM job WHERE id = ? AND ",
+                                                              state, " RETURNING 1")));
+        HONE_ASSIGN_OR_RETURN(const bool was_there, remove.Bind(job.key).Step());
+        if (was_there) rows = {.rows = 1, .bytes = job.bytes};
+        return absl::OkStatus();
+      };
+      HONE_RETURN_IF_ERROR(options_.dry_run ? access_.read(work) : access_.write(work));
+      report_.events.rows += events.rows;
+      report_.events.bytes += events.bytes;
+      if (!with_job) continue;
+      report_.jobs.rows += rows.rows;
+      report_.jobs.bytes += rows.bytes;
+    }
+    return absl::OkStatus();
+  }
+
+  // Removes the events of jobs that are done, which cannot be resumed.
+  absl::Status RemoveEvents() {
+    if (options_.before.events == 0) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(
+        std::vector<Victim> jobs,
+        Find("SELECT id, 0 FROM job WHERE state = 'done' AND updated_unix_ms < ? AND EXISTS"
+             " (SELECT 1 FROM job_event WHERE job = job.id AND number = 0)",
+             options_.before.events));
+    if (options_.dry_run && options_.before.jobs > 0) {
+      // RemoveJobs counts those of jobs that go as a whole.
+      HONE_ASSIGN_OR_RETURN(const std::vector<Victim> whole, FindJobs());
+      absl::flat_hash_set<std::string> ids;
+      for (const Victim& job : whole) ids.insert(job.key);
+      std::erase_if(jobs, [&](const Victim& job) { return ids.contains(job.key); });
+    }
+    return RemoveEventsOf(jobs, "state = 'done'", /*with_job=*/false);
+  }
+
+  // Returns the jobs that have ended before their time limit. The job with the largest number is
+  // kept: when a file is opened, the next number follows from it, and the number of a removed job
+  // must not be used again. Ids that are not numbers count as 0. A database has its own counter.
+  absl::StatusOr<std::vector<Victim>> FindJobs() {
+    HONE_ASSIGN_OR_RETURN(
+        std::vector<Victim> jobs,
+        Find(absl::StrCat("SELECT id, length(request) + length(summary) FROM job WHERE NOT (",
+                          kUnfinished, ") AND updated_unix_ms < ?"),
+             options_.before.jobs));
+    int64_t last = 0;
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      if (connection.dialect() != Dialect::kSqlite) return absl::OkStatus();
+      HONE_ASSIGN_OR_RETURN(
+          Statement largest,
+          connection.Prepare("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job"));
+      HONE_RETURN_IF_ERROR(largest.Run());
+      last = largest.Int64();
+      return absl::OkStatus();
+    }));
+    std::erase_if(jobs, [&](const Victim& job) {
+      // The tasks of a network that has not ended are its children.
+      const std::string parent = job.key.substr(0, job.key.find('.'));
+      return kept_jobs_.contains(job.key) || unfinished_.contains(parent) ||
+             (last > 0 && parent == absl::StrCat(last));
+    });
+    return jobs;
+  }
+
+  absl::Status RemoveJobs() {
+    if (options_.before.jobs == 0) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const std::vector<Victim> jobs, FindJobs());
+    return RemoveEventsOf(jobs, absl::StrCat("NOT (", kUnfinished, ")"), /*with_job=*/true);
+  }
+
+  // Removes texts and artifacts that no record names, except those that were put since the oldest
+  // unfinished job began, which may need them.
+  absl::Status RemoveBlobs() {
+    const int64_t before = std::min(records_before_, began_unix_ms_);
+    HONE_ASSIGN_OR_RETURN(
+        std::vector<Victim> texts,
+        Find("SELECT digest, length(text) FROM text WHERE put_unix_ms < ?", before));
+    HONE_ASSIGN_OR_RETURN(
+        std::vector<Victim> artifacts,
+        Find("SELECT digest, length(bytes) FROM artifact WHERE put_unix_ms < ?", before));
+    absl::flat_hash_set<std::string> unnamed_texts, unnamed_artifacts;
+    for (const Victim& text : texts) unnamed_texts.insert(text.key);
+    for (const Victim& artifact : artifacts) unnamed_artifacts.insert(artifact.key);
+    int64_t last = 0;
+    for (int64_t rows = kRowsPerRead; rows == kRowsPerRead;) {
+      if (unnamed_texts.empty() && unnamed_artifacts.empty()) return absl::OkStatus();
+      HONE_RETURN_IF_ERROR(Continue());
+      const int64_t after = last;
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+        rows = 0;
+        // `inputs` may name data to measure on, which is kept like an artifact.
+        HONE_ASSIGN_OR_RETURN(
+            Statement page,
+            connection.Prepare("SELECT id, workload, space, artifact, inputs FROM record"
+                               " WHERE id > ? ORDER BY id LIMIT ?"));
+        page.Bind(after).Bind(kRowsPerRead);
+        return Connection::ForEachRow(page, [&] {
+          last = page.Int64();
+          ++rows;
+          if (removed_.contains(last)) return;
+          unnamed_texts.erase(page.Text());
+          unnamed_texts.erase(page.Text());
+          unnamed_artifacts.erase(page.Text());
+          unnamed_artifacts.erase(page.Text());
+        });
+      }));
+    }
+    std::erase_if(texts, [&](const Victim& text) { return !unnamed_texts.contains(text.key); });
+    std::erase_if(artifacts, [&](const Victim& artifact) {
+      return !unnamed_artifacts.contains(artifact.key);
+    });
+    HONE_RETURN_IF_ERROR(
+        RemovePut("DELETE FROM text WHERE digest = ? AND put_unix_ms < ?"
+                  " RETURNING 1",
+                  before, texts, report_.texts));
+    return RemovePut("DELETE FROM artifact WHERE digest = ? AND put_unix_ms < ? RETURNING 1",
+                     before, artifacts, report_.artifacts);
+  }
+
+  // Removes rows unless they were put again meanwhile.
+  absl::Status RemovePut(const char* sql, int64_t before_unix_ms,
+                         const std::vector<Victim>& victims, RemovedRows& removed) {
+    return RemoveEach(victims, removed,
+                      [=](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
+                        HONE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(sql));
+                        return remove.Bind(victim.key).Bind(before_unix_ms).Step();
+                      });
+  }
+
+  const RetentionAccess& access_;
+  const CompactOptions options_;
+  CompactReport report_;
+  int64_t records_before_;  // the time limit of records, which the size of the store may raise
+  absl::flat_hash_set<int64_t> kept_records_;    // of bests
+  absl::flat_hash_set<std::string> kept_jobs_;   // of their jobs
+  absl::flat_hash_set<size_t> candidates_;       // of published bests, as in RecordEntry::candidate
+  absl::flat_hash_set<std::string> unfinished_;  // jobs
+  absl::flat_hash_set<std::string> going_on_;    // the same, and jobs that can be resumed
+  int64_t began_unix_ms_ = INT64_MAX;            // when the oldest unfinished job was created
+  absl::flat_hash_set<int64_t> removed_;         // records that a dry run would remove
+};
+
+}  // namespace
+
+absl::StatusOr<CompactReport> RemoveOldRows(const RetentionAccess& access,
+                                            const CompactOptions& options) {
+  const CompactOptions::Before& before = options.before;
+  if (std::min({before.records, before.bests, before.events, before.jobs, options.most_bytes,
+                options.spare_since_unix_ms, options.seen_until_unix_ms}) < 0 ||
+      std::min(options.keep_best, options.keep_sample) < 0) {
+    return absl::InvalidArgumentError("the limits of a compaction must not be negative");
+  }
+  return Retention(access, options).Run();
+}
+
+}  // namespace hone::store
