@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/listener.h"
+#include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
@@ -82,7 +83,8 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<job::ThreadPool>(options_.threads)),
-      store_(std::move(store)) {
+      store_(std::move(store)),
+      readers_(std::make_unique<ReaderThreads>(options_.readers)) {
   const job::JobServices services{
       .clock = &clock_,
       .steady_clock = &steady_clock_,
@@ -102,7 +104,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
   worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
       .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_, readers_.get());
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
                                                       .readiness = &readiness_,
@@ -111,6 +113,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .artifacts = &artifacts_,
                                                       .environment = environment_.get(),
                                                       .executor = pool_.get(),
+                                                      .readers = readers_.get(),
                                                       .jobs = jobs_.get(),
                                                       .models = models_.get(),
                                                       .drafts = drafts_.get(),
@@ -289,12 +292,14 @@ void Server::RunTicks() {
 }
 
 void Server::TickParts() {
+  const store::NoReads no_reads("the thread that ticks the fleet");
   fleet_.Tick();
   jobs_->Tick();
   models_->Tick();
   standings_->Tick();
   worker_memory_->Tick();
   uploads_.Tick();
+  readers_->Tick();
   watches_->Tick();
   if (options_.private_mode) CancelUnwatched();
   if (!is_damaged_ && !store_->CheckWritable().ok()) {
@@ -314,15 +319,13 @@ void Server::CancelUnwatched() {
     unwatched[id] = since;
     if (now - since < options_.unwatched_limit) continue;
     spdlog::info("job {}: cancelled because its client disconnected", id);
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has already ended", id);
+    jobs_->CancelHeld(id);
   }
   unwatched_since_ = std::move(unwatched);
 }
 
 void Server::CancelAllJobs() {
-  for (const std::string& id : jobs_->Unfinished()) {
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
-  }
+  for (const std::string& id : jobs_->Unfinished()) jobs_->CancelHeld(id);
   const absl::Time limit = steady_clock_.Now() + kJobsShare * options_.shutdown_limit;
   while (!jobs_->Unfinished().empty() && steady_clock_.Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -344,6 +347,7 @@ bool Server::Shutdown(absl::Duration limit) {
   jobs_->Suspend();
   models_->Stop();
   drafts_->Stop();
+  readers_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
@@ -362,8 +366,10 @@ bool Server::Shutdown(absl::Duration limit) {
 
 bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
+  const absl::Time end = steady_clock_.Now() + limit;
+  if (!readers_->Join(limit)) return false;
   // Runs the queued work; suspended jobs do nothing.
-  if (!pool_->Stop(limit)) return false;
+  if (!pool_->Stop(end - steady_clock_.Now())) return false;
   store_->Flush().IgnoreError();  // callbacks of the last writes go to the stopped pool
   store_.reset();
   pool_.reset();
