@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
@@ -18,38 +19,30 @@
 
 namespace hone::service {
 
-// Returns an artifact from the cache or the store. NotFound: it is in neither.
-inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
-                                                                       const std::string& digest) {
-  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
-  absl::StatusOr<std::string> bytes = deps.store->GetArtifact(digest);
-  if (!bytes.ok()) return bytes.status();
-  return std::make_shared<const std::string>(*std::move(bytes));
-}
-
 // Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
 // first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
 // InvalidArgument: the artifact is shorter. Deletes itself when it is done.
 template <typename Chunk>
 class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
  public:
-  ArtifactWriter(const std::string& digest,
-                 absl::StatusOr<std::shared_ptr<const std::string>> bytes, int64_t offset = 0) {
+  explicit ArtifactWriter(int64_t offset = 0) : offset_(offset) {}
+  // Begins to send the bytes, or ends with their error. Called once, by any thread.
+  void Send(const std::string& digest, absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
     if (!bytes.ok()) {
       this->Finish(rpc::ToGrpc(bytes.status()));
       return;
     }
     bytes_ = *std::move(bytes);
     const auto size = static_cast<int64_t>(bytes_->size());
-    if (offset < 0 || offset > size) {
+    if (offset_ < 0 || offset_ > size) {
       this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(
-          absl::StrCat("offset ", offset, ": the artifact ", digest, " has ", size, " bytes"))));
+          absl::StrCat("offset ", offset_, ": the artifact ", digest, " has ", size, " bytes"))));
       return;
     }
     chunk_.set_digest(digest);
     chunk_.set_total_bytes(size);
-    if constexpr (requires { chunk_.set_offset(offset); }) chunk_.set_offset(offset);
-    sent_ = static_cast<size_t>(offset);
+    if constexpr (requires { chunk_.set_offset(offset_); }) chunk_.set_offset(offset_);
+    sent_ = static_cast<size_t>(offset_);
     Next();
   }
   void OnWriteDone(bool ok) override {
@@ -73,10 +66,35 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
     this->StartWrite(&chunk_);
   }
 
+  const int64_t offset_;
   std::shared_ptr<const std::string> bytes_;
   size_t sent_ = 0;
   Chunk chunk_;
 };
+
+// Sends an artifact from the cache or else the store. NotFound: it is in neither.
+template <typename Chunk>
+grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, Context* context,
+                                              const std::string& digest, int64_t offset = 0) {
+  auto* writer = new ArtifactWriter<Chunk>(offset);
+  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) {
+    writer->Send(digest, std::move(bytes));
+    return writer;
+  }
+  const auto send = [&deps, writer, digest](const absl::Status& admitted) {
+    absl::StatusOr<std::shared_ptr<const std::string>> bytes = nullptr;
+    const absl::Status read = job::Attempt([&]() -> absl::Status {
+      HONE_RETURN_IF_ERROR(admitted);
+      HONE_ASSIGN_OR_RETURN(std::string found, deps.store->GetArtifact(digest));
+      bytes = std::make_shared<const std::string>(std::move(found));
+      return absl::OkStatus();
+    });
+    if (!read.ok()) bytes = read;
+    writer->Send(digest, std::move(bytes));
+  };
+  deps.readers->Run(ReadOf(ReaderLane::kShort, deps, context), send);
+  return writer;
+}
 
 // Receives an artifact in chunks: the first one has the name and the size. Chunk is one of the two
 // chunk messages. Deletes itself when it is done.

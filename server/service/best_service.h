@@ -30,9 +30,11 @@ class BestService {
  private:
   // Describes a stored record. NotFound: there is none, or the text of its design space is gone.
   absl::StatusOr<v1::Best> FindRecord(int64_t id) const;
-  // `check`: ends the search for a related workload; see job::FindNearest.
-  absl::Status FindBest(const v1::LookupBestRequest& request, const job::StopCheck& check,
-                        v1::Best* response);
+  absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  absl::Status FindNearest(const v1::LookupBestRequest& request, v1::Best* response);
+  // Returns the key of the request's target. FailedPrecondition: it is the only target of all
+  // workers, and there is none or several.
+  absl::StatusOr<std::string> TargetOf(const v1::LookupBestRequest& request) const;
   // Returns a published best without its trace. `flops` is that of its workload.
   job::Best MakeBest(const store::BestRow& row, double flops) const;
   // Returns a published best as a response.
@@ -42,9 +44,6 @@ class BestService {
   // Adds the shapes of both workloads to the error for pinning a record of another workload.
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,
                        int64_t record_id) const;
-  absl::Status FindNearest(const v1::LookupBestRequest& request, const job::WorkloadInfo& workload,
-                           const std::string& target, const job::StopCheck& check,
-                           v1::Best* response);
   // Returns the text of a target. NotFound: the operator was never measured on this target.
   // FailedPrecondition: only records of another store exist, and the target is neither a preset nor
   // this machine.

@@ -21,29 +21,39 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
       admin_(&gate_, parts.services->deps),
       dashboard_(&gate_, parts.services->deps) {
   Services& all = *parts.services;
-  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob);
+  using On = GuardedService::On;
+  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob,
+              On::kShortReads);
   tuning_.Add("/hone.v1.TuningService/GetJob", &all.jobs, &JobService::GetJob);
   tuning_.Add("/hone.v1.TuningService/WatchJob", &all.jobs, &JobService::WatchJob);
-  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob);
-  tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
-  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
-  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose);
-  tuning_.AddWork("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials);
-  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
-  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached);
+  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob,
+              On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs, On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose, On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest,
+              On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached,
+              On::kShortReads);
   tuning_.Add("/hone.v1.TuningService/PutCached", &all.bests, &BestService::PutCached);
-  tuning_.AddWork("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins);
+  tuning_.Add("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/UploadInputs", &all.bests, &BestService::UploadInputs);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
-  tuning_.AddWork("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords);
+  tuning_.Add("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);
   tuning_.Add("/hone.v1.TuningService/ListWorkers", &all.fleet, &FleetService::ListWorkers);
-  tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", &all.models,
-                  &ModelService::DescribeFeatures);
+  tuning_.Add("/hone.v1.TuningService/DescribeFeatures", &all.models,
+              &ModelService::DescribeFeatures, On::kExecutor);
   tuning_.Add("/hone.v1.TuningService/DraftSchedule", &all.jobs, &JobService::DraftSchedule);
-  tuning_.AddWork("/hone.v1.TuningService/ExplainSchedule", &all.bests,
-                  &BestService::ExplainSchedule);
-  tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
+  tuning_.Add("/hone.v1.TuningService/ExplainSchedule", &all.bests, &BestService::ExplainSchedule,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);
   tuning_.Add("/hone.v1.TuningService/ExportModel", &all.models, &ModelService::ExportModel);
@@ -53,8 +63,10 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
               &WorkerService::DownloadArtifact);
   admin_.Add("/hone.v1.AdminService/DrainWorker", &all.fleet, &FleetService::DrainWorker);
   admin_.Add("/hone.v1.AdminService/RemoveWorker", &all.fleet, &FleetService::RemoveWorker);
-  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore);
-  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore);
+  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore,
+             On::kUnlimitedReads);
+  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore,
+             On::kUnlimitedReads);
   admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
   admin_.Add("/hone.v1.AdminService/ImportModel", &all.models, &ModelService::ImportModel);
   admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);

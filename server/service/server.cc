@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/listener.h"
+#include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
@@ -83,7 +84,8 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       environment_(std::move(environment)),
       pool_(std::make_unique<job::ThreadPool>(options_.threads)),
       learning_pool_(std::make_unique<job::ThreadPool>(1, job::ThreadPool::kNiceLearning)),
-      store_(std::move(store)) {
+      store_(std::move(store)),
+      readers_(std::make_unique<ReaderThreads>(options_.readers)) {
   const job::JobServices services{
       .clock = &clock_,
       .steady_clock = &steady_clock_,
@@ -109,7 +111,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
     retention_ = std::make_unique<store::RetentionWork>(&clock_, &steady_clock_, store_.get(),
                                                         options_.retention);
   }
-  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_, readers_.get());
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
                                                       .readiness = &readiness_,
@@ -118,6 +120,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .artifacts = &artifacts_,
                                                       .environment = environment_.get(),
                                                       .executor = pool_.get(),
+                                                      .readers = readers_.get(),
                                                       .jobs = jobs_.get(),
                                                       .models = models_.get(),
                                                       .drafts = drafts_.get(),
@@ -300,12 +303,14 @@ void Server::RunTicks() {
 }
 
 void Server::TickParts() {
+  const store::NoReads no_reads("the thread that ticks the fleet");
   fleet_.Tick();
   jobs_->Tick();
   models_->Tick();
   standings_->Tick();
   worker_memory_->Tick();
   uploads_.Tick();
+  readers_->Tick();
   watches_->Tick();
   if (options_.private_mode) CancelUnwatched();
   if (retention_ != nullptr) retention_->Tick();
@@ -325,15 +330,13 @@ void Server::CancelUnwatched() {
     unwatched[id] = since;
     if (now - since < options_.unwatched_limit) continue;
     spdlog::info("job {}: cancelled because its client disconnected", id);
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has already ended", id);
+    jobs_->CancelHeld(id);
   }
   unwatched_since_ = std::move(unwatched);
 }
 
 void Server::CancelAllJobs() {
-  for (const std::string& id : jobs_->Unfinished()) {
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
-  }
+  for (const std::string& id : jobs_->Unfinished()) jobs_->CancelHeld(id);
   const absl::Time limit = steady_clock_.Now() + kJobsShare * options_.shutdown_limit;
   while (!jobs_->Unfinished().empty() && steady_clock_.Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -356,6 +359,7 @@ bool Server::Shutdown(absl::Duration limit) {
   jobs_->Suspend();
   models_->Stop();
   drafts_->Stop();
+  readers_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
@@ -375,8 +379,9 @@ bool Server::Shutdown(absl::Duration limit) {
 
 bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
-  // Runs the queued work; suspended jobs do nothing.
   const absl::Time end = steady_clock_.Now() + limit;
+  if (!readers_->Join(limit)) return false;
+  // Runs the queued work; suspended jobs do nothing.
   for (job::ThreadPool* const pool : {learning_pool_.get(), pool_.get()}) {
     if (!pool->Stop(end - steady_clock_.Now())) return false;
   }

@@ -29,6 +29,7 @@
 #include "server/service/call_observer.h"
 #include "server/service/gate.h"
 #include "server/service/listener.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
@@ -52,6 +53,7 @@ struct ServerOptions {
   // Limit for each caller, who may make twice as many calls at once. 0: no limit.
   double calls_per_second = 0;
   UploadLimits uploads;
+  ReaderOptions readers;
   std::string audit_log;  // path of the file; "": no audit log
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; may be null
@@ -172,6 +174,7 @@ class Server {
   std::unique_ptr<job::ModelWork> models_;
   std::unique_ptr<job::DraftWork> drafts_;
   std::shared_ptr<store::Store> store_;
+  const std::unique_ptr<ReaderThreads> readers_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;
   std::unique_ptr<store::RetentionWork> retention_;  // null in private mode

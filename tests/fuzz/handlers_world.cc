@@ -145,7 +145,8 @@ HandlersWorld::HandlersWorld(bool on_disk)
       jobs_(services_, {.respect_timing_lock = false}),
       models_(services_, /*respect_timing_lock=*/false),
       drafts_(services_, {.respect_timing_lock = false}),
-      watches_(&clock_, &jobs_, &fleet_),
+      readers_(service::ReaderOptions{.short_reads = {.threads = 1}, .long_reads = {.threads = 1}}),
+      watches_(&clock_, &jobs_, &fleet_, &readers_),
       handlers_({.clock = &clock_,
                  .authenticator = &authenticator_,
                  .readiness = &readiness_,
@@ -154,6 +155,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .artifacts = &artifacts_,
                  .environment = &environment_,
                  .executor = &executor_,
+                 .readers = &readers_,
                  .jobs = &jobs_,
                  .models = &models_,
                  .drafts = &drafts_,
@@ -177,6 +179,7 @@ HandlersWorld::~HandlersWorld() {
   readiness_.Set(service::Readiness::State::kDraining);
   jobs_.Suspend();
   models_.Stop();
+  readers_.Stop();
   watches_.Drain();
   fleet_.Shutdown();
   channel_.reset();

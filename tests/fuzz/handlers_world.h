@@ -20,6 +20,7 @@
 #include "server/job/search/model_work.h"
 #include "server/service/gate.h"
 #include "server/service/listener.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/upload_handler.h"
 #include "server/service/watch_hub.h"
@@ -82,6 +83,7 @@ class HandlersWorld {
   job::JobManager jobs_;
   job::ModelWork models_;
   job::DraftWork drafts_;
+  service::ReaderThreads readers_;
   service::WatchHub watches_;
   service::Services handlers_;
   std::unique_ptr<service::Listener> listener_;

@@ -196,27 +196,37 @@ void ModelWork::NoteResult(const std::string& target_key) {
   ++fresh_[target_key];
 }
 
+void ModelWork::CountKnown(const std::string& target) {
+  // Records that an earlier server made are new to this one, also if it uses a draft that another
+  // server learned.
+  const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
+      {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target});
+  const bool own = row.ok() && row->origin.empty();
+  int64_t fresh = 0;
+  if (!own) {
+    const auto records =
+        services_.store->Query({.target = target, .page_size = static_cast<int>(kLearningStep)});
+    fresh = records.ok() ? static_cast<int64_t>(records->size()) : 0;
+  }
+  absl::MutexLock lock(&mutex_);
+  known_[target] = own ? row->records : 0;
+  fresh_[target] += fresh;
+  learning_ = false;
+}
+
 void ModelWork::Tick() {
-  std::string target;
+  std::string target, unknown;
   int64_t counted = 0;
   const absl::Time began = services_.SteadyNow();
   {
     absl::MutexLock lock(&mutex_);
     if (learning_ || stopped_ || began < next_learning_) return;
     for (auto& [key, fresh] : fresh_) {
-      auto known = known_.find(key);
+      const auto known = known_.find(key);
       if (known == known_.end()) {
-        // Records that an earlier server made are new to this one, also if it uses a draft that
-        // another server learned.
-        const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
-            {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
-        const bool own = row.ok() && row->origin.empty();
-        if (!own) {
-          const auto records =
-              services_.store->Query({.target = key, .page_size = static_cast<int>(kLearningStep)});
-          fresh += records.ok() ? static_cast<int64_t>(records->size()) : 0;
-        }
-        known = known_.emplace(key, own ? row->records : 0).first;
+        unknown = key;
+        learning_ = true;
+        break;
       }
       if (fresh < std::max(kLearningStep, known->second / 4)) continue;
       target = key;
@@ -224,6 +234,13 @@ void ModelWork::Tick() {
       learning_ = true;
       break;
     }
+  }
+  if (!unknown.empty()) {
+    // A tick must not read the store.
+    return services_.executor->Schedule([this, unknown] {
+      CountKnown(unknown);
+      Tick();
+    });
   }
   if (target.empty()) return;
   Train({.records = {.target = target, .max_records = kLearningRecords},

@@ -69,6 +69,9 @@ class ModelWork {
   // Returns the quality of the model on left-out trials, as JSON.
   absl::StatusOr<std::string> Judge(const TrainingQuery& query, const std::string& target,
                                     const EvaluationServices& services) const;
+  // Reads from the store how many results of a target its learned draft knows, and how many it
+  // does not know.
+  void CountKnown(const std::string& target);
   absl::StatusOr<store::ModelRow> MakeModel(const TrainingQuery& query,
                                             const EvaluationServices& services) const;
 

@@ -11,6 +11,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"
+#include "server/store/read_limit.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/status.h"
 
@@ -147,6 +148,11 @@ absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, Serv
   tuning = v1::TuningService::NewStub(channel);
   working = v1::WorkerService::NewStub(channel);
   return absl::OkStatus();
+}
+
+void ServiceHarness::Stop() {
+  server.reset();
+  EXPECT_EQ(store::NoReads::count(), 0) << "see the server's log";
 }
 
 std::shared_ptr<grpc::Channel> ServiceHarness::Connect() {

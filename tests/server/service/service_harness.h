@@ -65,8 +65,9 @@ class ServiceHarness {
   // `environment`: null for one without watched steps.
   absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {},
                          std::unique_ptr<job::TaskEnvironment> environment = nullptr);
-  // Stops the server; the store remains.
-  void Stop() { server.reset(); }
+  // Stops the server; the store remains. Checks that the store was read on no thread of gRPC or of
+  // the fleet.
+  void Stop();
   std::shared_ptr<grpc::Channel> Connect();
 
   static v1::CreateJobRequest Request(int64_t trials, const std::string& request_id = "");

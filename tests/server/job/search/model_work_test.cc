@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/job/search/learned_draft.h"
+#include "server/store/read_limit.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
@@ -118,6 +119,17 @@ TEST_F(ModelWorkTest, RestsTenTimesAsLongAsItLearned) {
   EXPECT_GT(store_.GetModel(key)->id, first);
 }
 
+TEST_F(ModelWorkTest, ATickReadsNothing) {
+  const int64_t before = store::NoReads::count();
+  {
+    const store::NoReads no_reads("the test");
+    work_.NoteResult("t");
+    work_.Tick();
+  }
+  EXPECT_EQ(store::NoReads::count(), before);
+  executor_.RunAll();
+}
+
 // A draft that was learned from one task cannot be judged, so it does not replace an imported one.
 TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
@@ -142,9 +154,9 @@ TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
 
 TEST_F(ModelWorkTest, LearnsLaterIfAClientTrains) {
   PutTrials(store_, "other", 10, 240, "another job");
-  Train();
   work_.NoteResult("t");
   work_.Tick();
+  Train();
   executor_.RunAll();
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
   EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status()));
