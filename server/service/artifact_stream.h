@@ -11,36 +11,58 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/deflate.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/service/gate.h"
 #include "server/service/handler.h"
+#include "server/service/transfer_handler.h"
 
 namespace hone::service {
 
-// Returns an artifact from the cache or the store. NotFound: it is in neither.
-inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
-                                                                       const std::string& digest) {
-  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
+// Returns an artifact that the store has: it was published, or it is data to measure on. NotFound:
+// the store does not have it.
+inline absl::StatusOr<std::shared_ptr<const std::string>> FindStoredArtifact(
+    const Dependencies& deps, const std::string& digest) {
   absl::StatusOr<std::string> bytes = deps.store->GetArtifact(digest);
   if (!bytes.ok()) return bytes.status();
   return std::make_shared<const std::string>(*std::move(bytes));
 }
 
+// Returns an artifact from the cache, which also has those that are not published, or from the
+// store. NotFound: it is in neither.
+inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
+                                                                       const std::string& digest) {
+  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
+  return FindStoredArtifact(deps, digest);
+}
+
 // Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
 // first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
-// InvalidArgument: the artifact is shorter. Deletes itself when it is done.
+// With `deflate`, chunks that become shorter are compressed. InvalidArgument: the artifact is
+// shorter. ResourceExhausted: other downloads hold too much memory. A download that is not read is
+// ended. Deletes itself when it is done.
 template <typename Chunk>
 class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
  public:
-  ArtifactWriter(const std::string& digest,
-                 absl::StatusOr<std::shared_ptr<const std::string>> bytes, int64_t offset = 0) {
+  ArtifactWriter(const Dependencies& deps, Context* context, const std::string& digest,
+                 absl::StatusOr<std::shared_ptr<const std::string>> bytes, int64_t offset = 0,
+                 bool deflate = false)
+      : downloads_(*deps.downloads),
+        number_(downloads_.Enter([context] { context->TryCancel(); })),
+        deflate_(deflate) {
     if (!bytes.ok()) {
       this->Finish(rpc::ToGrpc(bytes.status()));
       return;
     }
     bytes_ = *std::move(bytes);
     const auto size = static_cast<int64_t>(bytes_->size());
+    if (const absl::Status room = downloads_.Reserve(number_, size, bytes_.get()); !room.ok()) {
+      this->Finish(rpc::ToGrpc(room));
+      return;
+    }
     if (offset < 0 || offset > size) {
       this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(
           absl::StrCat("offset ", offset, ": the artifact ", digest, " has ", size, " bytes"))));
@@ -53,8 +75,10 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
     Next();
   }
   void OnWriteDone(bool ok) override {
+    downloads_.Progress(number_);
     if (!ok) {
-      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
+      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                                "the receiver disconnected, or did not read for too long"));
     } else if (sent_ == bytes_->size()) {
       this->Finish(grpc::Status::OK);
     } else {
@@ -62,17 +86,31 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
       Next();
     }
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    downloads_.Leave(number_);
+    delete this;
+  }
 
  private:
   ~ArtifactWriter() override = default;
   void Next() {
     const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes_->size() - sent_);
-    chunk_.set_data(bytes_->data() + sent_, size);
+    const absl::string_view part(bytes_->data() + sent_, size);
+    std::string deflated;
+    if constexpr (requires { chunk_.set_deflated(deflated); }) {
+      if (deflate_) deflated = Deflate(part);
+      if (!deflated.empty() && deflated.size() < size) chunk_.set_deflated(std::move(deflated));
+      if (chunk_.deflated().empty()) chunk_.set_data(part.data(), size);
+    } else {
+      chunk_.set_data(part.data(), size);
+    }
     sent_ += size;
     this->StartWrite(&chunk_);
   }
 
+  TransferHandler& downloads_;
+  const int64_t number_;
+  const bool deflate_;
   std::shared_ptr<const std::string> bytes_;
   size_t sent_ = 0;
   Chunk chunk_;
@@ -100,6 +138,9 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
   void OnReadDone(bool ok) override {
     if (!ok) return End();
     deps_.uploads->Progress(number_);
+    if (const size_t size = chunk_.ByteSizeLong(); size > kMaxChunkBytes) {
+      return this->Finish(rpc::ToGrpc(RequestTooLong(size, kMaxChunkBytes)));
+    }
     if (name_.empty()) {
       name_ = chunk_.digest();
       total_ = chunk_.total_bytes();
@@ -131,7 +172,7 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
     this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
   }
   void End() {
-    deps_.uploads->Received(number_);
+    deps_.uploads->Pause(number_);
     if (name_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
       return Refuse("it ended before all announced bytes were received");
     }

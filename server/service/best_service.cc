@@ -25,6 +25,9 @@
 namespace hone::service {
 namespace {
 
+// In how many of the last jobs an artifact that is not published is looked for.
+constexpr int kNewestJobs = 100;
+
 v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
   v1::TriedSchedule message;
   message.set_record(tried.record);
@@ -99,9 +102,23 @@ void BestService::LookupBest(Context* context, const v1::LookupBestRequest* requ
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
-    Context*, const v1::GetArtifactRequest* request) {
-  return new ArtifactWriter<v1::ArtifactChunk>(request->digest(),
-                                               FindArtifact(deps_, request->digest()));
+    const rpc::Identity& caller, Context* context, const v1::GetArtifactRequest* request) {
+  const std::string& digest = request->digest();
+  const bool may_have_all = caller.role == rpc::Role::kAdmin || caller.role == rpc::Role::kWorker ||
+                            IsBestOfOwnJob(caller, digest);
+  return new ArtifactWriter<v1::ArtifactChunk>(
+      deps_, context, digest,
+      may_have_all ? FindArtifact(deps_, digest) : FindStoredArtifact(deps_, digest));
+}
+
+bool BestService::IsBestOfOwnJob(const rpc::Identity& caller, const std::string& digest) const {
+  if (caller.role != rpc::Role::kClient || !deps_.artifacts->Has(digest)) return false;
+  const auto jobs = deps_.jobs->List(kNewestJobs, /*after_id=*/"");
+  if (!jobs.ok()) return false;
+  return std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
+    return job->spec.owner == caller.name && job->best.has_value() &&
+           job->best->record.result.artifact_digest == digest;
+  });
 }
 
 grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(

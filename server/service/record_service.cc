@@ -149,13 +149,19 @@ std::function<bool()> CancelledBy(Context* context, const Readiness* readiness) 
 
 }  // namespace
 
-ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
+ExportWriter::ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
                            const absl::Status& refused)
-    : export_(store, std::move(query)), executor_(executor) {
-  if (!refused.ok()) {
-    Finish(rpc::ToGrpc(refused));
+    : export_(deps.store, std::move(query)),
+      executor_(deps.executor),
+      downloads_(*deps.downloads),
+      number_(downloads_.Enter([context] { context->TryCancel(); })) {
+  absl::Status may = refused;
+  if (may.ok()) may = downloads_.Reserve(number_, kPageBytes);
+  if (!may.ok()) {
+    Finish(rpc::ToGrpc(may));
     return;
   }
+  downloads_.Pause(number_);
   executor_->Schedule([this] { Next(); });
 }
 
@@ -174,12 +180,15 @@ void ExportWriter::Next() {
   const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
   chunk_.set_data(lines_.data() + sent_, size);
   sent_ += size;
+  downloads_.Progress(number_);
   StartWrite(&chunk_);
 }
 
 void ExportWriter::OnWriteDone(bool ok) {
+  downloads_.Pause(number_);
   if (!ok) {
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                        "the receiver disconnected, or did not read for too long"));
     return;
   }
   executor_->Schedule([this] { Next(); });
@@ -200,6 +209,10 @@ void ImportReader::OnReadDone(bool ok) {
   // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
+    if (chunk_.data().size() > kMaxChunkBytes) {
+      Finish(rpc::ToGrpc(RequestTooLong(chunk_.data().size(), kMaxChunkBytes)));
+      return;
+    }
     const absl::Status fed = job::Attempt([this] { return import_.Feed(chunk_.data()); });
     if (!fed.ok()) {
       Finish(rpc::ToGrpc(fed));
@@ -263,11 +276,10 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
 }
 
 grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
-    Context*, const v1::ListRecordsRequest* request) {
+    Context* context, const v1::ListRecordsRequest* request) {
   absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
   const absl::Status refused = query.status();
-  return new ExportWriter(deps_.store, std::move(query).value_or(store::RecordQuery()),
-                          deps_.executor, refused);
+  return new ExportWriter(deps_, context, std::move(query).value_or(store::RecordQuery()), refused);
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(

@@ -52,7 +52,9 @@ struct Flags {
   std::string metrics_listen;
   std::string web_listen;
   double rate_limit = 10'000;
-  int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
+  int64_t upload_limit_mib = TransferLimits().max_bytes >> 20;
+  int connection_limit = rpc::ConnectionLimits().all;
+  int host_connection_limit = rpc::ConnectionLimits().of_host;
   std::string log_format = "text";
   std::string log_level = "info";
   std::string ready_file;

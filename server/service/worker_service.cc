@@ -329,11 +329,11 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
     Context* context, const v1::DownloadArtifactRequest* request) {
-  context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
   const std::string& name = request->digest();
   return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name),
-      request->offset());
+      deps_, context, name,
+      record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name),
+      request->offset(), request->deflate());
 }
 
 absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,

@@ -231,10 +231,10 @@ absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t 
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
-    Context*, const v1::ExportModelRequest* request) {
+    Context* context, const v1::ExportModelRequest* request) {
   absl::StatusOr<std::shared_ptr<const std::string>> file = FileOf(request->id());
   const std::string digest = file.ok() ? Sha256Of(**file) : "";
-  return new ArtifactWriter<v1::ArtifactChunk>(digest, std::move(file));
+  return new ArtifactWriter<v1::ArtifactChunk>(deps_, context, digest, std::move(file));
 }
 
 void ModelService::KeepFile(const std::string& bytes,
