@@ -279,6 +279,11 @@ std::vector<WorkerInfo> Fleet::KnownWorkers() const {
   return list_.Known();
 }
 
+void Fleet::NoteBuildMismatch() {
+  absl::MutexLock lock(&mutex_);
+  ++build_mismatches_;
+}
+
 FleetCounts Fleet::Counts() const {
   absl::MutexLock lock(&mutex_);
   FleetCounts counts{.workers_refused = standings_.refused_count(),
@@ -289,7 +294,8 @@ FleetCounts Fleet::Counts() const {
                      .refused_results = deliveries_.refused() + turned_away_,
                      .requeued = book_.counts().requeued,
                      .stolen = stolen_,
-                     .poisoned = book_.counts().poisoned};
+                     .poisoned = book_.counts().poisoned,
+                     .build_mismatches = build_mismatches_};
   for (const auto& [id, worker] : registry_.all()) {
     ++(worker.connected ? counts.workers_connected : counts.workers_away);
   }

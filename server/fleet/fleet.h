@@ -74,6 +74,8 @@ class Fleet {
   // is none.
   std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
                         const std::string& built_by, const std::vector<std::string>& besides) const;
+  // Counts that a candidate built again gave another artifact.
+  void NoteBuildMismatch();
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
@@ -181,6 +183,7 @@ class Fleet {
   StandingChanges changes_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t build_mismatches_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results in refused calls
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -338,6 +338,7 @@ void JobManager::Propose(const std::string& id, const std::string& caller, Propo
       checking_->Enter(caller, static_cast<int>(proposals.traces.size()));
   if (!place.ok()) return std::move(done)(place.status());
   proposals.place = *std::move(place);
+  proposals.caller = caller;
   job->Propose(std::move(proposals), std::move(done));
 }
 

@@ -60,8 +60,8 @@ class JobManager {
   // that are not zero replace the job's limits. Without limits, does nothing if the job is
   // unfinished. NotFound: unknown job. FailedPrecondition: the job is done, or unfinished and being
   // cancelled or given limits. InvalidArgument: the job has already made more trials than its limit
-  // or taken all of its time, or it is a child. Unavailable: the server is shutting down, or the
-  // job or one of its children is just ending.
+  // or taken all of its time, or it is a child. ResourceExhausted: as for Create. Unavailable: the
+  // server is shutting down, or the job or one of its children is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // See Job::Propose. `caller`: limits count its calls. NotFound: unknown job. FailedPrecondition:

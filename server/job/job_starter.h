@@ -38,7 +38,7 @@ class JobStarter {
   // server continues.
   void StartChild(JobSnapshot snapshot, Done done);
   // Starts a job that has ended again. `snapshot` is its new state, and `row` has this state.
-  // Unavailable: the server is shutting down.
+  // Errors are those of JobBook::AddAgain.
   void StartAgain(store::JobRow row, JobSnapshot snapshot, Done done);
 
  private:

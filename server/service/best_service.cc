@@ -26,6 +26,9 @@
 namespace hone::service {
 namespace {
 
+// In how many of the last jobs an artifact that is not published is looked for.
+constexpr int kNewestJobs = 100;
+
 v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
   v1::TriedSchedule message;
   message.set_record(tried.record);
@@ -103,8 +106,24 @@ void BestService::LookupBest(Context* context, const v1::LookupBestRequest* requ
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
-    Context* context, const v1::GetArtifactRequest* request) {
-  return SendArtifact<v1::ArtifactChunk>(deps_, context, request->digest());
+    const rpc::Identity& caller, Context* context, const v1::GetArtifactRequest* request) {
+  const std::string& digest = request->digest();
+  if (caller.role == rpc::Role::kAdmin || caller.role == rpc::Role::kWorker) {
+    return SendArtifact<v1::ArtifactChunk>(deps_, context, digest);
+  }
+  return SendArtifact<v1::ArtifactChunk>(
+      deps_, context, digest, /*offset=*/0, /*deflate=*/false,
+      [this, caller, digest] { return IsBestOfOwnJob(caller, digest); });
+}
+
+bool BestService::IsBestOfOwnJob(const rpc::Identity& caller, const std::string& digest) const {
+  if (caller.role != rpc::Role::kClient) return false;
+  const auto jobs = deps_.jobs->List(kNewestJobs, /*after_id=*/"");
+  if (!jobs.ok()) return false;
+  return std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
+    return job->spec.owner == caller.name && job->best.has_value() &&
+           job->best->record.result.artifact_digest == digest;
+  });
 }
 
 grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(

@@ -18,7 +18,9 @@ class BestService {
   explicit BestService(const Dependencies& deps) : deps_(deps) {}
 
   void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
-  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
+  // A client gets artifacts that were published, and the best of its own job that does not publish.
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(const rpc::Identity&, Context*,
+                                                           const v1::GetArtifactRequest*);
   grpc::ServerReadReactor<v1::ArtifactChunk>* UploadInputs(Context*, v1::UploadInputsResponse*);
   absl::Status GetCached(const v1::GetCachedRequest&, v1::CachedValue*);
   void PutCached(Context*, const v1::CachedValue*, v1::PutCachedResponse*, Reply);
@@ -28,6 +30,8 @@ class BestService {
   void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);
 
  private:
+  // Whether the artifact is the best of one of the caller's last jobs.
+  bool IsBestOfOwnJob(const rpc::Identity& caller, const std::string& digest) const;
   // Describes a stored record. NotFound: there is none, or the text of its design space is gone.
   absl::StatusOr<v1::Best> FindRecord(int64_t id) const;
   absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);

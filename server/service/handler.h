@@ -22,7 +22,7 @@
 #include "server/service/gate.h"
 #include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/retention_work.h"
 #include "server/store/store.h"
@@ -46,7 +46,8 @@ struct Dependencies {
   StandingKeeper* standings = nullptr;
   WorkerMemory* worker_memory = nullptr;
   WatchHub* watches = nullptr;
-  UploadHandler* uploads = nullptr;
+  TransferHandler* uploads = nullptr;
+  TransferHandler* downloads = nullptr;
   ServerObserver* observer = nullptr;  // may be null
   Dashboard* dashboard = nullptr;      // may be null
   absl::Duration target_wait;          // see ServerOptions

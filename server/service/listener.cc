@@ -1,5 +1,8 @@
 #include "server/service/listener.h"
 
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+
 #include <utility>
 #include <vector>
 
@@ -12,10 +15,44 @@
 #include "server/service/call_observer.h"
 
 namespace hone::service {
+namespace {
+
+// Has only requests parsed that MayBeParsed allows. Everything else is up to another handler.
+class CheckedHandler final : public grpc::internal::MethodHandler {
+ public:
+  CheckedHandler(grpc::internal::MethodHandler* handler, size_t max_bytes)
+      : handler_(handler), max_bytes_(max_bytes) {}
+  void RunHandler(const HandlerParameter& parameter) override { handler_->RunHandler(parameter); }
+  void* Deserialize(grpc_call* call, grpc_byte_buffer* request, grpc::Status* status,
+                    void** handler_data) override {
+    if (request != nullptr && !MayBeParsed(grpc_byte_buffer_length(request), max_bytes_)) {
+      grpc_byte_buffer_destroy(request);
+      // The other handler must make its messages nevertheless, and cannot parse this.
+      grpc_slice malformed = grpc_slice_from_static_string("\x07");
+      request = grpc_raw_byte_buffer_create(&malformed, 1);
+    }
+    return handler_->Deserialize(call, request, status, handler_data);
+  }
+
+ private:
+  const std::unique_ptr<grpc::internal::MethodHandler> handler_;
+  const size_t max_bytes_;
+};
+
+}  // namespace
+
+void GuardedService::AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+                                grpc::internal::MethodHandler* handler) {
+  const Access* const access = FindAccess(method);
+  AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
+  MarkMethodCallback(count_++, new CheckedHandler(handler, access == nullptr ? Access().max_bytes
+                                                                             : access->max_bytes));
+}
 
 Listener::Listener(const GateOptions& options, const Parts& parts)
     : address_(options.address),
-      gate_(options, parts.services->deps.authenticator, parts.limiter),
+      gate_(options, parts.services->deps.authenticator, parts.limiter,
+            options.address.IsUnix() ? nullptr : parts.connections),
       tuning_(&gate_, parts.services->deps),
       worker_(&gate_, parts.services->deps),
       admin_(&gate_, parts.services->deps),
@@ -85,10 +122,19 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
-  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
+  if (options.address.IsUnix() || parts.connections == nullptr) {
+    HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
+  } else {
+    HONE_ASSIGN_OR_RETURN(
+        listener->acceptor_,
+        rpc::Acceptor::Listen(options.address, parts.certificates->Get(), parts.connections));
+    listener->acceptor_->AddTo(builder, *parts.certificates);
+    port = listener->acceptor_->port();
+  }
   HONE_RETURN_IF_ERROR(listener->Build(builder, parts));
   if (!listener->address_.IsUnix()) listener->address_.port = port;
   listener->SetServing(Serving::kNothing);
+  if (listener->acceptor_ != nullptr) listener->acceptor_->Start();
   return listener;
 }
 
@@ -110,6 +156,7 @@ absl::Status Listener::Build(grpc::ServerBuilder& builder, const Parts& parts) {
   observers.push_back(
       std::make_unique<CallObserver>(CallObserver::Dependencies{.clock = deps.clock,
                                                                 .authenticator = deps.authenticator,
+                                                                .gate = &gate_,
                                                                 .store = deps.store,
                                                                 .audit = parts.audit,
                                                                 .observer = deps.observer}));
@@ -132,6 +179,7 @@ void Listener::SetServing(Serving serving) {
 }
 
 void Listener::Shutdown(absl::Time deadline) {
+  if (acceptor_ != nullptr) acceptor_->Stop();
   server_->Shutdown(absl::ToChronoTime(deadline));
   server_->Wait();
 }

@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/acceptor.h"
 #include "common/rpc/address.h"
+#include "common/rpc/connections.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
 #include "common/rpc/status.h"
@@ -125,6 +127,20 @@ class GuardedService final : public grpc::Service {
                      return (service->*handle)(context, request);
                    }));
   }
+  // The same for a handler that depends on the caller.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerWriteReactor<Response>* (S::*handle)(const rpc::Identity&, Context*,
+                                                            const Request*)) {
+    using Reactor = grpc::ServerWriteReactor<Response>;
+    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+               new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request) -> Reactor* {
+                     const auto caller = Admit(*context, method, request);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(*caller, context, request);
+                   }));
+  }
   // Adds a handler with a stream of requests.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
@@ -221,11 +237,9 @@ class GuardedService final : public grpc::Service {
     HONE_RETURN_IF_ERROR(readiness_->Check());
     return caller;
   }
+  // Adds a handler, which gets only requests of the size that its method allows.
   void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
-                  grpc::internal::MethodHandler* handler) {
-    AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
-    MarkMethodCallback(count_++, handler);
-  }
+                  grpc::internal::MethodHandler* handler);
 
   const Gate* const gate_;
   const Readiness* const readiness_;
@@ -257,7 +271,8 @@ class Listener {
   struct Parts {
     rpc::ServerCertificates* certificates = nullptr;
     rpc::RateLimiter* limiter = nullptr;
-    AuditLog* audit = nullptr;  // may be null
+    rpc::Connections* connections = nullptr;  // those of TCP addresses; null: they have no limit
+    AuditLog* audit = nullptr;                // may be null
     Services* services = nullptr;
   };
 
@@ -291,6 +306,7 @@ class Listener {
   GuardedService admin_;
   GuardedService dashboard_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<rpc::Acceptor> acceptor_;  // null if gRPC accepts the connections
 };
 
 }  // namespace hone::service

@@ -147,13 +147,20 @@ bool MustEnd() { return !store::ReadLimit::Check().ok(); }
 
 }  // namespace
 
-ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, ReaderThreads* readers,
-                           ReaderThreads::Read read, const absl::Status& refused)
-    : export_(store, std::move(query)), readers_(readers), read_(std::move(read)) {
-  if (!refused.ok()) {
-    Finish(rpc::ToGrpc(refused));
+ExportWriter::ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
+                           const absl::Status& refused)
+    : export_(deps.store, std::move(query)),
+      readers_(deps.readers),
+      read_(ReadOf(ReaderLane::kLong, deps, context)),
+      downloads_(*deps.downloads),
+      number_(downloads_.Enter([context] { context->TryCancel(); })) {
+  absl::Status may = refused;
+  if (may.ok()) may = downloads_.Reserve(number_, kPageBytes);
+  if (!may.ok()) {
+    Finish(rpc::ToGrpc(may));
     return;
   }
+  downloads_.Pause(number_);
   ReadNext();
 }
 
@@ -179,12 +186,15 @@ void ExportWriter::SendNext() {
   const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
   chunk_.set_data(lines_.data() + sent_, size);
   sent_ += size;
+  downloads_.Progress(number_);
   StartWrite(&chunk_);
 }
 
 void ExportWriter::OnWriteDone(bool ok) {
+  downloads_.Pause(number_);
   if (!ok) {
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                        "the receiver disconnected, or did not read for too long"));
     return;
   }
   sent_ < lines_.size() ? SendNext() : ReadNext();
@@ -205,6 +215,10 @@ void ImportReader::OnReadDone(bool ok) {
   // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
+    if (chunk_.data().size() > kMaxChunkBytes) {
+      Finish(rpc::ToGrpc(RequestTooLong(chunk_.data().size(), kMaxChunkBytes)));
+      return;
+    }
     const absl::Status fed = job::Attempt([this] { return import_.Feed(chunk_.data()); });
     if (!fed.ok()) {
       Finish(rpc::ToGrpc(fed));
@@ -271,8 +285,7 @@ grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
     Context* context, const v1::ListRecordsRequest* request) {
   absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
   const absl::Status refused = query.status();
-  return new ExportWriter(deps_.store, std::move(query).value_or(store::RecordQuery()),
-                          deps_.readers, ReadOf(ReaderLane::kLong, deps_, context), refused);
+  return new ExportWriter(deps_, context, std::move(query).value_or(store::RecordQuery()), refused);
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(

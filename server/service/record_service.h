@@ -20,14 +20,18 @@ namespace hone::service {
 // The streams of exports and imports. Each deletes itself when it is done. The store is read on the
 // threads for that, and lines are checked on the executor, not on gRPC's threads.
 
-// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
+// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them. It is
+// ended if the receiver does not read.
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
  public:
-  // `read`: describes the first read. If `refused` is not OK, the stream ends with it at once.
-  ExportWriter(store::Store* store, store::RecordQuery query, ReaderThreads* readers,
-               ReaderThreads::Read read, const absl::Status& refused);
+  // If `refused` is not OK, the stream ends with it at once.
+  ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
+               const absl::Status& refused);
   void OnWriteDone(bool ok) override;
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    downloads_.Leave(number_);
+    delete this;
+  }
 
  private:
   ~ExportWriter() override = default;
@@ -37,7 +41,9 @@ class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
   store::RecordExport export_;
   ReaderThreads* const readers_;
   ReaderThreads::Read read_;  // the next one
-  std::string lines_;         // lines of which the first sent_ bytes were sent
+  TransferHandler& downloads_;
+  const int64_t number_;
+  std::string lines_;  // lines of which the first sent_ bytes were sent
   size_t sent_ = 0;
   v1::TextChunk chunk_;
 };

@@ -79,7 +79,12 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       authenticator_(options_.tokens),
       certificates_(options_.security),
       limiter_(&steady_clock_, options_.calls_per_second, 2 * options_.calls_per_second),
-      uploads_(&steady_clock_, options_.uploads),
+      connections_(&steady_clock_, options_.connections,
+                   [this](absl::string_view reason, const std::string& host) {
+                     NoteRefusedConnection(reason, host);
+                   }),
+      uploads_("upload", &steady_clock_, options_.uploads),
+      downloads_("download", &steady_clock_, options_.downloads),
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<job::ThreadPool>(options_.threads)),
@@ -128,6 +133,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .worker_memory = worker_memory_.get(),
                                                       .watches = watches_.get(),
                                                       .uploads = &uploads_,
+                                                      .downloads = &downloads_,
                                                       .observer = options_.observer,
                                                       .dashboard = options_.dashboard,
                                                       .target_wait = options_.target_wait,
@@ -144,6 +150,16 @@ fleet::FleetOptions Server::OptionsOfFleet() {
     spdlog::info("worker {}: {}", worker_id, event);
   };
   return options;
+}
+
+void Server::NoteRefusedConnection(absl::string_view reason, const std::string& host) {
+  if (options_.observer != nullptr) options_.observer->OnRefusedConnection(reason);
+  if (audit_ == nullptr) return;
+  audit_->WriteRefusal({.time = clock_.Now(),
+                        .peer = host,
+                        .result = "RESOURCE_EXHAUSTED",
+                        .detail = "the limit of connections is reached",
+                        .reason = std::string(reason)});
 }
 
 absl::Status Server::ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens) {
@@ -222,6 +238,7 @@ absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
                                            .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
                                           {.certificates = &certificates_,
                                            .limiter = &limiter_,
+                                           .connections = &connections_,
                                            .audit = audit_.get(),
                                            .services = services_.get()}));
     listeners_.push_back(std::move(listener));
@@ -263,10 +280,13 @@ ServerStats Server::Stats() const {
                               {"refused_results", counts.refused_results},
                               {"requeued", counts.requeued},
                               {"stolen", counts.stolen},
-                              {"poisoned", counts.poisoned}}};
+                              {"poisoned", counts.poisoned},
+                              {"build_mismatches", counts.build_mismatches}}};
   for (const auto& [state, count] : jobs_->States()) {
     stats.jobs[std::string(job::JobStateName(state))] = count;
   }
+  const rpc::Connections::Counts connections = connections_.counts();
+  stats.connections = {{"used", connections.used}, {"unused", connections.unused}};
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
@@ -290,6 +310,7 @@ void Server::RunTicks() {
   while (!deposed_) {
     absl::SleepFor(kTick);
     if (stop_ticks_.HasBeenNotified()) return;
+    if (audit_ != nullptr) audit_->Tick();
     absl::Status leading;
     if (readiness_.state() == Readiness::State::kLeader) {
       leading = store_->KeepLeading();
@@ -311,6 +332,7 @@ void Server::TickParts() {
   worker_memory_->Tick();
   uploads_.Tick();
   readers_->Tick();
+  downloads_.Tick();
   watches_->Tick();
   if (options_.private_mode) CancelUnwatched();
   if (retention_ != nullptr) retention_->Tick();

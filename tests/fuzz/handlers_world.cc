@@ -129,7 +129,8 @@ HandlersWorld::HandlersWorld(bool on_disk)
       limiter_(&clock_, 0, 0),
       certificates_(rpc::ServerSecurity{}),
       store_(MakeStore(folder_, on_disk)),
-      uploads_(&clock_),
+      uploads_("upload", &clock_),
+      downloads_("download", &clock_),
       fleet_(&clock_, &artifacts_,
              {.instance = "fuzz",
               .on_standing = [this](const std::string& id) { standings_.Keep(id); }}),
@@ -163,6 +164,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .worker_memory = &worker_memory_,
                  .watches = &watches_,
                  .uploads = &uploads_,
+                 .downloads = &downloads_,
                  .target_wait = absl::Seconds(5)}) {
   const rpc::Address address{.path = folder_ / "s"};
   auto listener = service::Listener::Start(
@@ -225,6 +227,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
     standings_.Tick();
     worker_memory_.Tick();
     uploads_.Tick();
+    downloads_.Tick();
     watches_.Tick();
     Work();
   }

@@ -76,6 +76,9 @@ class ServiceHarness {
   static v1::GetJobRequest JobOf(const std::string& id);
   // Returns the answer to the creation of a job.
   grpc::Status Create(const v1::CreateJobRequest& request);
+  // Calls a unary method by name with arbitrary bytes as the request.
+  static absl::Status Raw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                          const std::string& bytes);
   // Waits for the end of a job and returns the job.
   v1::Job WaitForEnd(const std::string& id);
 

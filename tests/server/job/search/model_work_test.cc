@@ -105,6 +105,9 @@ TEST_F(ModelWorkTest, RestsTenTimesAsLongAsItLearned) {
   PutTrials(store_, "other", 10, 240, "another job");
   work_.NoteResult("t");
   work_.Tick();
+  executor_.RunAll();
+  for (int i = 0; i < 1000; ++i) work_.NoteResult("t");
+  work_.Tick();
   steady_clock_.Advance(absl::Seconds(3));  // how long it takes
   executor_.RunAll();
   const int64_t first = store_.GetModel(key)->id;
