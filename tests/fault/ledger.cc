@@ -48,6 +48,8 @@ void Ledger::Answered(const v1::SynchronizeResponse& response) {
                    .policy = granted.policy().name()};
     lease.run = granted.run();
     lease.grant = ++grants_[lease.asked];
+    // Lease ids begin with the name of the server's run.
+    servers_[lease.asked].insert(granted.lease_id().substr(0, granted.lease_id().rfind('-')));
   }
   for (const std::string& id : response.cancel()) {
     if (auto lease = leases_.find(id); lease != leases_.end()) lease->second.cancelled = true;
@@ -76,6 +78,7 @@ std::vector<Acknowledged> Ledger::acknowledged() const {
     const Lease& lease = leases_.at(id);
     result.cancelled = lease.cancelled;
     result.grants_after = grants_.at(lease.asked) - lease.grant;
+    result.by_several_servers = servers_.at(lease.asked).size() > 1;
   }
   return all;
 }

@@ -40,6 +40,9 @@ struct Acknowledged {
   record::Outcome outcome = record::Outcome::kOk;
   std::string mark;
   int grants_after = 0;  // later leases of the same candidate
+  // Whether different runs of servers have granted leases of the candidate. One that was cut off
+  // from its database may grant one after the next leader has done so.
+  bool by_several_servers = false;
   bool cancelled = false;
 };
 
@@ -95,6 +98,7 @@ class Ledger {
   mutable absl::Mutex mutex_;
   std::map<std::string, Lease> leases_ ABSL_GUARDED_BY(mutex_);
   std::map<Asked, int> grants_ ABSL_GUARDED_BY(mutex_);
+  std::map<Asked, std::set<std::string>> servers_ ABSL_GUARDED_BY(mutex_);  // that granted it
   Promises promises_ ABSL_GUARDED_BY(mutex_);
 };
 
