@@ -175,8 +175,8 @@ bool PostgresServer::Running() {
 }
 
 bool PostgresServer::Answers() const {
-  return integration::RunProgram(
-             {absl::StrCat(PostgresPrograms(), "/pg_isready"), "-q", "-h", folder_.path()})
+  return integration::RunProgram({absl::StrCat(PostgresPrograms(), "/pg_isready"), "-q", "-U",
+                                  "hone", "-h", folder_.path()})
              .code == 0;
 }
 
