@@ -85,8 +85,17 @@ TEST(InvariantsTest, LateResultIsMeasuredAgain) {
   EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
 }
 
-// A leader that is cut off from its database grants a lease after the next leader has done so.
-TEST(InvariantsTest, ResultOfADeposedLeaderNeedNotBeStored) {
+// The next leader does not need another measurement of a candidate that has a record.
+TEST(InvariantsTest, ResultOfAnEarlierLeaderNeedNotBeMeasuredAgain) {
+  Ledger next;
+  next.Answered(Grant("a-1", 1));
+  next.Answered(Grant("b-1", 2));
+  next.Told(Finish("a-1", {1.5, 2.5}));
+  next.Answered(Durable("a-1"));
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, next.acknowledged()).violations,
+              IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({}, next.acknowledged()).violations, SizeIs(1));
+  // A leader that is cut off from its database grants a lease after the next one has done so.
   Ledger ledger;
   ledger.Answered(Grant("b-1", 1));
   ledger.Answered(Grant("a-1", 1));

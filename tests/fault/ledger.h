@@ -40,8 +40,8 @@ struct Acknowledged {
   record::Outcome outcome = record::Outcome::kOk;
   std::string mark;
   int grants_after = 0;  // later leases of the same candidate
-  // Whether different runs of servers have granted leases of the candidate. One that was cut off
-  // from its database may grant one after the next leader has done so.
+  // Whether another run of a server has continued the job since, or has also granted a lease of the
+  // candidate. It measures what it needs, such as no more processes of a finalist that is too slow.
   bool by_several_servers = false;
   bool cancelled = false;
 };
@@ -99,6 +99,7 @@ class Ledger {
   std::map<std::string, Lease> leases_ ABSL_GUARDED_BY(mutex_);
   std::map<Asked, int> grants_ ABSL_GUARDED_BY(mutex_);
   std::map<Asked, std::set<std::string>> servers_ ABSL_GUARDED_BY(mutex_);  // that granted it
+  std::map<std::string, std::string> last_server_ ABSL_GUARDED_BY(mutex_);  // by job
   Promises promises_ ABSL_GUARDED_BY(mutex_);
 };
 
