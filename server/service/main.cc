@@ -389,7 +389,8 @@ Command& AddInit(Command& app, service::InitOptions& options) {
            "address of this machine if a name is given",
            {OneWordPerUse()});
   init.Add("--port", options.port, "TCP port", {ShowDefault(), Range(1, 65535)});
-  init.Add("--store", options.store, "Database file; default: hone.db in the folder");
+  init.Add("--store", options.store,
+           "Database file, or postgresql://user@host/database; default: hone.db in the folder");
   init.Add("--worker", options.workers,
            "Name of a worker to make a configuration for; may be repeated", {OneWordPerUse()});
   return init;

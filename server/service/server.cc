@@ -376,7 +376,12 @@ bool Server::Shutdown(absl::Duration limit) {
     ticks_.join();
   }
   if (retention_ != nullptr) retention_->Cancel();
-  if (has_led) worker_memory_->Keep();
+  if (has_led) {
+    // Forgets the errors of earlier writes, which were reported when they failed, for example while
+    // the disk was full. The last Flush then returns those of the last writes.
+    store_->Flush().IgnoreError();
+    worker_memory_->Keep();
+  }
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();

@@ -485,6 +485,23 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
   }
 }
 
+TEST_F(InitTest, TheStoreIsAFileOrADatabase) {
+  const auto store_of = [&](const std::string& store) {
+    EXPECT_THAT(
+        Initialize({.folder = folder + "/etc", .hosts = {"a"}, .store = store}, absl::Now()),
+        IsOk());
+    const std::string named = Value("hone.toml", "store"), log = Value("hone.toml", "audit-log");
+    std::filesystem::remove_all(folder + "/etc");
+    return std::pair(named, log);
+  };
+  const std::string etc = folder + "/etc";
+  EXPECT_EQ(store_of(""), std::pair(etc + "/hone.db", etc + "/audit.jsonl"));
+  EXPECT_EQ(store_of("/srv/./hone.db"),
+            std::pair(std::string("/srv/hone.db"), std::string("/srv/audit.jsonl")));
+  const std::string uri = "postgresql://hone@db-1,db-2/hone?target_session_attrs=read-write";
+  EXPECT_EQ(store_of(uri), std::pair(uri, etc + "/audit.jsonl"));
+}
+
 TEST_F(InitTest, EachWorkerHasItsOwnToken) {
   ASSERT_THAT(Initialize({.folder = folder + "/etc", .hosts = {"a"}, .workers = {"pi-07", "pi-08"}},
                          absl::Now()),
