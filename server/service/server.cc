@@ -98,10 +98,10 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
   models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
-  standings_ = std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
+  const KeeperDependencies kept{
+      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()};
+  standings_ = std::make_unique<StandingKeeper>(kept);
+  worker_memory_ = std::make_unique<WorkerMemory>(kept);
   watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
