@@ -108,10 +108,10 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
   of_models.executor = learning_pool_.get();
   models_ = std::make_unique<job::ModelWork>(of_models, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
-  standings_ = std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
+  const KeeperDependencies kept{
+      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()};
+  standings_ = std::make_unique<StandingKeeper>(kept);
+  worker_memory_ = std::make_unique<WorkerMemory>(kept);
   if (!options_.private_mode) {
     retention_ = std::make_unique<store::RetentionWork>(&clock_, &steady_clock_, store_.get(),
                                                         options_.retention);

@@ -136,7 +136,8 @@ HandlersWorld::HandlersWorld(bool on_disk)
               .on_standing = [this](const std::string& id) { standings_.Keep(id); }}),
       standings_(
           {.clock = &clock_, .steady_clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
-      worker_memory_({.clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
+      worker_memory_(
+          {.clock = &clock_, .steady_clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
       services_{.clock = &clock_,
                 .store = store_.get(),
                 .fleet = &fleet_,
