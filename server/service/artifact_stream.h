@@ -122,8 +122,7 @@ grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, Context*
     return writer;
   }
   const auto send = [&deps, writer, digest, cached = std::move(cached),
-                     may_have_cached =
-                         std::move(may_have_cached)](const absl::Status& admitted) {
+                     may_have_cached = std::move(may_have_cached)](const absl::Status& admitted) {
     absl::StatusOr<std::shared_ptr<const std::string>> bytes = cached;
     const absl::Status read = job::Attempt([&]() -> absl::Status {
       HONE_RETURN_IF_ERROR(admitted);
