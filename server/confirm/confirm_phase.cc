@@ -7,7 +7,7 @@
 #include "common/record/processes.h"
 #include "server/confirm/finalist.h"
 #include "server/job/actor/job_advice.h"
-#include "server/job/search/search_options.h"
+#include "server/job/search/task_search.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -30,7 +30,7 @@ constexpr double kSurelyFaster = 0.8;
 
 void ConfirmPhase::Begin(Found found) {
   job_.SetDoing("choosing the finalists");
-  if (found.screened.empty()) return Fail(NothingRan(job_));
+  if (found.screened.empty()) return job_.Fail(NothingRan(job_));
   if (found.untiled) screened_default_ = found.untiled->record;
   known_default_ = std::move(found.known_default);
   StartRounds(ChooseFinalists(job_, task_, std::move(found)), PhaseKind::kConfirming);
@@ -38,10 +38,9 @@ void ConfirmPhase::Begin(Found found) {
 
 void ConfirmPhase::BeginRevalidation() {
   job_.SetDoing("choosing the schedules to measure again");
-  absl::StatusOr<StoredFinalists> stored = FindStoredFinalists(job_, task_);
+  absl::StatusOr<Finalists> stored = FindStoredFinalists(job_, task_);
   if (!stored.ok()) return job_.End(JobState::kFailed, stored.status());
-  last_stored_record_ = stored->last_record;
-  StartRounds(std::move(stored->finalists), PhaseKind::kBuildingStored);
+  StartRounds(*std::move(stored), PhaseKind::kBuildingStored);
 }
 
 void ConfirmPhase::StartRounds(Finalists finalists, PhaseKind phase) {
@@ -125,7 +124,7 @@ void ConfirmPhase::EndRounds() {
   if (ranking.empty()) return EndUnconfirmed();
   if (job_.spec().revalidate > 0 && job_.spec().unpublished) {
     job_.state().best.reset();
-    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+    return job_.Finish();
   }
   if (job_.spec().revalidate > 0 && finalists_.incumbent >= 0 &&
       confirmation_->IsUnmeasured(finalists_.incumbent)) {
@@ -140,7 +139,7 @@ void ConfirmPhase::EndRounds() {
 
 void ConfirmPhase::EndUnconfirmed() {
   if (!confirmation_->AnyIsDisturbed()) {
-    return Fail(absl::FailedPreconditionError(
+    return job_.Fail(absl::FailedPreconditionError(
         "no finalist could be confirmed: each failed when it was measured again"));
   }
   if (finalists_.incumbent_record) return publication_.EndWithIncumbent();
@@ -150,7 +149,7 @@ void ConfirmPhase::EndUnconfirmed() {
 
 void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
   const std::string why = absl::StrCat("no best could be confirmed: ", reason);
-  if (job_.spec().revalidate > 0) return Fail(absl::FailedPreconditionError(why));
+  if (job_.spec().revalidate > 0) return job_.Fail(absl::FailedPreconditionError(why));
   if (finalists_.incumbent_record) {
     job_.AddNote(absl::StrCat("the best stays as it was: ", reason));
     return publication_.EndWithIncumbent();
@@ -159,7 +158,7 @@ void ConfirmPhase::EndUnconfirmed(const std::string& reason) {
   job_.state().best.reset();
   job_.state().unconfirmed = true;
   job_.AddNote(why);
-  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+  job_.Finish();
 }
 
 void ConfirmPhase::PreferFasterDefault(std::vector<int>& ranking) {
@@ -249,7 +248,6 @@ void ConfirmPhase::Submit(int index) {
   } else {
     item.policy = ConfirmPolicy();
   }
-  item.best_latency_ns = nullptr;  // no finalist is stopped early
   // Runs its artifact if the device is known to have it; otherwise builds the finalist again.
   const bool there = !device_.empty() && finalist.worker_id == device_;
   if (there || job_.services().artifacts->Has(finalist.artifact_digest)) {
@@ -300,7 +298,7 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     if (const std::string why = WhyStoredIsWrong(finalist, record.result); !why.empty()) {
       spdlog::warn("job {}: the stored records of {} are quarantined: {}", job_.id(),
                    NameOf(finalist), why);
-      task_.Quarantine(finalist.candidate, last_stored_record_,
+      task_.Quarantine(finalist.candidate, finalists_.last_record,
                        absl::StrCat("revalidation: ", why));
     }
   }
@@ -341,7 +339,7 @@ void ConfirmPhase::OnError(int index, const absl::Status& status) {
   if (job_.state().state != JobState::kConfirming) return;
   if (absl::IsResourceExhausted(status)) return waiting_.push_back({index, job_.Steady()});
   Finalist& finalist = finalists_.list[index];
-  if (!absl::IsNotFound(status) || finalist.rebuilt) return Fail(status);
+  if (!absl::IsNotFound(status) || finalist.rebuilt) return job_.Fail(status);
   finalist.artifact_digest.clear();
   finalist.rebuilt = true;
   Submit(index);
@@ -399,7 +397,7 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   const bool gives_up = ends_ || ++conflicts_ > kMostConflicts || finalists_.pin.unix_ms > 0;
   spdlog::info("job {}: {}", job_.id(), std::string(conflict.message()));
   if (finalists_.incumbent < 0) {  // it was withdrawn
-    return gives_up ? Fail(conflict) : publication_.Continue();
+    return gives_up ? job_.Fail(conflict) : publication_.Continue();
   }
   if (gives_up || finalists_.incumbent == winner) return publication_.EndWithIncumbent();
   publication_.Close();
@@ -408,16 +406,9 @@ void ConfirmPhase::ConfirmAgain(int winner, const absl::Status& conflict) {
   NextRound();
 }
 
-void ConfirmPhase::Fail(const absl::Status& why) {
-  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed, why);
-}
-
 void DeliverPhase::Begin(std::vector<Screened> screened) {
   job_.SetDoing("choosing the best candidate");
-  if (screened.empty()) {
-    const JobState end = job_.state().cancelled ? JobState::kCancelled : JobState::kFailed;
-    return job_.End(end, NothingRan(job_));
-  }
+  if (screened.empty()) return job_.Fail(NothingRan(job_));
   best_ = *std::min_element(
       screened.begin(), screened.end(),
       [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
@@ -434,7 +425,6 @@ void DeliverPhase::Rebuild() {
   deadline_ = job_.Steady() + job_.options().artifact_limit;
   const record::Candidate& candidate = best_.record.candidate;
   fleet::WorkItem item = task_.MakeItem(candidate, task_.SpaceText(candidate.space_digest));
-  item.best_latency_ns = nullptr;
   task_.Measure(
       std::move(item), task_.MakeRecord(candidate, best_.record.trial), /*event=*/-1,
       /*earlier_ns=*/0,
@@ -452,19 +442,18 @@ void DeliverPhase::Tick() {
   if (job_.services().artifacts->Has(artifact)) {
     const record::Candidate& candidate = best_.record.candidate;
     const BuildCheck::State state =
-        build_check_.Check({.name = absl::StrCat("trial ", best_.record.trial),
-                            .candidate = candidate,
+        build_check_.Check({.candidate = candidate,
                             .space = task_.SpaceText(candidate.space_digest),
+                            .trial = best_.record.trial,
                             .artifact_digest = artifact,
-                            .builder = fleet::BuilderOf(best_.record.environment),
-                            .worker_id = best_.worker_id});
+                            .worker_id = best_.worker_id,
+                            .builder = fleet::BuilderOf(best_.record.environment)});
     if (state == BuildCheck::State::kOpen) return;
     if (state == BuildCheck::State::kRefused) {
-      return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
-                      absl::AbortedError(build_check_.why()));
+      return job_.Fail(absl::AbortedError(build_check_.why()));
     }
     job_.state().best = task_.MakeBest(best_.record);
-    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+    return job_.Finish();
   }
   // This is repeated because the worker may have been started again since.
   if (!best_.worker_id.empty()) job_.services().fleet->KeepArtifact(artifact, best_.worker_id);

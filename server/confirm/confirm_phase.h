@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/confirm/build_check.h"
 #include "server/confirm/confirmation.h"
 #include "server/confirm/finalist.h"
 #include "server/confirm/publication.h"
@@ -89,15 +88,12 @@ class ConfirmPhase {
   void ReportDefault(const std::vector<int>& ranking);
   // Measures the winner against a best that was published since the incumbent was looked up.
   void ConfirmAgain(int winner, const absl::Status& conflict);
-  // Ends a job that cannot publish anything.
-  void Fail(const absl::Status& why);
 
   JobActor& job_;
   JobTask& task_;
   Finalists finalists_;
   std::optional<record::Record> screened_default_;  // if it works
   std::optional<record::Record> known_default_;     // see Found
-  int64_t last_stored_record_ = 0;                  // at the start of a revalidation
   std::string device_;                              // the worker that runs the finalists; "": any
   std::optional<Confirmation> confirmation_;
   struct Waiting {

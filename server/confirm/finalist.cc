@@ -29,14 +29,10 @@ constexpr absl::Duration kFinalistTime = absl::Seconds(1);
 class Chooser {
  public:
   Chooser(JobActor& job, const JobTask& task, Found found)
-      : job_(job),
-        task_(task),
-        screened_(std::move(found.screened)),
-        untiled_(std::move(found.untiled)),
-        leader_(std::move(found.leader)) {}
+      : job_(job), task_(task), found_(std::move(found)) {}
 
   Finalists Choose() {
-    std::sort(screened_.begin(), screened_.end(),
+    std::sort(found_.screened.begin(), found_.screened.end(),
               [this](const Screened& a, const Screened& b) { return ComesBefore(task_, a, b); });
     AddLeader();
     AddFastest();
@@ -46,14 +42,14 @@ class Chooser {
   }
 
  private:
-  double Best() const { return screened_[0].latency_ns; }
+  double Best() const { return found_.screened[0].latency_ns; }
   bool IsLeader(const record::Record& record) const {
-    return leader_.has_value() && leader_->candidate == record.candidate;
+    return found_.leader.has_value() && found_.leader->candidate == record.candidate;
   }
 
   // Adds the leader first, because single measurements may make it look slower than many others.
   void AddLeader() {
-    for (const Screened& screened : screened_) {
+    for (const Screened& screened : found_.screened) {
       if (!IsLeader(screened.record)) continue;
       const std::string& program = screened.record.result.facts.program_digest;
       if (!program.empty()) programs_.emplace(program, 0);
@@ -71,7 +67,7 @@ class Chooser {
     const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
     // Besides the leader, the fastest is always a finalist.
     const int most = std::max(in_time, static_cast<int>(chosen_.list.size()) + 1);
-    for (const Screened& screened : screened_) {
+    for (const Screened& screened : found_.screened) {
       const record::Record& record = screened.record;
       const int count = static_cast<int>(chosen_.list.size());
       const bool slow = screened.latency_ns > Best() * options.within;
@@ -85,26 +81,23 @@ class Chooser {
 
   // Adds the default schedule, because a speed-up is measured in the same rounds as the best.
   void AddDefault() {
-    if (!untiled_) return;
-    const record::Record& record = untiled_->record;
+    if (!found_.untiled) return;
+    const record::Record& record = found_.untiled->record;
     const auto same = programs_.find(record.result.facts.program_digest);
     if (same != programs_.end()) {
       chosen_.list[same->second].is_default = true;
       chosen_.untiled = same->second;
       return;
     }
-    const auto known = std::find_if(
-        chosen_.list.begin(), chosen_.list.end(),
-        [&](const Finalist& finalist) { return finalist.candidate == record.candidate; });
-    chosen_.untiled = static_cast<int>(known - chosen_.list.begin());
-    if (known != chosen_.list.end()) return;
-    const bool slow = untiled_->latency_ns > Best() * kDefaultWithin;
+    chosen_.untiled = chosen_.IndexOf(record.candidate);
+    if (chosen_.Has(chosen_.untiled)) return;
+    const bool slow = found_.untiled->latency_ns > Best() * kDefaultWithin;
     const absl::Duration needed = kRunsOfSlowDefault * absl::Nanoseconds(record.result.latency_ns);
     if (slow && needed > job_.TimeLeft() * kTimeOfSlowDefault) {
       chosen_.untiled = -1;
       return;
     }
-    Add(*untiled_);
+    Add(*found_.untiled);
     chosen_.list.back().is_slow_default = slow;
     if (slow) chosen_.list.back().is_own = false;
   }
@@ -131,9 +124,7 @@ class Chooser {
 
   JobActor& job_;
   const JobTask& task_;
-  std::vector<Screened> screened_;  // in order
-  const std::optional<Screened> untiled_;
-  const std::optional<record::Record> leader_;
+  Found found_;
   std::map<std::string, int> programs_;  // finalists by program; equal programs count once
   Finalists chosen_;
 };
@@ -201,11 +192,8 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   }
   finalists.incumbent_record = row->record;
   finalists.pin = row->pin;
-  const auto known = std::find_if(
-      finalists.list.begin(), finalists.list.end(),
-      [&](const Finalist& finalist) { return finalist.candidate == row->record.candidate; });
-  finalists.incumbent = static_cast<int>(known - finalists.list.begin());
-  if (known != finalists.list.end()) return;
+  finalists.incumbent = finalists.IndexOf(row->record.candidate);
+  if (finalists.Has(finalists.incumbent)) return;
   // This job may have measured the best of another one before it was resumed.
   const bool is_own = row->record.job_id == job.id() && row->record.trial != record::kNoTrial;
   Finalist finalist{.candidate = row->record.candidate,

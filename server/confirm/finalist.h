@@ -1,6 +1,7 @@
 #ifndef HONE_SERVER_CONFIRM_FINALIST_H_
 #define HONE_SERVER_CONFIRM_FINALIST_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -71,7 +72,15 @@ struct Finalists {
   int incumbent = -1;  // index of the published best; -1: nothing is published
   int untiled = -1;    // index of the default schedule; -1: it is not measured again
   std::optional<record::Record> incumbent_record;
-  store::Pin pin;  // of the incumbent
+  store::Pin pin;           // of the incumbent
+  int64_t last_record = 0;  // of a revalidation: the last stored record when they were chosen
+
+  // Returns the index of a candidate; the size of the list if it is not there.
+  int IndexOf(const record::Candidate& candidate) const {
+    return static_cast<int>(std::ranges::find(list, candidate, &Finalist::candidate) -
+                            list.begin());
+  }
+  bool Has(int index) const { return index < static_cast<int>(list.size()); }
 };
 
 // Returns why nothing can be confirmed: the outcomes, or the state of the workers if there are
@@ -101,14 +110,9 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists);
 // candidate is in the list. It is built again, since an import brings no artifact.
 void AddUnpublishedBest(const JobActor& job, const JobTask& task, Finalists& finalists);
 
-struct StoredFinalists {
-  Finalists finalists;
-  int64_t last_record = 0;  // the last record when they were chosen
-};
-
 // Returns the best stored candidates, including the published one or else the best confirmed one,
 // for a revalidation. FailedPrecondition: no working candidate is stored.
-absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task);
+absl::StatusOr<Finalists> FindStoredFinalists(const JobActor& job, const JobTask& task);
 
 // Returns why the stored records of a revalidated candidate are wrong; "" if they are not. `result`
 // is the result of its first round.

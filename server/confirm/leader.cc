@@ -105,7 +105,6 @@ void Challenges::Measure() {
   fleet::WorkItem item =
       task_.MakeItem(screened.candidate, task_.SpaceText(screened.candidate.space_digest));
   item.policy = ConfirmPolicy();
-  item.best_latency_ns = nullptr;  // a challenger is not stopped early
   item.artifact_digest = screened.result.artifact_digest;
   item.builder = fleet::BuilderOf(screened.environment);
   item.worker_id = challenger.worker_id;

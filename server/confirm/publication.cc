@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/processes.h"
@@ -23,7 +24,106 @@ constexpr double kOutgrown = 0.05;
 // when it was measured again.
 constexpr double kOverrated = 0.1;
 
+// A candidate is built again so often, in case builds fail.
+constexpr int kMostBuilds = 3;
+// How long one worker may take before the next one is asked.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+// How long a job that is over waits for a builder.
+constexpr absl::Duration kLastBuild = absl::Seconds(5);
+
 }  // namespace
+
+BuildCheck::State BuildCheck::Check(const Finalist& built) {
+  const absl::Time now = job_.Steady();
+  if (built.artifact_digest != built_.artifact_digest) {
+    built_ = built;
+    state_ = State::kOpen;
+    why_.clear();
+    waits_ = false;
+    attempts_ = 0;
+    slow_.clear();
+    began_ = now;
+  }
+  if (state_ != State::kOpen) return state_;
+  const bool is_over = job_.state().cancelled && job_.TimeLeft() <= absl::ZeroDuration();
+  const fleet::Fleet& fleet = *job_.services().fleet;
+  if (waits_) {
+    const absl::Time limit = asked_at_ + (is_over ? kLastBuild : kPatience);
+    if (now < limit && fleet.Answers(worker_)) return state_;
+    spdlog::warn("job {}: worker {}, which builds {} again, does not answer", job_.id(), worker_,
+                 NameOf(built_));
+    slow_.push_back(worker_);
+    waits_ = false;
+  }
+  built_by_ = fleet.BuilderOf(built_.artifact_digest);
+  if (built_by_.empty()) built_by_ = built_.worker_id;
+  const auto rebuilder = [&] {
+    return fleet.Rebuilder(job_.spec().target_key, built_.builder, built_by_, slow_);
+  };
+  std::string worker = rebuilder();
+  if (worker.empty() && !slow_.empty()) {
+    // All were asked; those that answer by now may be asked again.
+    std::erase_if(slow_, [&](const std::string& slow) { return fleet.Answers(slow); });
+    worker = rebuilder();
+  }
+  const absl::Duration patience = is_over ? kLastBuild : job_.options().spot_check_limit;
+  if (!worker.empty() && attempts_ < kMostBuilds) {
+    Ask(worker);
+  } else if (attempts_ >= kMostBuilds || now >= began_ + patience) {
+    state_ = State::kRefused;
+    why_ = absl::StrCat("no builder of its version built ", NameOf(built_),
+                        " again in time, so that its artifact could not be compared");
+  }
+  return state_;
+}
+
+void BuildCheck::Ask(const std::string& worker) {
+  fleet::WorkItem item = task_.MakeItem(built_.candidate, built_.space);
+  item.only_digest = true;
+  item.worker_id = worker;
+  worker_ = worker;
+  waits_ = true;
+  asked_at_ = job_.Steady();
+  ++attempts_;
+  job_.SetPhase({PhaseKind::kCheckingWinner, worker});
+  job_.services().fleet->Submit(
+      std::move(item),
+      [this, asked = ++asked_, self = job_.shared_from_this()](
+          absl::StatusOr<fleet::WorkResult> result, fleet::Acknowledge acknowledge) {
+        if (result.ok()) std::move(acknowledge)();
+        self->Post([this, asked, result = std::move(result)] { OnBuilt(asked, result); });
+      });
+}
+
+void BuildCheck::OnBuilt(int asked, const absl::StatusOr<fleet::WorkResult>& result) {
+  if (state_ != State::kOpen || asked != asked_ || !waits_) return;
+  if (job_.state().state != JobState::kConfirming) return;
+  waits_ = false;
+  // A build that failed, or one of another version, says nothing about the artifact.
+  if (!result.ok() || result->result.outcome != record::Outcome::kOk ||
+      fleet::BuilderOf(result->environment) != built_.builder) {
+    spdlog::warn("job {}: {} was not built again: {}", job_.id(), NameOf(built_),
+                 result.ok() ? result->result.detail : std::string(result.status().message()));
+    if (!absl::IsResourceExhausted(result.status())) return on_news_();
+    --attempts_;  // the fleet had no room; the next tick asks again
+    return;
+  }
+  const std::string& digest = result->result.artifact_digest;
+  if (digest == built_.artifact_digest) {
+    state_ = State::kSame;
+    spdlog::info("job {}: {} built the artifact of {} again in {} ms, and it is the same",
+                 job_.id(), result->worker_id, NameOf(built_),
+                 absl::ToInt64Milliseconds(job_.Steady() - asked_at_));
+  } else {
+    state_ = State::kRefused;
+    job_.services().fleet->NoteBuildMismatch();
+    why_ = absl::StrCat("the artifact of ", NameOf(built_), " is not used: ", built_by_, " built ",
+                        built_.artifact_digest, ", and ", result->worker_id, " built ", digest,
+                        " from the same trace; one of the two is wrong");
+    spdlog::warn("job {}: {}", job_.id(), why_);
+  }
+  on_news_();
+}
 
 void SpotCheck::Ask(std::string worker, absl::Time deadline) {
   asked_.push_back(std::move(worker));
@@ -97,7 +197,7 @@ void Publication::Begin(std::vector<int> ranking, const Confirmation& results, b
   ranking_ = std::move(ranking);
   results_ = &results;
   rematch_ = rematch;
-  AddNotes();
+  if (!rematch_ && job_.spec().revalidate == 0) job_.AddNote(NoteOfRounds());
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   Continue();
 }
@@ -117,66 +217,53 @@ bool Publication::KeepsIncumbent() const {
   return !outgrown || !job_.services().artifacts->Has(finalist.artifact_digest);
 }
 
-void Publication::AddNotes() {
-  if (rematch_ || job_.spec().revalidate > 0) return;
-  std::string& note = job_.state().note;
-  const std::string of_search = std::exchange(note, "");
-  NoteDisturbance();
-  if (of_search.empty()) return;
-  job_.AddNote(std::exchange(note, of_search));
-}
-
-void Publication::NoteDisturbance() {
+std::string Publication::NoteOfRounds() const {
   if (!KeepsIncumbent()) {
-    NoteSlowerThanLeader();
-    NoteOverratedIncumbent();
-    return NoteUnconfirmedFastest();
+    std::string note = NoteUnconfirmedFastest();
+    if (note.empty()) note = NoteOverratedIncumbent();
+    return note.empty() ? NoteSlowerThanLeader() : note;
   }
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     const bool own = finalists_.list[i].is_own && static_cast<int>(i) != finalists_.incumbent;
-    if (own && results_->HasResult(static_cast<int>(i))) return;
+    if (own && results_->HasResult(static_cast<int>(i))) return "";
   }
-  if (!results_->AnyIsDisturbed()) return;
-  job_.state().note = absl::StrCat(
+  if (!results_->AnyIsDisturbed()) return "";
+  return absl::StrCat(
       "other work disturbed every measurement of this run's finalists, so that none could be "
       "confirmed; the last: ",
       job_.state().disturbance);
 }
 
-void Publication::NoteSlowerThanLeader() {
+std::string Publication::NoteSlowerThanLeader() const {
   const std::optional<Best>& leader = job_.state().best;
-  if (!leader || leader->record.id > 0 || leader->record.job_id != job_.id()) return;
   const std::optional<Best>& own = job_.state().own_best;
-  if (!own) return;
+  if (!leader || leader->record.id > 0 || leader->record.job_id != job_.id() || !own) return "";
   const double now_ns = record::SteadyLatencyNs(own->record.result);
   const double shown_ns = record::SteadyLatencyNs(leader->record.result);
-  if (now_ns < shown_ns * (1 + kOverrated)) return;
-  job_.state().note = absl::StrFormat(
+  if (now_ns < shown_ns * (1 + kOverrated)) return "";
+  return absl::StrFormat(
       "the search measured trial %d at %.4g us; in the confirmation, the best candidate of this "
-      "job "
-      "took %.4g us, probably because the machine was slower by then",
+      "job took %.4g us, probably because the machine was slower by then",
       leader->record.trial, shown_ns / 1e3, now_ns / 1e3);
 }
 
-void Publication::NoteOverratedIncumbent() {
-  if (finalists_.incumbent < 0 || !task_.HasSameInputs(*finalists_.incumbent_record)) return;
+std::string Publication::NoteOverratedIncumbent() const {
+  if (finalists_.incumbent < 0 || !task_.HasSameInputs(*finalists_.incumbent_record)) return "";
   const record::Record& last = finalists_.list[finalists_.incumbent].last;
-  if (last.job_id != job_.id() || last.quarantined) return;  // it was not measured now
+  if (last.job_id != job_.id() || last.quarantined) return "";  // it was not measured now
   const double now_ns = record::SteadyLatencyNs(last.result);
   const double before_ns = record::SteadyLatencyNs(finalists_.incumbent_record->result);
-  if (now_ns < before_ns * (1 + kOverrated)) return;
-  job_.state().note = absl::StrFormat(
+  if (now_ns < before_ns * (1 + kOverrated)) return "";
+  return absl::StrFormat(
       "the earlier best, of job %s, was measured again: it took %.4g us, and not %.4g us as before",
       finalists_.incumbent_record->job_id, now_ns / 1e3, before_ns / 1e3);
 }
 
-void Publication::NoteUnconfirmedFastest() {
+std::string Publication::NoteUnconfirmedFastest() const {
   const Finalist& winner = finalists_.list[ranking_[0]];
   if (winner.is_own && winner.is_disturbed && !winner.is_quiet) {
-    job_.state().note =
-        absl::StrCat("other work disturbed every measurement of trial ", winner.trial,
-                     ", which was faster than the other finalists even so");
-    return;
+    return absl::StrCat("other work disturbed every measurement of trial ", winner.trial,
+                        ", which was faster than the other finalists even so");
   }
   int index = -1;
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
@@ -186,19 +273,17 @@ void Publication::NoteUnconfirmedFastest() {
     index = static_cast<int>(i);
   }
   const double winner_ns = record::SteadyLatencyNs(results_->Combined(ranking_[0]));
-  if (index < 0 || !results_->IsUnmeasured(index)) return;
+  if (index < 0 || !results_->IsUnmeasured(index)) return "";
   const Finalist& fastest = finalists_.list[index];
-  if (fastest.screened_ns > winner_ns) return;
-  job_.state().note = absl::StrCat("trial ", fastest.trial,
-                                   " was the fastest of the search, but it could not be confirmed");
-  if (const std::string why = WhyNoWorker(job_); !why.empty()) {
-    absl::StrAppend(&job_.state().note, "; ", why);
-  } else if (!job_.state().disturbance.empty()) {
-    absl::StrAppend(&job_.state().note, "; other work disturbed the measurements: the last time, ",
-                    job_.state().disturbance);
-  } else {
-    absl::StrAppend(&job_.state().note, "; its measurement did not end in time");
-  }
+  if (fastest.screened_ns > winner_ns) return "";
+  const std::string worker = WhyNoWorker(job_);
+  const std::string& disturbance = job_.state().disturbance;
+  return absl::StrCat(
+      "trial ", fastest.trial, " was the fastest of the search, but it could not be confirmed; ",
+      !worker.empty() ? worker
+      : !disturbance.empty()
+          ? absl::StrCat("other work disturbed the measurements: the last time, ", disturbance)
+          : "its measurement did not end in time");
 }
 
 void Publication::Continue() {
@@ -246,12 +331,7 @@ BuildCheck::State Publication::CheckBuild(int index) {
                                          if (IsOpen()) Continue();
                                        })
                           .first->second;
-  const BuildCheck::State state = check.Check({.name = NameOf(finalist),
-                                               .candidate = finalist.candidate,
-                                               .space = finalist.space,
-                                               .artifact_digest = finalist.artifact_digest,
-                                               .builder = finalist.builder,
-                                               .worker_id = finalist.worker_id});
+  const BuildCheck::State state = check.Check(finalist);
   if (state == BuildCheck::State::kRefused) Withhold(index, check.why());
   return state;
 }
@@ -269,10 +349,7 @@ void Publication::Withhold(int index, const std::string& why) {
 void Publication::EndUnpublished() {
   // Without its artifact, the best candidate can be neither published nor pinned.
   job_.state().own_best.reset();
-  if (!withheld_.empty()) {
-    return job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
-                    absl::AbortedError(withheld_));
-  }
+  if (!withheld_.empty()) return job_.Fail(absl::AbortedError(withheld_));
   const std::string worker = WhyNoWorker(job_);
   const std::string why =
       absl::StrCat("no worker sent the artifact of a finalist, so that no best could be published",
@@ -312,10 +389,7 @@ SpotCheck::Verdict Publication::Check(int index) {
       AskWorker(index, check, other);
     }
   }
-  if (check.verdict() == SpotCheck::Verdict::kRejected) {
-    Discard(index, check);
-    return SpotCheck::Verdict::kRejected;
-  }
+  if (check.verdict() == SpotCheck::Verdict::kRejected) Discard(index, check);
   return check.verdict();
 }
 
@@ -323,7 +397,6 @@ void Publication::AskWorker(int index, SpotCheck& check, const std::string& work
   const Finalist& finalist = finalists_.list[index];
   fleet::WorkItem item = task_.MakeItem(finalist.candidate, finalist.space);
   item.policy = finalist.last.policy;
-  item.best_latency_ns = nullptr;
   item.artifact_digest = finalist.artifact_digest;
   item.builder = finalist.builder;
   item.worker_id = worker;
@@ -374,8 +447,7 @@ void Publication::Discard(int index, const SpotCheck& check) {
   if (ranking_.empty()) job_.state().own_best.reset();
   artifact_deadline_ = job_.Steady() + job_.options().artifact_limit;
   if (!ranking_.empty()) return Continue();
-  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kFailed,
-           absl::AbortedError(absl::StrCat("a second worker rejected every finalist: ", why)));
+  job_.Fail(absl::AbortedError(absl::StrCat("a second worker rejected every finalist: ", why)));
 }
 
 void Publication::PublishFinalist(int index) {
@@ -452,7 +524,7 @@ void Publication::Finish(const record::Record& best) {
       state.own_best->record.candidate == best.candidate) {
     state.own_best = state.best;
   }
-  job_.End(job_.state().cancelled ? JobState::kCancelled : JobState::kDone);
+  job_.Finish();
 }
 
 }  // namespace hone::job

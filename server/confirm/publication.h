@@ -11,13 +11,48 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
-#include "server/confirm/build_check.h"
 #include "server/confirm/confirmation.h"
 #include "server/confirm/finalist.h"
+#include "server/fleet/fleet.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
 
 namespace hone::job {
+
+// Has a candidate built again from its trace, by another builder of the same version or else by a
+// new process of the same builder, and compares the artifacts. A builder at fault, or one that
+// somebody has changed, must not give users its own code. Belongs to the job's strand.
+class BuildCheck {
+ public:
+  // `on_news`: called when Check may return something else. REQUIRES: `task` is a member of `job`.
+  BuildCheck(JobActor& job, JobTask& task, std::function<void()> on_news)
+      : job_(job), task_(task), on_news_(std::move(on_news)) {}
+
+  enum class State { kOpen, kSame, kRefused };
+  // Returns the state, and asks for the build if that was not done yet for this artifact. Called
+  // periodically while it is open. kRefused: the artifacts differ, or it was not built again in
+  // time; why() says which.
+  State Check(const Finalist& built);
+  const std::string& why() const { return why_; }
+
+ private:
+  void Ask(const std::string& worker);
+  void OnBuilt(int asked, const absl::StatusOr<fleet::WorkResult>& result);
+
+  JobActor& job_;
+  JobTask& task_;
+  const std::function<void()> on_news_;
+  Finalist built_;
+  State state_ = State::kOpen;
+  std::string why_;
+  std::string built_by_;
+  std::string worker_;             // that was asked last
+  std::vector<std::string> slow_;  // workers that did not answer in time
+  bool waits_ = false;             // for an answer
+  int attempts_ = 0;               // for this artifact
+  int asked_ = 0;                  // number of the last request
+  absl::Time began_, asked_at_;
+};
 
 // Collects the opinions of other workers on a finalist before it is published, because a broken or
 // dishonest worker must not publish a wrong result. The workers are asked one after the other. One
@@ -99,16 +134,15 @@ class Publication {
   void Finish(const record::Record& best);
   // Returns whether the incumbent won and its published record stays unchanged.
   bool KeepsIncumbent() const;
-  // Adds what happened in the confirmation to the job's note, which may have one of the search.
-  void AddNotes();
-  // Sets the note if the job's own best is slower than the leader that the search has shown.
-  void NoteSlowerThanLeader();
-  // Set the note if the incumbent stays only because this run could not be confirmed, or if
-  // the fastest candidate of the search could not be confirmed.
-  void NoteDisturbance();
-  void NoteUnconfirmedFastest();
-  // Sets it if the incumbent is replaced and was slower than its record when it was measured again.
-  void NoteOverratedIncumbent();
+  // Returns what happened in the rounds, for the job's note; "" if there is nothing to say. The
+  // incumbent stays only because this run could not be confirmed, or one of these three:
+  std::string NoteOfRounds() const;
+  // The fastest candidate of the search could not be confirmed.
+  std::string NoteUnconfirmedFastest() const;
+  // The incumbent is replaced and was slower than its record when it was measured again.
+  std::string NoteOverratedIncumbent() const;
+  // The job's own best is slower than the leader that the search has shown.
+  std::string NoteSlowerThanLeader() const;
   // Returns the verdict of other workers on a finalist. Asks the next worker while it is open.
   SpotCheck::Verdict Check(int index);
   void AskWorker(int index, SpotCheck& check, const std::string& worker);

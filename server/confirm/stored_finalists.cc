@@ -119,12 +119,9 @@ void AddStoredDefault(const JobActor& job, const std::vector<Stored>& stored,
     return each.record.is_default && each.latency_ns < kSlowDefaultNs;
   });
   if (untiled == stored.end()) return;
-  const auto known = std::find_if(
-      finalists.list.begin(), finalists.list.end(),
-      [&](const Finalist& finalist) { return finalist.candidate == untiled->record.candidate; });
   // As the yardstick, it is measured in as many processes as the best, however slow it is.
-  finalists.untiled = static_cast<int>(known - finalists.list.begin());
-  if (known != finalists.list.end()) return;
+  finalists.untiled = finalists.IndexOf(untiled->record.candidate);
+  if (finalists.Has(finalists.untiled)) return;
   if (std::optional<Finalist> finalist = ToFinalist(job, untiled->record)) {
     finalists.list.push_back(*std::move(finalist));
   } else {
@@ -143,18 +140,15 @@ void AddUnpublishedBest(const JobActor& job, const JobTask& task, Finalists& fin
   }
   if (!best->has_value()) return;
   const record::Record& record = **best;
-  for (const Finalist& finalist : finalists.list) {
-    if (finalist.candidate == record.candidate) return;
-  }
+  if (finalists.Has(finalists.IndexOf(record.candidate))) return;
   if (std::optional<Finalist> finalist = ToFinalist(job, record)) {
     finalists.list.push_back(*std::move(finalist));
   }
 }
 
-absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const JobTask& task) {
-  StoredFinalists found;
-  Finalists& finalists = found.finalists;
-  HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, found.last_record));
+absl::StatusOr<Finalists> FindStoredFinalists(const JobActor& job, const JobTask& task) {
+  Finalists finalists;
+  HONE_ASSIGN_OR_RETURN(std::vector<Stored> sorted, ReadStored(job, task, finalists.last_record));
   // The best always comes first, so it is included and wins a tie. If none is published, this is
   // the best of an imported confirmation.
   const absl::StatusOr<store::BestRow> published = task.PublishedBest();
@@ -186,7 +180,7 @@ absl::StatusOr<StoredFinalists> FindStoredFinalists(const JobActor& job, const J
   }
   if (!finalists.list.empty()) {
     if (job.spec().unpublished) AddStoredDefault(job, sorted, finalists);
-    return found;
+    return finalists;
   }
   return absl::NotFoundError(absl::StrCat("the store has no working candidate of the workload on ",
                                           job.spec().target_key, ": tune it first"));

@@ -10,7 +10,7 @@
 #include "server/job/actor/executor.h"
 #include "server/job/actor/job_advice.h"
 #include "server/job/actor/job_types.h"
-#include "server/job/search/search_options.h"
+#include "server/job/search/task_search.h"
 
 namespace hone::job {
 namespace {
@@ -25,7 +25,12 @@ constexpr double kDrainShare = 0.5;
 }  // namespace
 
 void Job::Allow(int64_t candidates) {
-  Post([this, candidates] { OnAllowed(candidates); });
+  Post([this, candidates] {
+    if (HasEnded() || candidates <= state().allowance) return;
+    state().unmeasured += candidates - state().allowance;
+    state().allowance = candidates;
+    if (HasBegun()) search_.Pump();
+  });
 }
 
 void Job::Confirm(absl::Duration limit, bool cancelled) {
@@ -92,14 +97,13 @@ void Job::ReadNext(std::shared_ptr<Reading> reading) {
     if (reading->read.size() < reading->proposals.traces.size()) {
       return ReadNext(std::move(reading));
     }
-    Post([this, reading = std::move(reading)] { OnRead(*reading); });
+    Post([this, reading = std::move(reading)] {
+      ProposalAnswer& answer = reading->answer;
+      if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return answer(refused);
+      SetDoing("taking proposals of another program");
+      search_.Accept(reading->proposals, std::move(reading->read), std::move(answer));
+    });
   });
-}
-
-void Job::OnRead(Reading& reading) {
-  if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return reading.answer(refused);
-  SetDoing("taking proposals of another program");
-  search_.Accept(reading.proposals, std::move(reading.read), std::move(reading.answer));
 }
 
 void Job::DropAbandoned() {
@@ -200,13 +204,6 @@ void Job::BeforeSave() {
 void Job::StopSearch(absl::Time deadline) {
   search_.Stop();
   drain_deadline_ = deadline;
-}
-
-void Job::OnAllowed(int64_t candidates) {
-  if (HasEnded() || candidates <= state().allowance) return;
-  state().unmeasured += candidates - state().allowance;
-  state().allowance = candidates;
-  if (HasBegun()) search_.Pump();
 }
 
 void Job::OnCancel(bool confirm) {

@@ -60,7 +60,6 @@ class Job final : public JobActor {
   absl::Status CheckStop() const;
   // Returns whether this is a child whose parent has ended.
   bool IsOrphan() const;
-  void OnAllowed(int64_t candidates);
   void OnConfirm(absl::Duration limit);
   void OnProposed(Proposals proposals, ProposalAnswer answer);
   // What is read of a call so far.
@@ -71,7 +70,6 @@ class Job final : public JobActor {
   };
   // Reads the next trace, and then the others or the call's end.
   void ReadNext(std::shared_ptr<Reading> reading);
-  void OnRead(Reading& reading);
   // Answers calls that nobody waits for any longer.
   void DropAbandoned();
   // FailedPrecondition: the job takes no proposals; the message says why, and what to do.

@@ -30,32 +30,6 @@ std::optional<record::Record> StoredRecordOf(store::Store& store, const std::opt
 
 }  // namespace
 
-absl::Status JobPlaces::Check(absl::Span<const Holder> jobs, const std::string& request_id,
-                              const std::string& owner) const {
-  int all = 0;
-  int own = 0;
-  std::set<absl::string_view> counted = {request_id};
-  for (const Holder& job : jobs) {
-    counted.insert(job.request_id);
-    if (job.ended) continue;
-    ++all;
-    own += job.owner == owner ? 1 : 0;
-  }
-  for (const auto& [request, holder] : reserved_) {
-    if (!counted.insert(request).second && !request.empty()) continue;
-    ++all;
-    own += holder == owner ? 1 : 0;
-  }
-  if (own >= max_jobs_per_owner_) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
-        " jobs in progress, which is the limit for one user; wait for one to end, or cancel one"));
-  }
-  if (all < max_jobs_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      all, " jobs are in progress, which is the limit of this server; try again later"));
-}
-
 JobBook::JobPtr JobBook::Find(const std::string& id) const {
   absl::MutexLock lock(&mutex_);
   auto found = jobs_.find(id);
@@ -88,7 +62,7 @@ std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job) {
     return other->snapshot();  // another call is creating it
   }
   if (suspended_) return ServerEnds();
-  if (absl::Status room = places_.Check(Holders(), spec.request_id, spec.owner); !room.ok()) {
+  if (absl::Status room = CheckLimits(spec.request_id, spec.owner); !room.ok()) {
     return room;
   }
   jobs_[job->id()] = job;
@@ -128,11 +102,11 @@ absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& reques
                                                        const std::string& owner) {
   absl::MutexLock lock(&mutex_);
   if (FindRequest(request_id) != nullptr) return nullptr;
-  HONE_RETURN_IF_ERROR(places_.Check(Holders(), request_id, owner));
-  const JobPlaces::Place place = places_.Reserve(request_id, owner);
+  HONE_RETURN_IF_ERROR(CheckLimits(request_id, owner));
+  const auto place = places_.emplace(request_id, owner);
   return std::shared_ptr<void>(nullptr, [this, place](void*) {
     absl::MutexLock lock(&mutex_);
-    places_.Release(place);
+    places_.erase(place);
   });
 }
 
@@ -160,15 +134,30 @@ JobBook::JobPtr JobBook::FindRequest(const std::string& request_id) const {
   return nullptr;
 }
 
-std::vector<JobPlaces::Holder> JobBook::Holders() const {
-  std::vector<JobPlaces::Holder> holders;
+absl::Status JobBook::CheckLimits(const std::string& request_id, const std::string& owner) const {
+  int all = 0;
+  int own = 0;
+  std::set<absl::string_view> counted = {request_id};
   for (const auto& [id, job] : jobs_) {
     if (IsChild(*job)) continue;
-    holders.push_back({.request_id = job->spec().request_id,
-                       .owner = job->spec().owner,
-                       .ended = HasEnded(job->snapshot()->state)});
+    counted.insert(job->spec().request_id);
+    if (HasEnded(job->snapshot()->state)) continue;
+    ++all;
+    own += job->spec().owner == owner ? 1 : 0;
   }
-  return holders;
+  for (const auto& [request, holder] : places_) {
+    if (!counted.insert(request).second && !request.empty()) continue;
+    ++all;
+    own += holder == owner ? 1 : 0;
+  }
+  if (own >= max_jobs_per_owner_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        owner.empty() ? "this user" : absl::StrCat("'", owner, "'"), " has ", own,
+        " jobs in progress, which is the limit for one user; wait for one to end, or cancel one"));
+  }
+  if (all < max_jobs_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      all, " jobs are in progress, which is the limit of this server; try again later"));
 }
 
 SnapshotOr SharedFromRow(const store::JobRow& row) {

@@ -11,43 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/types/span.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_types.h"
 #include "server/store/store.h"
 
 namespace hone::job {
-
-// Enforces the limits on unfinished jobs, and reserves places for jobs that are about to be
-// created. Not thread-safe: the owner must lock, also between a check and a reservation.
-class JobPlaces {
- public:
-  // A known job.
-  struct Holder {
-    std::string request_id;
-    std::string owner;
-    bool ended = false;
-  };
-  using Places = std::multimap<std::string, std::string>;
-  using Place = Places::iterator;
-
-  JobPlaces(int max_jobs, int max_jobs_per_owner)
-      : max_jobs_(max_jobs), max_jobs_per_owner_(max_jobs_per_owner) {}
-
-  // Checks that the owner may have one more job. Jobs and places of the same request count once,
-  // and those of `request_id` do not count. ResourceExhausted: a limit is reached.
-  absl::Status Check(absl::Span<const Holder> jobs, const std::string& request_id,
-                     const std::string& owner) const;
-  Place Reserve(const std::string& request_id, const std::string& owner) {
-    return reserved_.emplace(request_id, owner);
-  }
-  void Release(Place place) { reserved_.erase(place); }
-
- private:
-  const int max_jobs_;
-  const int max_jobs_per_owner_;
-  Places reserved_;  // request id → owner
-};
 
 using SnapshotOr = absl::StatusOr<std::shared_ptr<const JobSnapshot>>;
 
@@ -57,7 +25,8 @@ class JobBook {
  public:
   using JobPtr = std::shared_ptr<JobActor>;
 
-  JobBook(int max_jobs, int max_jobs_per_owner) : places_(max_jobs, max_jobs_per_owner) {}
+  JobBook(int max_jobs, int max_jobs_per_owner)
+      : max_jobs_(max_jobs), max_jobs_per_owner_(max_jobs_per_owner) {}
 
   // Returns null if the job is not in memory.
   JobPtr Find(const std::string& id) const;
@@ -89,12 +58,17 @@ class JobBook {
  private:
   // Returns the job that a request created; null if there is none.
   JobPtr FindRequest(const std::string& request_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the requests and owners of the jobs.
-  std::vector<JobPlaces::Holder> Holders() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Checks that the owner may have one more unfinished job. Jobs and places of the same request
+  // count once, and places of `request_id` do not count. ResourceExhausted: a limit is reached.
+  absl::Status CheckLimits(const std::string& request_id, const std::string& owner) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const int max_jobs_;
+  const int max_jobs_per_owner_;
   mutable absl::Mutex mutex_;
   std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);
-  JobPlaces places_ ABSL_GUARDED_BY(mutex_);
+  // The reserved places: request id → owner.
+  std::multimap<std::string, std::string> places_ ABSL_GUARDED_BY(mutex_);
   bool suspended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

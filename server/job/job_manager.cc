@@ -15,7 +15,7 @@
 #include "common/base/status_macros.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/job_book.h"
-#include "server/job/network/network_state.h"
+#include "server/job/network/network_job.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -130,10 +130,9 @@ JobManager::JobManager(const JobServices& services, JobOptions options)
       options_(std::move(options)),
       book_(options_.max_jobs, options_.max_jobs_per_owner),
       starter_(services_, options_, &book_),
-      turns_(services_),
-      children_(services_, &book_, &starter_) {
+      turns_(services_) {
   if (services_.server.empty()) services_.server = NameARun();
-  services_.children = &children_;
+  services_.children = &starter_;
 }
 
 absl::Status JobManager::Restore() {

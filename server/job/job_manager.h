@@ -91,7 +91,6 @@ class JobManager {
   JobBook book_;
   JobStarter starter_;
   JobTurns turns_;
-  ManagedChildJobs children_;
   // Shared with the calls in progress, which may outlive this object.
   const std::shared_ptr<CheckingLimit> checking_ = std::make_shared<CheckingLimit>();
 };

@@ -41,13 +41,6 @@ void JobStarter::StartNew(JobSnapshot snapshot, Done done) {
   StoreAndStart(std::move(row), std::move(job), std::move(done));
 }
 
-void JobStarter::StartChild(JobSnapshot snapshot, Done done) {
-  store::JobRow row = RowOf(snapshot, services_.clock->Now());
-  std::shared_ptr<JobActor> job = Make(std::move(snapshot));
-  if (!book_.Add(job)) return;
-  StoreAndStart(std::move(row), std::move(job), std::move(done));
-}
-
 void JobStarter::StartAgain(store::JobRow row, JobSnapshot snapshot, Done done) {
   std::shared_ptr<JobActor> job = Make(std::move(snapshot));
   std::optional<SnapshotOr> other = book_.AddAgain(job);
@@ -80,6 +73,63 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
       is_child ? store::WhenFull::kWait : store::WhenFull::kFail);
 }
 
+void JobStarter::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,
+                             ChildDone done) {
+  if (book_.Find(id) != nullptr || services_.store->GetJob(id).ok()) {
+    return std::move(done)(absl::OkStatus());  // an earlier server did not note it
+  }
+  JobSnapshot snapshot = NewSnapshot(id, std::move(spec));
+  snapshot.allowance = snapshot.unmeasured = allowance;
+  store::JobRow row = RowOf(snapshot, services_.clock->Now());
+  std::shared_ptr<JobActor> job = Make(std::move(snapshot));
+  if (!book_.Add(job)) return;
+  StoreAndStart(std::move(row), std::move(job),
+                [done = std::move(done)](const SnapshotOr& created) mutable {
+                  std::move(done)(created.status());
+                });
+}
+
+void JobStarter::ReopenChild(const std::string& id, int64_t allowance, ChildDone done) {
+  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
+  if (!row.ok()) return std::move(done)(row.status());
+  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  Reopen(*snapshot);
+  snapshot->allowance = std::max(snapshot->allowance, allowance);
+  row = RowOf(*snapshot, services_.clock->Now());
+  StartAgain(*std::move(row), *std::move(snapshot),
+             [done = std::move(done)](const SnapshotOr& started) mutable {
+               std::move(done)(started.status());
+             });
+}
+
+absl::StatusOr<JobStarter::Child> JobStarter::GetChild(const std::string& id) const {
+  if (const std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr) {
+    const bool begun = job->HasBegun();  // first, because the snapshot may be older otherwise
+    return Child{.begun = begun, .snapshot = job->snapshot()};
+  }
+  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot,
+                        ReadJob(book_, *services_.store, id));
+  return Child{.snapshot = std::move(snapshot)};
+}
+
+std::shared_ptr<Job> JobStarter::FindChild(const std::string& id) const {
+  return std::dynamic_pointer_cast<Job>(book_.Find(id));
+}
+
+void JobStarter::AllowChild(const std::string& id, int64_t candidates) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
+}
+
+void JobStarter::ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr)
+    job->Confirm(limit, cancelled);
+}
+
+void JobStarter::CancelChild(const std::string& id) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Cancel(false);
+}
+
 void JobTurns::Add(const std::vector<std::shared_ptr<JobActor>>& jobs) {
   {
     absl::MutexLock lock(&mutex_);
@@ -106,60 +156,6 @@ void JobTurns::Pass() {
 void JobTurns::Stop() {
   absl::MutexLock lock(&mutex_);
   stopped_ = true;
-}
-
-void ManagedChildJobs::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,
-                                   Done done) {
-  if (book_.Find(id) != nullptr || services_.store->GetJob(id).ok()) {
-    return std::move(done)(absl::OkStatus());  // an earlier server did not note it
-  }
-  JobSnapshot snapshot = starter_.NewSnapshot(id, std::move(spec));
-  snapshot.allowance = snapshot.unmeasured = allowance;
-  starter_.StartChild(std::move(snapshot),
-                      [done = std::move(done)](const SnapshotOr& created) mutable {
-                        std::move(done)(created.status());
-                      });
-}
-
-void ManagedChildJobs::ReopenChild(const std::string& id, int64_t allowance, Done done) {
-  absl::StatusOr<store::JobRow> row = services_.store->GetJob(id);
-  if (!row.ok()) return std::move(done)(row.status());
-  absl::StatusOr<JobSnapshot> snapshot = FromRow(*row);
-  if (!snapshot.ok()) return std::move(done)(snapshot.status());
-  Reopen(*snapshot);
-  snapshot->allowance = std::max(snapshot->allowance, allowance);
-  row = RowOf(*snapshot, services_.clock->Now());
-  starter_.StartAgain(*std::move(row), *std::move(snapshot),
-                      [done = std::move(done)](const SnapshotOr& started) mutable {
-                        std::move(done)(started.status());
-                      });
-}
-
-absl::StatusOr<ChildJobs::Child> ManagedChildJobs::GetChild(const std::string& id) const {
-  if (const std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr) {
-    const bool begun = job->HasBegun();  // first, because the snapshot may be older otherwise
-    return Child{.begun = begun, .snapshot = job->snapshot()};
-  }
-  HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot,
-                        ReadJob(book_, *services_.store, id));
-  return Child{.snapshot = std::move(snapshot)};
-}
-
-std::shared_ptr<Job> ManagedChildJobs::FindChild(const std::string& id) const {
-  return std::dynamic_pointer_cast<Job>(book_.Find(id));
-}
-
-void ManagedChildJobs::AllowChild(const std::string& id, int64_t candidates) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
-}
-
-void ManagedChildJobs::ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr)
-    job->Confirm(limit, cancelled);
-}
-
-void ManagedChildJobs::CancelChild(const std::string& id) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Cancel(false);
 }
 
 }  // namespace hone::job

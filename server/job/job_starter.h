@@ -9,6 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/job/actor/job_services.h"
@@ -34,14 +36,33 @@ class JobStarter {
 
   // Stores a new job and starts it. Errors are those of JobManager::Create.
   void StartNew(JobSnapshot snapshot, Done done);
-  // Does the same for a child. If the server is shutting down, `done` is not called, and the next
-  // server continues.
-  void StartChild(JobSnapshot snapshot, Done done);
   // Starts a job that has ended again. `snapshot` is its new state, and `row` has this state.
   // Errors are those of JobBook::AddAgain.
   void StartAgain(store::JobRow row, JobSnapshot snapshot, Done done);
 
+  // For a job of networks: the jobs of its tasks, its children, are jobs of the same server.
+  using ChildDone = absl::AnyInvocable<void(const absl::Status&) &&>;
+  // A child as it is now.
+  struct Child {
+    // Whether the child's progress is known. It is unknown shortly after a restart of the server.
+    bool begun = false;
+    std::shared_ptr<const JobSnapshot> snapshot;  // taken after `begun`
+  };
+  // Stores a job with this id and starts it, unless a job has this id. `done` runs once it is
+  // durable. If the server is shutting down, `done` is not called, and the next server continues.
+  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, ChildDone done);
+  // Restarts a child that has ended, with at least this allowance.
+  void ReopenChild(const std::string& id, int64_t allowance, ChildDone done);
+  // NotFound: no such job.
+  absl::StatusOr<Child> GetChild(const std::string& id) const;
+  // See Job::Allow, Job::Confirm and JobActor::Cancel. They do nothing if the job has ended.
+  void AllowChild(const std::string& id, int64_t candidates);
+  void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled);
+  void CancelChild(const std::string& id);
+
  private:
+  // Returns null if the child is not in memory.
+  std::shared_ptr<Job> FindChild(const std::string& id) const;
   // Stores the row of a job that was added to the book, and starts the job.
   void StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job, Done done);
 
@@ -75,29 +96,6 @@ class JobTurns {
   std::shared_ptr<JobActor> beginning_ ABSL_GUARDED_BY(mutex_);  // the last one that was started
   absl::Time started_ ABSL_GUARDED_BY(mutex_);                   // when that was
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
-// The children of jobs of networks are jobs of the same server, in its book. Thread-safe. REQUIRES:
-// the parts outlive this object.
-class ManagedChildJobs final : public ChildJobs {
- public:
-  ManagedChildJobs(const JobServices& services, const JobBook* book, JobStarter* starter)
-      : services_(services), book_(*book), starter_(*starter) {}
-
-  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) override;
-  void ReopenChild(const std::string& id, int64_t allowance, Done done) override;
-  absl::StatusOr<Child> GetChild(const std::string& id) const override;
-  void AllowChild(const std::string& id, int64_t candidates) override;
-  void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) override;
-  void CancelChild(const std::string& id) override;
-
- private:
-  // Returns null if the child is not in memory.
-  std::shared_ptr<Job> FindChild(const std::string& id) const;
-
-  const JobServices& services_;
-  const JobBook& book_;
-  JobStarter& starter_;
 };
 
 }  // namespace hone::job

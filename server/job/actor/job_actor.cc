@@ -117,9 +117,8 @@ void JobActor::CheckWorkers() {
                                           TimeText(Now() + options_.wait_limit))};
     }
     if (Steady() >= wait_->end) {
-      return End(state_.cancelled ? JobState::kCancelled : JobState::kFailed,
-                 absl::FailedPreconditionError(absl::StrCat(
-                     "it waited ", SecondsText(options_.wait_limit), " for a worker: ", reason)));
+      return Fail(absl::FailedPreconditionError(
+          absl::StrCat("it waited ", SecondsText(options_.wait_limit), " for a worker: ", reason)));
     }
     absl::StrAppend(&reason, "; ",
                     state_.cancelled ? "the job is being cancelled" : wait_->end_text);

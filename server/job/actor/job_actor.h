@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -99,6 +100,11 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   // Fails the job because a message threw an exception.
   void OnException(const absl::Status& threw);
   void End(JobState state, absl::Status why = absl::OkStatus());
+  // End a job that is done, or has failed. If a user has cancelled it, it is cancelled.
+  void Finish() { End(state_.cancelled ? JobState::kCancelled : JobState::kDone); }
+  void Fail(absl::Status why) {
+    End(state_.cancelled ? JobState::kCancelled : JobState::kFailed, std::move(why));
+  }
   bool HasEnded() const { return job::HasEnded(state_.state); }
 
   // Returns where the records of this job come from.

@@ -370,18 +370,14 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
 }
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
-  v1::StoredPropose message;
-  message.set_version(kStoredVersion);
-  WriteFields(event, message);
+  auto message = WriteStored<v1::StoredPropose>(event);
   for (const Proposal& proposal : event.proposals) WriteFields(proposal, *message.add_proposals());
   return {job_id, event.number, kProposeKind, message.SerializeAsString()};
 }
 
 store::JobEvent Encode(const std::string& job_id, const ExternalEvent& event) {
-  v1::StoredExternal message;
-  message.set_version(kStoredVersion);
-  WriteFields(event, message);
-  return {job_id, event.number, kExternalKind, message.SerializeAsString()};
+  return {job_id, event.number, kExternalKind,
+          WriteStored<v1::StoredExternal>(event).SerializeAsString()};
 }
 
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {

@@ -3,13 +3,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/confirm/confirmation.h"
@@ -22,32 +18,7 @@
 
 namespace hone::job {
 
-// Gives a job of networks access to the jobs of its tasks. ManagedChildJobs implements it.
-// Thread-safe.
-class ChildJobs {
- public:
-  // A child as it is now.
-  struct Child {
-    // Whether the child's progress is known. It is unknown shortly after a restart of the server.
-    bool begun = false;
-    std::shared_ptr<const JobSnapshot> snapshot;  // taken after `begun`
-  };
-  using Done = absl::AnyInvocable<void(const absl::Status&) &&>;
-
-  virtual ~ChildJobs() = default;
-
-  // Stores a job with this id and starts it, unless a job has this id. `done` runs once it is
-  // durable.
-  virtual void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, Done done) = 0;
-  // Restarts a child that has ended, with at least this allowance.
-  virtual void ReopenChild(const std::string& id, int64_t allowance, Done done) = 0;
-  // NotFound: no such job.
-  virtual absl::StatusOr<Child> GetChild(const std::string& id) const = 0;
-  // See Job::Allow, Job::Confirm and JobActor::Cancel. They do nothing if the job has ended.
-  virtual void AllowChild(const std::string& id, int64_t candidates) = 0;
-  virtual void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) = 0;
-  virtual void CancelChild(const std::string& id) = 0;
-};
+class JobStarter;
 
 // The services that jobs use. All of them must outlive the jobs.
 struct JobServices {
@@ -63,8 +34,8 @@ struct JobServices {
   Executor* executor = nullptr;
   // Called with the target of every screened result, for what learns from them; may be null.
   std::function<void(const std::string& target_key)> note_result;
-  // Access to the children of jobs of networks. JobManager sets it.
-  ChildJobs* children = nullptr;
+  // What a job of networks starts the jobs of its tasks with. JobManager sets it.
+  JobStarter* children = nullptr;
   // Identifies this run of this server; "": JobManager names it.
   std::string server;
 
@@ -75,9 +46,6 @@ struct JobOptions {
   // Candidates per Propose: an eighth of the trial limit within these bounds.
   int min_batch = 4;
   int max_batch = 32;
-  // More candidates are proposed when fewer than this many batches are being measured, which keeps
-  // the builders and the runner busy.
-  double low_water = 1.0;
   // Maximum number of unfinished jobs of one owner and of all owners.
   int max_jobs_per_owner = 256;
   int max_jobs = 4096;

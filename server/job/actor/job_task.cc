@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
-#include "server/job/actor/record_policy.h"
 #include "server/job/search/learned_draft.h"
 
 namespace hone::job {
@@ -82,7 +81,6 @@ fleet::WorkItem JobTask::MakeItem(const record::Candidate& candidate,
           .target_key = spec.target_key,
           .tolerance = spec.tolerance,
           .inputs_digest = spec.inputs_digest,
-          .best_latency_ns = best_latency_,
           // With a tolerance, a kernel may need fewer operations, as Winograd kernels do.
           .fixed_flops = spec.tolerance > 0 ? 0 : workload_.fixed_flops};
 }

@@ -18,6 +18,19 @@
 
 namespace hone::job {
 
+// Returns why a measurement cannot be trusted because the machine was disturbed; "" if it can be
+// trusted. Untrusted records are stored but quarantined with this reason. They are told to the
+// search of their own job, but nothing else learns from them, and they are not published.
+//
+// The limits are wide for screening, which only sorts, and strict for confirmations. They apply to
+// the drift of the machine since its registration, stolen time, thermal throttling and, for
+// confirmations, the dispersion of the samples and their median over the fastest. Load by other
+// processes alone is not a reason, because its effects show in these values.
+//
+// `earlier_ns` is the steady latency of the same candidate in an earlier process; 0: unknown. A
+// confirmation that is many times as slow was disturbed from its first sample to the last.
+std::string WhyOutOfPolicy(const record::Record& record, double earlier_ns = 0);
+
 // The workload of a job and its design spaces. Submits candidates to the fleet and stores their
 // results. Belongs to the job's strand.
 class JobTask {
@@ -49,7 +62,9 @@ class JobTask {
   // with those of this job.
   bool HasSameInputs(const record::Record& record) const;
 
-  // Lowers the best latency. Candidates that are much slower are stopped early.
+  // The best latency so far. Items of the search have it, so that candidates that are much slower
+  // are stopped early.
+  std::shared_ptr<const std::atomic<double>> best_latency() const { return best_latency_; }
   void LowerBestLatency(double latency_ns);
 
   // Return a work item and a record with the fields that are common to all submissions.

@@ -1,4 +1,4 @@
-#include "server/job/actor/record_policy.h"
+// WhyOutOfPolicy (job_task.h): the limits of a measurement.
 
 #include <algorithm>
 #include <limits>
@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/median.h"
+#include "server/job/actor/job_task.h"
 
 namespace hone::job {
 namespace {

@@ -14,8 +14,8 @@
 #include "common/record/processes.h"
 #include "server/confirm/confirm_phase.h"
 #include "server/job/actor/job_advice.h"
-#include "server/job/network/network_state.h"
-#include "server/job/search/search_options.h"
+#include "server/job/job_starter.h"
+#include "server/job/search/task_search.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {
@@ -42,7 +42,7 @@ constexpr absl::Duration kPublishing = absl::Seconds(2);
 absl::Status NetworkChildren::Find() {
   children_.assign(network().tasks.size(), {});
   for (size_t i = 0; i < children_.size(); ++i) {
-    const absl::StatusOr<ChildJobs::Child> found = jobs().GetChild(Id(i));
+    const absl::StatusOr<JobStarter::Child> found = jobs().GetChild(Id(i));
     NetworkTaskState& task = network().tasks[i];
     if (absl::IsNotFound(found.status())) {
       task.granted = 0;  // an earlier server may have granted trials and not stored the child
@@ -83,13 +83,24 @@ absl::Status NetworkChildren::Find() {
 
 void NetworkChildren::Refresh() {
   for (size_t i = 0; i < children_.size(); ++i) RefreshChild(i);
-  CountTrials();
+  JobSnapshot& all = job_.state();
+  all.trials = all.dropped = all.disturbed = all.queued = 0;
+  all.outcomes.clear();
+  for (const Child& child : children_) {
+    if (child.last == nullptr) continue;
+    all.trials += child.last->trials;
+    all.dropped += child.last->dropped;
+    all.queued += child.last->queued;
+    all.disturbed += child.last->disturbed;
+    if (!child.last->disturbance.empty()) all.disturbance = child.last->disturbance;
+    for (const auto& [outcome, count] : child.last->outcomes) all.outcomes[outcome] += count;
+  }
 }
 
 void NetworkChildren::RefreshChild(size_t i) {
   Child& child = children_[i];
   if (!child.exists || child.ended || child.creating) return;
-  const absl::StatusOr<ChildJobs::Child> found = jobs().GetChild(Id(i));
+  const absl::StatusOr<JobStarter::Child> found = jobs().GetChild(Id(i));
   if (!found.ok()) {
     spdlog::warn("job {}: {}", Id(i), found.status().ToString());
     return;
@@ -113,21 +124,6 @@ void NetworkChildren::RefreshChild(size_t i) {
   UpdateTask(*child.last, InFlight(i), batch_, task);
   const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;
   if (child.ended || (fruitless && InFlight(i) == 0)) task.closed = true;
-}
-
-void NetworkChildren::CountTrials() {
-  JobSnapshot& all = job_.state();
-  all.trials = all.dropped = all.disturbed = all.queued = 0;
-  all.outcomes.clear();
-  for (const Child& child : children_) {
-    if (child.last == nullptr) continue;
-    all.trials += child.last->trials;
-    all.dropped += child.last->dropped;
-    all.queued += child.last->queued;
-    all.disturbed += child.last->disturbed;
-    if (!child.last->disturbance.empty()) all.disturbance = child.last->disturbance;
-    for (const auto& [outcome, count] : child.last->outcomes) all.outcomes[outcome] += count;
-  }
 }
 
 void NetworkChildren::CountTime() {
@@ -165,7 +161,7 @@ void NetworkChildren::Reopen(size_t i) {
   jobs().ReopenChild(Id(i), children_[i].allowance, WhenGranted(i));
 }
 
-ChildJobs::Done NetworkChildren::WhenGranted(size_t i) {
+JobStarter::ChildDone NetworkChildren::WhenGranted(size_t i) {
   return [this, job = job_.shared_from_this(), i](const absl::Status& status) {
     job->Post([this, i, status] { OnGranted(i, status); });
   };
@@ -214,12 +210,8 @@ void NetworkChildren::Cancel() {
   }
 }
 
-int64_t NetworkChildren::Existing() const {
-  return std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::exists));
-}
-
 int64_t NetworkChildren::Unfinished() const {
-  return std::count_if(children_.begin(), children_.end(), std::mem_fn(&Child::IsUnfinished));
+  return absl::c_count_if(children_, std::mem_fn(&Child::IsUnfinished));
 }
 
 int64_t NetworkChildren::InFlight(size_t task) const {
@@ -238,7 +230,7 @@ bool NetworkChildren::IsAnyInFlight() const {
 }
 
 bool NetworkChildren::IsAnyRestoring() const {
-  return std::any_of(children_.begin(), children_.end(), std::mem_fn(&Child::restoring));
+  return absl::c_any_of(children_, std::mem_fn(&Child::restoring));
 }
 
 NetworkJob::NetworkJob(const JobServices& services, const JobOptions& options, JobSnapshot snapshot)
@@ -407,7 +399,7 @@ absl::Duration NetworkJob::TimeOfATrial() const {
 
 absl::Duration NetworkJob::ConfirmationTime() const {
   const absl::Duration limit = spec().max_time;
-  const int64_t tasks = children_.Existing();
+  const int64_t tasks = absl::c_count_if(children_.list(), std::mem_fn(&Child::exists));
   const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
                                           std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
   return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * TimeOfATrial()));

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_services.h"
@@ -56,7 +58,6 @@ class NetworkChildren {
   // One per task, in their order. Empty before Find.
   const std::vector<Child>& list() const { return children_; }
   const Child& operator[](size_t task) const { return children_[task]; }
-  int64_t Existing() const;
   int64_t Unfinished() const;
   // The number of trials of a task that are granted but not yet measured.
   int64_t InFlight(size_t task) const;
@@ -65,14 +66,13 @@ class NetworkChildren {
 
  private:
   NetworkState& network() { return *job_.state().network; }
-  ChildJobs& jobs() const { return *job_.services().children; }
+  JobStarter& jobs() const { return *job_.services().children; }
   std::string Id(size_t task) const { return TaskJobId(job_.id(), task); }
   JobSpec SpecOf(size_t task) const;
   void RefreshChild(size_t task);
-  void CountTrials();
   // Starts an ended child again, with its allowance.
   void Reopen(size_t task);
-  ChildJobs::Done WhenGranted(size_t task);
+  absl::AnyInvocable<void(const absl::Status&) &&> WhenGranted(size_t task);
   void OnGranted(size_t task, const absl::Status& status);
 
   JobActor& job_;
@@ -88,7 +88,7 @@ class NetworkChildren {
 // This job raises the allowances of the children by a batch at a time; its scheduler selects the
 // child. When its limits are reached, the children confirm their finalists, the heaviest task
 // first, and the job ends. Children confirm one after the other, except those that are measuring
-// when time is up. Together they have the time of ConfirmationLimit (search_options.h), or the time
+// when time is up. Together they have the time of ConfirmationLimit (task_search.h), or the time
 // that is left of the request's limit. When the time of a cancelled job or of one with a time limit
 // is over, it ends even if some tasks are not confirmed.
 //
@@ -150,6 +150,31 @@ class NetworkJob final : public JobActor {
   std::optional<absl::Time> ends_by_;  // set when the children were told to end, see EndLate
   bool ends_now_ = false;              // a user skipped the confirmation
 };
+
+// How the state of a job of networks is made and changed, in network_state.cc.
+
+// Returns the state of a new job, with the stored results of its tasks. InvalidArgument: a workload
+// is malformed.
+absl::StatusOr<NetworkState> NewNetworkState(const JobSpec& spec, const JobServices& services);
+// Opens the tasks that were closed when the job ended, for a job that is resumed.
+void ReopenTasks(const NetworkSpec& spec, NetworkState& state);
+
+// Returns the number of trials in a batch: an eighth of a task's share of the limit, within the
+// bounds of the options.
+int64_t TrialsAtATime(const JobSpec& spec, const JobOptions& options);
+
+// Updates a task with the progress of its job. `in_flight`: the number of trials that are granted
+// but not yet measured. `batch`: the number of trials between two points of the curve.
+void UpdateTask(const JobSnapshot& job, int64_t in_flight, int64_t batch, NetworkTaskState& task);
+// Shows the published best of each task that has one. For a job that ends, because its results then
+// agree with those of a lookup.
+void ShowStoredBests(const JobSpec& spec, const JobServices& services, NetworkState& state);
+// Adds an estimate if the latency has changed or another batch was measured. Keeps at most
+// kMostEstimates.
+inline constexpr size_t kMostEstimates = 512;
+void AddEstimate(NetworkEstimate now, int64_t batch, NetworkState& state);
+// Returns whether the last `patience` trials have improved the estimate by less than 0.1 %.
+bool HasLostPatience(const NetworkState& state, int64_t patience);
 
 }  // namespace hone::job
 

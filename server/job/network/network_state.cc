@@ -1,5 +1,3 @@
-#include "server/job/network/network_state.h"
-
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/confirm/finalist.h"
+#include "server/job/network/network_job.h"
 
 namespace hone::job {
 namespace {

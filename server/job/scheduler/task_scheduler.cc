@@ -1,10 +1,24 @@
 #include "server/job/scheduler/task_scheduler.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace hone::job {
 namespace {
+
+class RoundRobin final : public TaskScheduler {
+ public:
+  using TaskScheduler::TaskScheduler;
+
+ private:
+  int Choose(absl::Span<const TaskProgress> tasks, absl::Span<const int> choices) const override {
+    return *std::min_element(choices.begin(), choices.end(),
+                             [&](int a, int b) { return tasks[a].granted < tasks[b].granted; });
+  }
+};
 
 struct Entry {
   absl::string_view name;
@@ -15,7 +29,10 @@ struct Entry {
 constexpr Entry kSchedulers[] = {
     {"expected-gain", MakeExpectedGainScheduler},
     {"gradient", MakeGradientScheduler},
-    {"round-robin", MakeRoundRobinScheduler},
+    {"round-robin",
+     [](SchedulerOptions options) -> std::unique_ptr<TaskScheduler> {
+       return std::make_unique<RoundRobin>(std::move(options));
+     }},
 };
 
 }  // namespace

@@ -48,10 +48,8 @@ absl::StatusOr<std::unique_ptr<TaskScheduler>> CreateTaskScheduler(absl::string_
 std::vector<std::string> TaskSchedulerNames();
 inline constexpr char kDefaultTaskScheduler[] = "expected-gain";
 
-// The schedulers of the registry. Each is implemented in the file of its name.
-
-// The baseline: selects the task that has had the fewest trials in this job.
-std::unique_ptr<TaskScheduler> MakeRoundRobinScheduler(SchedulerOptions options);
+// The schedulers of the registry, besides the baseline, "round-robin", which selects the task that
+// has had the fewest trials in this job.
 
 // Ansor's gradient descent (Zheng et al., OSDI 2020, section 6), with the constants of its code.
 // With t_i batches of task i and its latency g_i, selects the task with the smallest
@@ -64,8 +62,35 @@ std::unique_ptr<TaskScheduler> MakeRoundRobinScheduler(SchedulerOptions options)
 std::unique_ptr<TaskScheduler> MakeGradientScheduler(SchedulerOptions options);
 
 // Selects the task with the largest expected decrease of the objective per second. The decrease is
-// that of the model in improvement.h; the seconds are those of the task's trials so far.
+// that of Improvement; the seconds are those of the task's trials so far.
 std::unique_ptr<TaskScheduler> MakeExpectedGainScheduler(SchedulerOptions options);
+
+// A model of how the best latency of a task falls with its trials. Random search finds a new best
+// with a probability that falls as 1 / trials, so improvements are a process in the logarithm of
+// the number of trials n, with a rate s per unit of ln n:
+//   E[ln latency(n) − ln latency(m)] = s · ln(m / n).
+// The posterior mean of s, given a prior mean s₀ with the weight k and the observed improvements
+// Δ ln latency over Δ ln n, is
+//   s = (k·s₀ + Σ v·Δ ln latency) / (k + Σ v·Δ ln n).
+// An observation that ended at trial m has the weight v = m / n, because the estimate must soon
+// reflect that a search slows down. The prior mean s₀ is the same estimate over all tasks.
+//
+// Only the part of a latency above a lower bound can fall: the time of the task's operations at
+// 1.25 times the highest speed of all tasks.
+class Improvement {
+ public:
+  explicit Improvement(absl::Span<const TaskProgress> tasks);
+
+  // Returns the rate s of a task.
+  double Rate(const TaskProgress& task) const;
+  // Returns the expected latency when the task has had this many trials in this job, which is not
+  // below the number measured. REQUIRES: the task has a latency.
+  double ExpectedLatency(const TaskProgress& task, int64_t trials) const;
+
+ private:
+  double prior_rate_;
+  double peak_ = 0;  // operations per ns
+};
 
 }  // namespace hone::job
 

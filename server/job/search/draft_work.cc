@@ -11,7 +11,6 @@
 #include "common/base/status_macros.h"
 #include "server/job/actor/executor.h"
 #include "server/job/search/learned_draft.h"
-#include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
 #include "server/tuner/space/transfer.h"
 
@@ -175,7 +174,7 @@ absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec, StopCheck
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<TaskSearch> search,
       TaskSearch::Create(&environment, spaces.get(), SearchOptionsOf(spec), /*prior=*/{}));
-  HONE_RETURN_IF_ERROR(search->Propose(NextBatchOf(spec, options_, /*proposed=*/0)).status());
+  HONE_RETURN_IF_ERROR(search->Propose(BatchSizeOf(spec, options_)).status());
   if (search->trials().empty()) {
     return absl::FailedPreconditionError(
         "no schedule of the design spaces is legal for the workload on the target");

@@ -1,4 +1,4 @@
-#include "server/job/search/earlier_results.h"
+// What the store knows when the search of a job begins or continues.
 
 #include <algorithm>
 #include <set>
@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
+#include "server/job/search/search_phase.h"
 #include "server/job/search/task_search.h"
 
 namespace hone::job {

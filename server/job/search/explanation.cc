@@ -260,48 +260,41 @@ constexpr CounterMeaning kCounterMeanings[] = {
     {record::kFlops, "floating-point operations; a multiply-add is two"},
 };
 
-// What follows from the counters: a counter times a factor over another counter, or over a known
-// number.
+// Adds what follows from the counters: a counter times a factor over another counter, or over a
+// known number.
 class MeasuredRatios {
  public:
-  MeasuredRatios(const std::vector<MeasuredValue>& counters, std::vector<MeasuredValue>& ratios)
-      : counters_(counters), ratios_(ratios) {}
+  explicit MeasuredRatios(Explanation& explanation) : explanation_(explanation) {}
 
   void Add(absl::string_view name, absl::string_view meaning, double factor,
            absl::string_view above, absl::string_view below) {
     Add(name, meaning, factor, above, ValueOf(below));
   }
   void Add(absl::string_view name, absl::string_view meaning, double factor,
-           absl::string_view above, double below) {
-    Add(name, meaning, factor, above, {.value = below});
-  }
-  void Estimated(double estimate) {
-    if (estimate > 0) ratios_.back().estimate = estimate;
+           absl::string_view above, double below, double estimate = 0) {
+    MeasuredValue& ratio = Add(name, meaning, factor, above, {.value = below});
+    if (estimate > 0) ratio.estimate = estimate;
   }
 
  private:
-  void Add(absl::string_view name, absl::string_view meaning, double factor,
-           absl::string_view above, const MeasuredValue& divisor) {
+  MeasuredValue& Add(absl::string_view name, absl::string_view meaning, double factor,
+                     absl::string_view above, const MeasuredValue& divisor) {
     const MeasuredValue counter = ValueOf(above);
-    MeasuredValue& ratio = ratios_.emplace_back();
-    ratio.name = std::string(name);
-    ratio.meaning = std::string(meaning);
-    ratio.missing = !counter.missing.empty() ? counter.missing : divisor.missing;
-    if (!ratio.missing.empty()) return;
-    if (divisor.value > 0) {
-      ratio.value = factor * counter.value / divisor.value;
-    } else {
-      ratio.missing = "there is nothing to compare with";
-    }
+    MeasuredValue ratio{.name = std::string(name), .meaning = std::string(meaning)};
+    ratio.missing = !counter.missing.empty()   ? counter.missing
+                    : !divisor.missing.empty() ? divisor.missing
+                    : divisor.value > 0        ? ""
+                                               : "there is nothing to compare with";
+    if (ratio.missing.empty()) ratio.value = factor * counter.value / divisor.value;
+    return explanation_.ratios.emplace_back(std::move(ratio));
   }
   MeasuredValue ValueOf(absl::string_view name) const {
-    const auto found = std::ranges::find(counters_, name, &MeasuredValue::name);
-    if (found != counters_.end()) return *found;
+    const auto found = std::ranges::find(explanation_.counters, name, &MeasuredValue::name);
+    if (found != explanation_.counters.end()) return *found;
     return {.missing = "Hone knows no event for it on this kind of processor"};
   }
 
-  const std::vector<MeasuredValue>& counters_;
-  std::vector<MeasuredValue>& ratios_;
+  Explanation& explanation_;
 };
 
 std::string WhyNotCounted(const record::Record& record, target::Kind kind) {
@@ -332,7 +325,7 @@ void AddMeasured(const Explained& what, target::Kind kind, Explanation& explanat
   using record::kBranchMisses, record::kCycles, record::kFlops, record::kInstructions,
       record::kL1dMisses, record::kL2Misses, record::kLlcMisses, record::kProcessorNs,
       record::kWallNs;
-  MeasuredRatios ratios(explanation.counters, explanation.ratios);
+  MeasuredRatios ratios(explanation);
   const double flops = explanation.roofline.flops;
   if (what.speed.peak_gflops > 0 && what.speed.gflops > 0) {
     explanation.ratios.push_back({.name = "share of the peak",
@@ -351,11 +344,10 @@ void AddMeasured(const Explained& what, target::Kind kind, Explanation& explanat
   ratios.Add("L2 misses", kPerThousand, 1000, kL2Misses, kInstructions);
   ratios.Add("last-level misses", kPerThousand, 1000, kLlcMisses, kInstructions);
   ratios.Add("branch misses", kPerThousand, 1000, kBranchMisses, kInstructions);
-  ratios.Add("bytes from beyond L2", "lines of L2 misses", feature::kLineBytes, kL2Misses, 1.0);
-  ratios.Estimated(explanation.estimate.l2_bytes);
+  ratios.Add("bytes from beyond L2", "lines of L2 misses", feature::kLineBytes, kL2Misses, 1.0,
+             explanation.estimate.l2_bytes);
   ratios.Add("bytes from memory", "lines of last-level misses", feature::kLineBytes, kLlcMisses,
-             1.0);
-  ratios.Estimated(explanation.estimate.l3_bytes);
+             1.0, explanation.estimate.l3_bytes);
 }
 
 // Returns the lines of a statement that a level of caches gets from the next one.

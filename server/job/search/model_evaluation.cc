@@ -1,4 +1,4 @@
-#include "server/job/search/model_evaluation.h"
+// EvaluateModels (model_work.h).
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
+#include "server/job/search/model_work.h"
 #include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/metric.h"
 

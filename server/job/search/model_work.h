@@ -4,20 +4,94 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/job/job.h"
-#include "server/job/search/model_evaluation.h"
+#include "common/base/clock.h"
+#include "server/job/actor/job_services.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/search/recorded_task.h"
 #include "server/store/store.h"
 
 namespace hone::job {
+
+// A model by its registered name, and its feature set ("": the model's default).
+struct ModelChoice {
+  std::string name;
+  std::string feature_set;
+  // Only for an evaluation, instead of a name: the row of a stored model. It is judged as it is on
+  // the records of all tasks, which it may have been trained on if this server trained it.
+  int64_t stored = 0;
+};
+
+struct EvaluationQuery {
+  RecordedTaskQuery records;  // without a target: that of the first stored model, if there is one
+  std::vector<ModelChoice> models;
+  // Tasks to hold out: names of operators, or prefixes of workload digests with at least 6 digits.
+  std::vector<std::string> held_out;
+  // Share of every task's trials to hold out, in (0, 1), or 0. If this is 0 and `held_out` is
+  // empty, two evaluations are done: with 0.3 of the trials held out, and with each of the five
+  // largest tasks held out in turn.
+  double held_out_trials = 0;
+  uint64_t seed = 0;
+  int k = 16;  // for peak@k and recall@k
+};
+
+// The quality of a model on candidates that it was not trained on.
+// server/tuner/cost_model/metric_*.h defines the metrics. Top-k is computed over all tasks. Peak,
+// recall and pairwise accuracy (of pairs that differ by more than 3 % of the best) are means over
+// tasks; the others are means over candidates.
+struct ModelScore {
+  std::string model;
+  std::string feature_set;
+  std::string held_out;      // "tasks" or "trials"; "stored": nothing, the model was stored
+  int64_t stored = 0;        // the row of a stored model
+  int64_t trained_on = 0;    // candidates, mean over the trainings
+  int64_t evaluated_on = 0;  // candidates
+  int64_t tasks = 0;         // of these candidates
+  double top1 = 0, top5 = 0, peak = 0, recall = 0, pairwise = 0;
+  double rmse = 0, calibration_error = 0;
+  // The shares of candidates within one and two spreads; NaN if the model has no spread.
+  double coverage1 = std::numeric_limits<double>::quiet_NaN();
+  double coverage2 = std::numeric_limits<double>::quiet_NaN();
+  double predict_us = 0;  // per candidate, without extracting features
+  double train_ms = 0;    // mean over the trainings; NaN without any
+};
+
+struct ModelEvaluation {
+  std::string target;  // key
+  int64_t tasks = 0;
+  int64_t candidates = 0;
+  LeftOut left_out;                // measurements that were not used
+  std::vector<ModelScore> scores;  // per model, for tasks and for trials
+};
+
+// The services that an evaluation uses. All of them must outlive it.
+struct EvaluationServices {
+  const Clock* clock = nullptr;  // for durations
+  store::Store* store = nullptr;
+  const TaskEnvironment* environment = nullptr;
+  // Called every few milliseconds and between trainings, which take longer. An error ends the
+  // evaluation.
+  std::function<absl::Status()> pause;
+};
+
+// Trains every model on the candidates that are not held out and evaluates it on the others; stored
+// models are evaluated on all. NotFound: there are too few measurements (the message says how many
+// are needed), no such stored model, or an unknown model or task to hold out (the message lists the
+// tasks). InvalidArgument: a share or k is out of range, there are no models, a model cannot read
+// its feature set, or a stored model cannot be loaded. FailedPrecondition: a model is not in this
+// build.
+absl::StatusOr<ModelEvaluation> EvaluateModels(const EvaluationServices& services,
+                                               const EvaluationQuery& query);
 
 struct TrainingQuery {
   RecordedTaskQuery records;  // `op` is the scope of the model

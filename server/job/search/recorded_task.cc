@@ -99,13 +99,6 @@ class TargetSample {
 
 using TargetSamples = std::map<std::string, TargetSample>;
 
-// Returns the target with the most measurements; end: there are none.
-TargetSamples::iterator MostCommonTarget(TargetSamples& samples) {
-  return std::max_element(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
-    return a.second.records() < b.second.records();
-  });
-}
-
 absl::StatusOr<TargetSamples> ReadSamples(store::Store& store, const RecordedTaskQuery& query,
                                           const std::function<absl::Status()>& stop,
                                           LeftOut& left_out) {
@@ -148,32 +141,6 @@ std::optional<std::string> FindTargetText(store::Store& store, const std::set<st
 
 constexpr int kCandidatesBetweenPauses = 32;
 
-// Opens the spaces of one task, each once. Find returns null if a space cannot be opened.
-class OpenSpaces {
- public:
-  OpenSpaces(const TaskEnvironment& environment, store::Store& store, const std::string& target)
-      : environment_(environment), store_(store), target_(target) {}
-
-  const TaskSpaces* Find(const std::string& digest) {
-    auto found = spaces_.find(digest);
-    if (found == spaces_.end()) found = spaces_.emplace(digest, Open(digest)).first;
-    return found->second.get();
-  }
-
- private:
-  std::unique_ptr<TaskSpaces> Open(const std::string& digest) const {
-    const absl::StatusOr<std::string> text = store_.GetText(digest);
-    if (!text.ok()) return nullptr;
-    absl::StatusOr<std::unique_ptr<TaskSpaces>> space = environment_.OpenKept(*text, target_);
-    return space.ok() ? *std::move(space) : nullptr;
-  }
-
-  const TaskEnvironment& environment_;
-  store::Store& store_;
-  const std::string& target_;
-  std::map<std::string, std::unique_ptr<TaskSpaces>> spaces_;
-};
-
 }  // namespace
 
 std::vector<std::pair<std::string, int64_t>> LeftOut::Reasons() const {
@@ -197,7 +164,10 @@ absl::StatusOr<RecordedTasks> ReadRecordedTasks(store::Store& store, const Recor
                                                 const std::function<absl::Status()>& stop) {
   RecordedTasks found{.target = query.target};
   HONE_ASSIGN_OR_RETURN(TargetSamples samples, ReadSamples(store, query, stop, found.left_out));
-  if (const auto most = MostCommonTarget(samples); most != samples.end()) {
+  const auto most = std::max_element(
+      samples.begin(), samples.end(),
+      [](const auto& a, const auto& b) { return a.second.records() < b.second.records(); });
+  if (most != samples.end()) {
     found.target = most->first;
     TargetSample& sample = most->second;
     if (const std::optional<std::string> text = FindTargetText(store, sample.jobs())) {
@@ -234,7 +204,15 @@ absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environ
   int since_pause = 0;
   for (const RecordedTask& task : tasks) {
     TaskRows rows{.workload_digest = task.workload_digest, .op = task.op};
-    OpenSpaces spaces(environment, store, task.target);
+    std::map<std::string, std::unique_ptr<TaskSpaces>> spaces;  // null: it cannot be opened
+    const auto find_space = [&](const std::string& digest) -> const TaskSpaces* {
+      const auto [space, is_new] = spaces.try_emplace(digest);
+      if (!is_new) return space->second.get();
+      if (const absl::StatusOr<std::string> text = store.GetText(digest); text.ok()) {
+        space->second = environment.OpenKept(*text, task.target).value_or(nullptr);
+      }
+      return space->second.get();
+    };
     for (const RecordedCandidate& each : task.candidates) {
       if (++since_pause == kCandidatesBetweenPauses) {
         HONE_RETURN_IF_ERROR(pause());
@@ -243,7 +221,7 @@ absl::StatusOr<std::vector<TaskRows>> ExtractRows(const TaskEnvironment& environ
       if (feature_set.empty()) {
         rows.features.Append({}, 0);
       } else {
-        const TaskSpaces* space = spaces.Find(each.candidate.space_digest);
+        const TaskSpaces* space = find_space(each.candidate.space_digest);
         const absl::Status status =
             space == nullptr
                 ? absl::FailedPreconditionError("unknown space")

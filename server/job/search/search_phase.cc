@@ -11,7 +11,6 @@
 #include "common/record/processes.h"
 #include "server/job/actor/executor.h"
 #include "server/job/job_book.h"
-#include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
 #include "spdlog/spdlog.h"
 
@@ -194,8 +193,8 @@ void SearchPhase::Begin() {
     ++outstanding_;
     Submit(trial);
   }
-  // The model learns results of other workloads while the first candidates are measured.
-  first_model_pending_ = search_->KnowsResults() && search_->TrainingIsDue();
+  // The model learns earlier results while the first candidates are measured.
+  first_model_pending_ = search_->TrainingIsDue();
   MaybeTrain();
   Pump();
 }
@@ -203,9 +202,7 @@ void SearchPhase::Begin() {
 int SearchPhase::BatchSize() const { return BatchSizeOf(job_.spec(), job_.options()); }
 
 int SearchPhase::NextBatch() const {
-  const int batch = NextBatchOf(job_.spec(), job_.options(), Proposed());
-  if (job_.spec().parent.empty()) return batch;
-  return static_cast<int>(std::min<int64_t>(batch, job_.state().allowance - Proposed()));
+  return static_cast<int>(std::min<int64_t>(BatchSize(), Room()));
 }
 
 int64_t SearchPhase::Room() const {
@@ -271,7 +268,7 @@ void SearchPhase::Pump() {
                                     : job_.silent_work());
   // Proposing may take long and publishes nothing, so the state is published first.
   if (state.trials <= kShownAtOnce || state.phase != before) job_.ShowState();
-  if (!may_propose || outstanding_ > BatchSize() * job_.options().low_water) return;
+  if (!may_propose || outstanding_ > BatchSize()) return;
   if (exhausted_ || IsExternal()) return SubmitWaiting(NextBatch());
   job_.EnterStep(kProposing, [this] { Propose(); });
 }
@@ -425,7 +422,9 @@ void SearchPhase::Submit(int64_t trial) {
   fleet::WorkItem item =
       task_.MakeItem(entry.candidate, task_.SpaceText(entry.candidate.space_digest));
   // These two are not stopped early: speed-ups are relative to the default schedule.
-  if (trial == kDefaultTrial || task_.IsOnly(entry.candidate)) item.best_latency_ns = nullptr;
+  if (trial != kDefaultTrial && !task_.IsOnly(entry.candidate)) {
+    item.best_latency_ns = task_.best_latency();
+  }
   task_.Measure(
       std::move(item), task_.MakeRecord(entry.candidate, trial), entry.event, /*earlier_ns=*/0,
       [this](const record::Record& record, const std::string& worker) { OnRecord(record, worker); },

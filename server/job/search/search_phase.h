@@ -16,11 +16,28 @@
 #include "server/confirm/leader.h"
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
-#include "server/job/search/earlier_results.h"
 #include "server/job/search/proposals.h"
 #include "server/job/search/task_search.h"
+#include "server/tuner/search/search_strategy.h"
 
 namespace hone::job {
+
+// The stored results of a task.
+struct EarlierResults {
+  std::vector<search::Measured> prior;     // of other jobs, in the spaces that this one searches
+  std::vector<record::Candidate> foreign;  // proposed to other jobs, in other spaces
+  std::map<int64_t, record::Record> own;   // by trial
+  std::vector<record::Record> again;       // repeated measurements of own candidates
+  StoredDefault default_schedule;
+  int64_t last_record = 0;  // of other jobs
+};
+
+search::Measured MeasuredOf(const record::Record& record);
+
+// Reads the stored results of a task. Reads records of other jobs only up to `up_to_record` (-1:
+// all of them), so that a continued search starts from the same records as before.
+absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
+                                                  int64_t up_to_record);
 
 // The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
 // their results, and trains the model in the background. Meanwhile, the best of the job is the

@@ -14,6 +14,14 @@ namespace {
 // many as it knows.
 constexpr size_t kTrainingStep = 16;
 
+// Without a time limit, the confirmation may take this part of the time of the search, or
+// kLeastConfirmation for each task if that is longer.
+constexpr double kConfirmationShare = 0.25;
+constexpr absl::Duration kLeastConfirmation = absl::Seconds(20);
+// The time of a limited confirmation suffices for this many measurements of the search. The one
+// that is in progress has to end first, and that of a finalist takes longer.
+constexpr int kLeastSteps = 3;
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> Trainer::Train(
@@ -213,6 +221,34 @@ absl::Status TaskSearch::ReplayTells(const TellEvent& event,
     return absl::AbortedError(absl::StrCat("event ", event.number, " is out of order"));
   }
   return absl::OkStatus();
+}
+
+TaskSearchOptions SearchOptionsOf(const JobSpec& spec) {
+  return {.strategy = spec.strategy,
+          .cost_model = spec.cost_model,
+          .feature_set = spec.feature_set,
+          .seed = spec.seed};
+}
+
+int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {
+  if (spec.max_trials == 0) {
+    if (spec.max_time == absl::ZeroDuration()) return options.max_batch;
+    // A search of seconds must not spend them on proposing many candidates at once.
+    const int64_t seconds = absl::ToInt64Seconds(spec.max_time);
+    return static_cast<int>(std::clamp<int64_t>(seconds, options.min_batch, options.max_batch));
+  }
+  return static_cast<int>(
+      std::clamp<int64_t>(spec.max_trials / 8, options.min_batch, options.max_batch));
+}
+
+absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step) {
+  const absl::Duration usual = std::clamp(max_time / 4, absl::Seconds(1), absl::Seconds(20));
+  return std::min(max_time / 2, std::max(usual, kLeastSteps * step));
+}
+
+absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks) {
+  const absl::Duration limit = std::max(kLeastConfirmation * tasks, searched * kConfirmationShare);
+  return cancelled ? std::min(limit, kConfirmationAfterCancel) : limit;
 }
 
 }  // namespace hone::job

@@ -12,9 +12,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/digest.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/actor/job_services.h"
 #include "server/job/actor/task_environment.h"
 #include "server/store/store.h"
 #include "server/tuner/cost_model/cost_model.h"
@@ -93,8 +95,6 @@ class TaskSearch {
   // When training is due, take the new results, train in another thread, and adopt the model. Only
   // one training at a time.
   bool TrainingIsDue() const;
-  // Returns whether there are results that a model should know before the first Propose.
-  bool KnowsResults() const { return !tells_.empty(); }
   std::vector<search::Measured> TakeForTraining();
   std::shared_ptr<Trainer> trainer() const { return trainer_; }
   void AdoptModel(std::shared_ptr<const cost_model::CostModel> model);
@@ -135,6 +135,28 @@ class TaskSearch {
   std::map<int64_t, record::Candidate> trials_;
   absl::flat_hash_set<Digest> known_;  // measured or proposed
 };
+
+// Returns the search options that the job's request determines. The others depend on stored
+// results.
+TaskSearchOptions SearchOptionsOf(const JobSpec& spec);
+
+// Returns the part of a time limit that is reserved for the confirmation. `step`: how long one
+// measurement takes now. On a busy machine, the usual reserve may suffice for none.
+absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step);
+// If nothing was measured when the time of a job is over, the job waits this much longer for a
+// first result, unless no worker takes its work: for that of its search, or that of a finalist.
+inline constexpr absl::Duration kFirstResultGrace = absl::Milliseconds(1200);
+// The same if the time was over before the job submitted its first work.
+inline constexpr absl::Duration kLateResultGrace = absl::Seconds(10);
+// The limit of the confirmation of a cancelled job, for all its tasks together. It is short because
+// the user who cancelled the job waits for its end.
+inline constexpr absl::Duration kConfirmationAfterCancel = absl::Seconds(30);
+// Returns how long the confirmation of `tasks` tasks may take, all together, in a job without a
+// time limit or in a cancelled one, after a search that took `searched`.
+absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks = 1);
+
+// Returns the number of candidates of each Propose, unless fewer trials are left.
+int BatchSizeOf(const JobSpec& spec, const JobOptions& options);
 
 }  // namespace hone::job
 

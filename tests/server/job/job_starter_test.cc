@@ -78,8 +78,9 @@ TEST_F(JobStarterTest, AJobThatDoesNotBeginLosesItsTurn) {
 
 TEST_F(JobStarterTest, ASuspendedBookGetsNoJobs) {
   book_.Suspend();
-  starter_.StartChild(Snapshot("1.0"), Keep());
-  EXPECT_FALSE(answer_.has_value()) << "the next server continues";
+  bool called = false;
+  starter_.CreateChild("1.0", {.parent = "1"}, 8, [&](const absl::Status&) { called = true; });
+  EXPECT_FALSE(called) << "the next server continues";
   starter_.StartNew(Snapshot("2"), Keep());
   ASSERT_TRUE(answer_.has_value());
   EXPECT_THAT(answer_->status(), StatusIs(absl::StatusCode::kUnavailable));

@@ -1,7 +1,6 @@
-#include "server/job/actor/record_policy.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/job/actor/job_task.h"
 
 namespace hone::job {
 namespace {

@@ -1,8 +1,7 @@
-#include "server/job/network/network_state.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/network/network_job.h"
 #include "tests/status.h"
 
 namespace hone::job {

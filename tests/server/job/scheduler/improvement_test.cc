@@ -1,8 +1,7 @@
-#include "server/job/scheduler/improvement.h"
-
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
 namespace {

@@ -1,12 +1,11 @@
 // The evaluation of cost models on recorded trials: which trials are held out, and which requests
 // are refused.
 
-#include "server/job/search/model_evaluation.h"
-
 #include <cmath>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/job/search/model_work.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_store.h"

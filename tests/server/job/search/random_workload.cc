@@ -14,7 +14,6 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "common/target/target.h"
-#include "server/job/search/search_options.h"
 #include "server/job/search/task_search.h"
 #include "server/tuner/cost_model/models.h"
 #include "server/tuner/search/evaluator.h"
@@ -151,7 +150,7 @@ absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& wo
   HONE_ASSIGN_OR_RETURN(
       const std::unique_ptr<TaskSearch> search,
       TaskSearch::Create(&environment, spaces.get(), SearchOptionsOf(spec), /*prior=*/{}));
-  HONE_RETURN_IF_ERROR(search->Propose(NextBatchOf(spec, JobOptions{}, /*proposed=*/0)).status());
+  HONE_RETURN_IF_ERROR(search->Propose(BatchSizeOf(spec, JobOptions{})).status());
   drafted.propose_s = SecondsSince(begin);
   if (search->trials().empty()) return absl::InternalError("nothing was proposed");
   const record::Candidate& first = search->trials().begin()->second;

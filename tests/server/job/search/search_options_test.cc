@@ -1,6 +1,5 @@
-#include "server/job/search/search_options.h"
-
 #include "gtest/gtest.h"
+#include "server/job/search/task_search.h"
 
 namespace hone::job {
 namespace {

@@ -9,45 +9,44 @@
 namespace hone::job {
 namespace {
 
-class ManagedChildJobsTest : public StarterHarness {
+class ChildJobsTest : public StarterHarness {
  protected:
-  ChildJobs::Done Keep() {
+  JobStarter::ChildDone Keep() {
     status_ = absl::UnknownError("not called");
     return [this](const absl::Status& status) { status_ = status; };
   }
 
-  ManagedChildJobs children_{services_, &book_, &starter_};
   absl::Status status_;
 };
 
-TEST_F(ManagedChildJobsTest, AChildIsCreatedOnce) {
-  EXPECT_THAT(children_.GetChild("1.0"), StatusIs(absl::StatusCode::kNotFound));
-  children_.CreateChild("1.0", {.parent = "1"}, 8, Keep());
+TEST_F(ChildJobsTest, AChildIsCreatedOnce) {
+  EXPECT_THAT(starter_.GetChild("1.0"), StatusIs(absl::StatusCode::kNotFound));
+  starter_.CreateChild("1.0", {.parent = "1"}, 8, Keep());
   EXPECT_THAT(status_, IsOk());
   const std::shared_ptr<JobActor> job = book_.Find("1.0");
-  children_.CreateChild("1.0", {.parent = "1"}, 16, Keep());
+  starter_.CreateChild("1.0", {.parent = "1"}, 16, Keep());
   EXPECT_THAT(status_, IsOk());
   EXPECT_EQ(book_.Find("1.0"), job);
-  HONE_ASSERT_OK_AND_ASSIGN(const ChildJobs::Child child, children_.GetChild("1.0"));
+  HONE_ASSERT_OK_AND_ASSIGN(const JobStarter::Child child, starter_.GetChild("1.0"));
   EXPECT_FALSE(child.begun);
   EXPECT_EQ(child.snapshot->allowance, 8);
   EXPECT_EQ(child.snapshot->unmeasured, 8);
 }
 
-TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
+TEST_F(ChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
   JobSnapshot ended{.id = "1.0", .spec = {.parent = "1"}, .state = JobState::kFailed};
   ended.cancelled = true;
   ended.error = "why";
   ended.note = "a note";
   ended.allowance = 24;
   store_.PutJob(RowOf(ended, clock_.Now()), [](const absl::Status&) {});
-  EXPECT_EQ(children_.GetChild("1.0")->snapshot->state, JobState::kFailed);
-  EXPECT_FALSE(children_.GetChild("1.0")->begun) << "it is not in memory";
-  children_.AllowChild("1.0", 100);  // these have no effect
-  children_.ConfirmChild("1.0", absl::Seconds(1), /*cancelled=*/false);
-  children_.CancelChild("1.0");
+  EXPECT_EQ(starter_.GetChild("1.0")->snapshot->state, JobState::kFailed);
+  EXPECT_FALSE(starter_.GetChild("1.0")->begun) << "it is not in memory";
+  starter_.AllowChild("1.0", 100);  // these have no effect
+  starter_.ConfirmChild("1.0", absl::Seconds(1), /*cancelled=*/false);
+  starter_.CancelChild("1.0");
 
-  children_.ReopenChild("1.0", 16, Keep());
+  starter_.ReopenChild("1.0", 16, Keep());
   EXPECT_THAT(status_, IsOk());
   ASSERT_NE(book_.Find("1.0"), nullptr);
   for (const JobSnapshot& reopened :
@@ -58,7 +57,7 @@ TEST_F(ManagedChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
     EXPECT_EQ(reopened.note, "");
     EXPECT_EQ(reopened.allowance, 24);
   }
-  children_.ReopenChild("1.1", 16, Keep());
+  starter_.ReopenChild("1.1", 16, Keep());
   EXPECT_THAT(status_, StatusIs(absl::StatusCode::kNotFound));
 }
 
