@@ -27,7 +27,7 @@ std::string Describe(const record::Environment& e) {
                       e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
 }
 
-v1::JobPhase ToProto(const job::JobPhase& phase) {
+v1::JobPhase PhaseToProto(const job::JobPhase& phase) {
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForKernel) ==
                 v1::JobPhase::KIND_WAITING_FOR_KERNEL);
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForProposals) ==
@@ -170,6 +170,101 @@ bool IsConfirmed(const job::NetworkState& state) {
   });
 }
 
+// Converts the networks of a request, with defaults filled in and workloads in their printed form.
+// REQUIRES: the request has networks. InvalidArgument: a field violates tuning.proto or the limits
+// above; the message names the field.
+absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
+                                               const job::TaskEnvironment& environment) {
+  if (!request.workload().empty())
+    return FieldError("workload", "cannot be combined with a network");
+  if (!request.workload_digest().empty()) {
+    return FieldError("workload_digest", "cannot be combined with a network");
+  }
+  if (!request.space().empty())
+    return FieldError("space", "not supported for networks, because each task has its own space");
+  if (request.revalidate() != 0) return FieldError("revalidate", "not supported for networks");
+  if (request.unpublished())
+    return FieldError("unpublished",
+                      "not supported for networks, which always publish their bests");
+  const v1::NetworkRequest& network = request.network();
+  if (network.patience() < 0) return FieldError("network.patience", "negative");
+  if (network.early_stop() < 0) return FieldError("network.early_stop", "negative");
+  job::NetworkSpec spec{.name = network.name(),
+                        .patience = network.patience(),
+                        .early_stop = network.early_stop(),
+                        .only_missing = network.only_missing()};
+  HONE_ASSIGN_OR_RETURN(spec.objective, Choose("network.objective", network.objective(), "latency",
+                                               job::ObjectiveNames()));
+  if (spec.objective == kEarlyStop && spec.early_stop == 0) {
+    return FieldError("network.early_stop", "missing for the objective early-stop");
+  }
+  HONE_ASSIGN_OR_RETURN(spec.scheduler,
+                        Choose("network.scheduler", network.scheduler(), job::kDefaultTaskScheduler,
+                               job::TaskSchedulerNames()));
+  HONE_RETURN_IF_ERROR(ReadNetworks(network, spec));
+  HONE_RETURN_IF_ERROR(ReadTasks(network, environment, spec));
+  return spec;
+}
+
+// Without the tasks.
+v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
+  v1::NetworkRequest message;
+  message.set_name(spec.name);
+  for (size_t j = 0; j < spec.network_names.size(); ++j) {
+    v1::Network& network = *message.add_networks();
+    network.set_name(spec.network_names[j]);
+    network.set_latency_limit_ns(spec.limits_ns[j]);
+    network.set_reference_ns(spec.references_ns[j]);
+  }
+  message.set_objective(spec.objective);
+  message.set_scheduler(spec.scheduler);
+  message.set_patience(spec.patience);
+  message.set_early_stop(spec.early_stop);
+  message.set_only_missing(spec.only_missing);
+  return message;
+}
+
+// REQUIRES: it is a job of networks.
+v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job) {
+  const job::NetworkSpec& spec = *job.spec.network;
+  const job::NetworkState state = job.network.value_or(job::NetworkState());
+  v1::NetworkProgress message;
+  message.set_name(spec.name);
+  message.set_task_count(static_cast<int>(spec.tasks.size()));
+  message.set_latency_ns(job::NetworkLatency(spec, state));
+  message.set_default_latency_ns(job::DefaultNetworkLatency(spec, state));
+  if (!state.tasks.empty()) message.set_confirmed(IsConfirmed(state));
+  for (size_t i = 0; i < spec.tasks.size(); ++i) {
+    v1::NetworkTaskProgress& progress = *message.add_tasks();
+    progress.set_workload(spec.tasks[i].workload);
+    progress.mutable_weights()->Assign(spec.tasks[i].weights.begin(), spec.tasks[i].weights.end());
+    if (i >= state.tasks.size()) continue;  // the job has not begun
+    const job::NetworkTaskState& task = state.tasks[i];
+    progress.set_workload_digest(task.workload_digest);
+    progress.set_operator_(task.op);
+    if (const auto known = job::JobStateFromName(task.state); known.ok()) {
+      progress.set_job(job::TaskJobId(job.id, i));
+      progress.set_state(service::ToProto(*known));
+    }
+    progress.set_trials(task.trials);
+    progress.set_seconds(task.seconds);
+    progress.set_latency_ns(task.latency_ns);
+    progress.set_default_latency_ns(task.default_latency_ns);
+    progress.set_confirmed(task.confirmed);
+    progress.set_disturbed(task.disturbed);
+    progress.set_gflops(task.gflops);
+    progress.set_peak_gflops(task.peak_gflops);
+    progress.set_error(task.error);
+  }
+  for (const job::NetworkEstimate& estimate : state.estimates) {
+    v1::NetworkEstimate& entry = *message.add_estimates();
+    entry.set_wall_ms(estimate.wall_ms);
+    entry.set_trials(estimate.trials);
+    entry.set_latency_ns(estimate.latency_ns);
+  }
+  return message;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> Choose(absl::string_view field, const std::string& asked,
@@ -208,9 +303,7 @@ absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
     return absl::InvalidArgumentError("a job needs a limit: max_trials or max_time_ms");
   }
-  if (!std::isfinite(request.tolerance()) || request.tolerance() < 0 || request.tolerance() > 1) {
-    return FieldError("tolerance", "not a number from 0 to 1");
-  }
+  HONE_RETURN_IF_ERROR(CheckTolerance(request.tolerance()));
   if (request.revalidate() < 0 || request.revalidate() > kMaxRevalidated) {
     return FieldError("revalidate",
                       absl::StrCat("not a number of candidates from 0 to ", kMaxRevalidated));
@@ -361,7 +454,7 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   }
   message.set_wait_reason(snapshot.wait_reason);
   message.set_queued(snapshot.queued);
-  *message.mutable_phase() = ToProto(snapshot.phase);
+  *message.mutable_phase() = PhaseToProto(snapshot.phase);
   message.set_note(snapshot.note);
   message.set_unconfirmed(snapshot.unconfirmed);
   message.set_is_check(snapshot.spec.is_check);
@@ -488,96 +581,6 @@ void SetPeaks(const fleet::Fleet& fleet, const job::WorkloadInfo& workload, v1::
   }
   best.set_peak_gflops(workload.has_fma_peak ? peaks.gflops : 0);
   best.set_read_gbps(peaks.read_gbps);
-}
-
-absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& request,
-                                               const job::TaskEnvironment& environment) {
-  if (!request.workload().empty())
-    return FieldError("workload", "cannot be combined with a network");
-  if (!request.workload_digest().empty()) {
-    return FieldError("workload_digest", "cannot be combined with a network");
-  }
-  if (!request.space().empty())
-    return FieldError("space", "not supported for networks, because each task has its own space");
-  if (request.revalidate() != 0) return FieldError("revalidate", "not supported for networks");
-  if (request.unpublished())
-    return FieldError("unpublished",
-                      "not supported for networks, which always publish their bests");
-  const v1::NetworkRequest& network = request.network();
-  if (network.patience() < 0) return FieldError("network.patience", "negative");
-  if (network.early_stop() < 0) return FieldError("network.early_stop", "negative");
-  job::NetworkSpec spec{.name = network.name(),
-                        .patience = network.patience(),
-                        .early_stop = network.early_stop(),
-                        .only_missing = network.only_missing()};
-  HONE_ASSIGN_OR_RETURN(spec.objective, Choose("network.objective", network.objective(), "latency",
-                                               job::ObjectiveNames()));
-  if (spec.objective == kEarlyStop && spec.early_stop == 0) {
-    return FieldError("network.early_stop", "missing for the objective early-stop");
-  }
-  HONE_ASSIGN_OR_RETURN(spec.scheduler,
-                        Choose("network.scheduler", network.scheduler(), job::kDefaultTaskScheduler,
-                               job::TaskSchedulerNames()));
-  HONE_RETURN_IF_ERROR(ReadNetworks(network, spec));
-  HONE_RETURN_IF_ERROR(ReadTasks(network, environment, spec));
-  return spec;
-}
-
-v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
-  v1::NetworkRequest message;
-  message.set_name(spec.name);
-  for (size_t j = 0; j < spec.network_names.size(); ++j) {
-    v1::Network& network = *message.add_networks();
-    network.set_name(spec.network_names[j]);
-    network.set_latency_limit_ns(spec.limits_ns[j]);
-    network.set_reference_ns(spec.references_ns[j]);
-  }
-  message.set_objective(spec.objective);
-  message.set_scheduler(spec.scheduler);
-  message.set_patience(spec.patience);
-  message.set_early_stop(spec.early_stop);
-  message.set_only_missing(spec.only_missing);
-  return message;
-}
-
-v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job) {
-  const job::NetworkSpec& spec = *job.spec.network;
-  const job::NetworkState state = job.network.value_or(job::NetworkState());
-  v1::NetworkProgress message;
-  message.set_name(spec.name);
-  message.set_task_count(static_cast<int>(spec.tasks.size()));
-  message.set_latency_ns(job::NetworkLatency(spec, state));
-  message.set_default_latency_ns(job::DefaultNetworkLatency(spec, state));
-  if (!state.tasks.empty()) message.set_confirmed(IsConfirmed(state));
-  for (size_t i = 0; i < spec.tasks.size(); ++i) {
-    v1::NetworkTaskProgress& progress = *message.add_tasks();
-    progress.set_workload(spec.tasks[i].workload);
-    progress.mutable_weights()->Assign(spec.tasks[i].weights.begin(), spec.tasks[i].weights.end());
-    if (i >= state.tasks.size()) continue;  // the job has not begun
-    const job::NetworkTaskState& task = state.tasks[i];
-    progress.set_workload_digest(task.workload_digest);
-    progress.set_operator_(task.op);
-    if (const auto known = job::JobStateFromName(task.state); known.ok()) {
-      progress.set_job(job::TaskJobId(job.id, i));
-      progress.set_state(ToProto(*known));
-    }
-    progress.set_trials(task.trials);
-    progress.set_seconds(task.seconds);
-    progress.set_latency_ns(task.latency_ns);
-    progress.set_default_latency_ns(task.default_latency_ns);
-    progress.set_confirmed(task.confirmed);
-    progress.set_disturbed(task.disturbed);
-    progress.set_gflops(task.gflops);
-    progress.set_peak_gflops(task.peak_gflops);
-    progress.set_error(task.error);
-  }
-  for (const job::NetworkEstimate& estimate : state.estimates) {
-    v1::NetworkEstimate& entry = *message.add_estimates();
-    entry.set_wall_ms(estimate.wall_ms);
-    entry.set_trials(estimate.trials);
-    entry.set_latency_ns(estimate.latency_ns);
-  }
-  return message;
 }
 
 }  // namespace hone::service

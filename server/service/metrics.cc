@@ -121,11 +121,9 @@ class Gauges final : public prometheus::Collectable {
   std::function<ServerStats()> stats_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace
-
-class Metrics::Parts {
+class PrometheusMetrics final : public Metrics {
  public:
-  explicit Parts(const std::string& address)
+  explicit PrometheusMetrics(const std::string& address)
       : registry_(std::make_shared<prometheus::Registry>()),
         gauges_(std::make_shared<Gauges>()),
         calls_(prometheus::BuildCounter()
@@ -166,12 +164,13 @@ class Metrics::Parts {
     exposer_.RegisterCollectable(gauges_);
   }
 
-  // The counters of a method, which are looked up only once.
-  struct Method {
-    Histogram* seconds = nullptr;
-    std::array<prometheus::Counter*, kCodes> calls = {};  // by code
-  };
-  void CountCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
+  int port() const override {
+    const std::vector<int> ports = exposer_.GetListeningPorts();
+    return ports.empty() ? 0 : ports[0];
+  }
+  void Watch(std::function<ServerStats()> stats) override { gauges_->Watch(std::move(stats)); }
+
+  void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) override {
     Histogram* seconds = nullptr;
     prometheus::Counter* calls = nullptr;
     {
@@ -195,6 +194,28 @@ class Metrics::Parts {
     calls->Increment();
     seconds->Observe(absl::ToDoubleSeconds(took));
   }
+  void OnRefusal(absl::string_view method, absl::string_view reason) override {
+    refused_calls_
+        .Add({{"method", std::string(method.substr(method.rfind('/') + 1))},
+              {"reason", std::string(reason)}})
+        .Increment();
+  }
+  void OnRefusedConnection(absl::string_view reason) override {
+    refused_connections_.Add({{"reason", std::string(reason)}}).Increment();
+  }
+  void OnSynchronize(absl::Duration handling) override {
+    synchronize_.Observe(absl::ToDoubleSeconds(handling));
+  }
+  void OnResult(record::Outcome outcome) override {
+    trials_.Add({{"outcome", std::string(record::OutcomeName(outcome))}}).Increment();
+  }
+
+ private:
+  // The counters of a method, which are looked up only once.
+  struct Method {
+    Histogram* seconds = nullptr;
+    std::array<prometheus::Counter*, kCodes> calls = {};  // by code
+  };
 
   const std::shared_ptr<prometheus::Registry> registry_;
   const std::shared_ptr<Gauges> gauges_;
@@ -210,6 +231,8 @@ class Metrics::Parts {
   prometheus::Exposer exposer_;
 };
 
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const rpc::Address& address) {
   if (address.IsUnix()) {
     return absl::InvalidArgumentError(
@@ -223,46 +246,11 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Start(const rpc::Address& addr
   }
   const std::string text = bound.ToText();
   try {
-    return std::unique_ptr<Metrics>(new Metrics(std::make_unique<Parts>(text)));
+    return std::make_unique<PrometheusMetrics>(text);
   } catch (const std::exception& error) {
     return absl::UnavailableError(
         absl::StrCat("metrics-listen: cannot listen on ", text, ": ", error.what()));
   }
-}
-
-Metrics::Metrics(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-Metrics::~Metrics() = default;
-
-int Metrics::port() const {
-  const std::vector<int> ports = parts_->exposer_.GetListeningPorts();
-  return ports.empty() ? 0 : ports[0];
-}
-
-void Metrics::Watch(std::function<ServerStats()> stats) {
-  parts_->gauges_->Watch(std::move(stats));
-}
-
-void Metrics::OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
-  parts_->CountCall(method, code, took);
-}
-
-void Metrics::OnRefusal(absl::string_view method, absl::string_view reason) {
-  parts_->refused_calls_
-      .Add({{"method", std::string(method.substr(method.rfind('/') + 1))},
-            {"reason", std::string(reason)}})
-      .Increment();
-}
-
-void Metrics::OnRefusedConnection(absl::string_view reason) {
-  parts_->refused_connections_.Add({{"reason", std::string(reason)}}).Increment();
-}
-
-void Metrics::OnSynchronize(absl::Duration handling) {
-  parts_->synchronize_.Observe(absl::ToDoubleSeconds(handling));
-}
-
-void Metrics::OnResult(record::Outcome outcome) {
-  parts_->trials_.Add({{"outcome", std::string(record::OutcomeName(outcome))}}).Increment();
 }
 
 }  // namespace hone::service

@@ -41,36 +41,31 @@ absl::Status ParseAddresses(absl::string_view option, const std::vector<std::str
   return absl::OkStatus();
 }
 
-// Returns null if no file is given.
-absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::string& path) {
+// Reads and parses the file of an option. Returns null if none is given. `advice`: how to make the
+// file.
+template <typename Parsed>
+absl::StatusOr<std::shared_ptr<const Parsed>> Load(
+    absl::string_view option, const std::string& path,
+    absl::StatusOr<std::string> (*read)(const std::string&), absl::string_view advice) {
   if (path.empty()) return nullptr;
-  const absl::StatusOr<std::string> text = rpc::ReadSecretFile(path);
-  if (!text.ok()) {
-    return absl::Status(text.status().code(), absl::StrCat("tokens: ", text.status().message()));
-  }
-  absl::StatusOr<rpc::TokenTable> table = rpc::TokenTable::Parse(*text);
-  if (!table.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tokens: ", path, ": ", table.status().message()));
-  }
-  return std::make_shared<const rpc::TokenTable>(*std::move(table));
-}
-
-// Returns null if no file is given.
-absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> LoadRevoked(const std::string& path) {
-  if (path.empty()) return nullptr;
-  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::string> text = read(path);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
-                        absl::StrCat("revoked: ", text.status().message(),
-                                     "; create it, empty if no certificate is revoked"));
+                        absl::StrCat(option, ": ", text.status().message(), advice));
   }
-  absl::StatusOr<rpc::RevocationList> list = rpc::RevocationList::Parse(*text);
-  if (!list.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("revoked: ", path, ": ", list.status().message()));
-  }
-  return std::make_shared<const rpc::RevocationList>(*std::move(list));
+  absl::StatusOr<Parsed> parsed = Parsed::Parse(*text);
+  if (parsed.ok()) return std::make_shared<const Parsed>(*std::move(parsed));
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": ", path, ": ", parsed.status().message()));
+}
+
+absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> LoadTokens(const std::string& path) {
+  return Load<rpc::TokenTable>("tokens", path, rpc::ReadSecretFile, "");
+}
+
+absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> LoadRevoked(const std::string& path) {
+  return Load<rpc::RevocationList>("revoked", path, ReadFile,
+                                   "; create it, empty if no certificate is revoked");
 }
 
 // Checks the address of something that is served beside the gRPC services and without encryption.
