@@ -56,6 +56,8 @@ class SlowStore final : public store::ManualStore {
 
 class SlowReadsTest : public ::testing::Test, protected ServiceHarness {
  protected:
+  ~SlowReadsTest() override { Stop(); }  // the store uses running_
+
   void Serve(ServerOptions options = {}) {
     options.tokens = std::make_shared<const rpc::TokenTable>(
         *rpc::TokenTable::Parse(rpc::TokenLine({"ann", rpc::Role::kClient}, TokenOf("ann")) +
