@@ -32,7 +32,7 @@ target_link_libraries(hone_packages INTERFACE "$<LINK_GROUP:RESCAN,${group}>" Th
 
 foreach(name absl::cleanup absl::flat_hash_map absl::flat_hash_set absl::function_ref absl::inlined_vector absl::span
         absl::status absl::statusor absl::str_format absl::strings absl::synchronization absl::time
-        OpenSSL::Crypto OpenSSL::SSL protobuf::libprotobuf gRPC::grpc++ PkgConfig::xxhash PkgConfig::seccomp
+        OpenSSL::Crypto OpenSSL::SSL ZLIB::ZLIB protobuf::libprotobuf gRPC::grpc++ PkgConfig::xxhash PkgConfig::seccomp
         nlohmann_json::nlohmann_json CLI11::CLI11 spdlog::spdlog)
   add_library(${name} INTERFACE IMPORTED GLOBAL)
   target_link_libraries(${name} INTERFACE hone_packages)

@@ -138,8 +138,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, absl::ToInt64Milliseconds(kKeepaliveTime));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::ToInt64Milliseconds(kKeepaliveTimeout));
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  const bool is_to_leader = addresses.size() > 1 || IsName(first);
+  const absl::Duration keepalive = is_to_leader ? kLeaderKeepaliveTime : kKeepaliveTime;
+  const absl::Duration timeout = is_to_leader ? kLeaderKeepaliveTimeout : kKeepaliveTimeout;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, absl::ToInt64Milliseconds(keepalive));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, absl::ToInt64Milliseconds(timeout));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -158,7 +162,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(absl::string_view t
     HONE_ASSIGN_OR_RETURN(target, TargetOf(addresses));
     if (server_name.empty()) server_name = first.host;
   }
-  if (addresses.size() > 1 || IsName(first)) {
+  if (is_to_leader) {
     arguments.SetServiceConfigJSON(kToTheLeader);
     arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   }

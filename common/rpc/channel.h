@@ -18,11 +18,15 @@ inline constexpr int kMaxMessageBytes = 16 << 20;
 inline constexpr int kChunkBytes = 256 << 10;
 
 // An idle connection is pinged after kKeepaliveTime. A peer that does not answer within
-// kKeepaliveTimeout is lost. The server requires at least kKeepaliveServerMinimum between two
-// pings, even if no call is active.
+// kKeepaliveTimeout is lost. A channel to a leader and its standbys pings more often: of a leader
+// that hangs, the kernel still answers, and the calls must fail soon enough to be made again at the
+// next leader. The server requires at least kKeepaliveServerMinimum between two pings, even if no
+// call is active.
 inline constexpr absl::Duration kKeepaliveTime = absl::Seconds(30);
 inline constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(10);
-inline constexpr absl::Duration kKeepaliveServerMinimum = absl::Seconds(20);
+inline constexpr absl::Duration kLeaderKeepaliveTime = absl::Seconds(5);
+inline constexpr absl::Duration kLeaderKeepaliveTimeout = absl::Seconds(6);
+inline constexpr absl::Duration kKeepaliveServerMinimum = absl::Seconds(3);
 
 // The deadline of calls whose methods do not define another one. Every client call has a deadline.
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
@@ -33,7 +37,8 @@ inline constexpr absl::Duration kCallDeadline = absl::Seconds(30);
 // leader. The host names of a list are looked up once, here; a single name again and again.
 //
 // It connects with the first call, and reconnects after a loss with a backoff of 0.1 to 2 s. No
-// HTTP proxy is used for local addresses.
+// HTTP proxy is used for local addresses. A compressed answer fails: gRPC would decompress it
+// without a limit, and so a hostile server could use up the memory.
 // If security.ca is set, the traffic is encrypted (TLS 1.2 or newer), and the server must have a
 // certificate for the host of the address, issued by one of these authorities. A Unix socket is
 // never encrypted. The token is sent with every call. InvalidArgument: the address is malformed, or

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 
 namespace hone::rpc {
@@ -104,8 +105,14 @@ absl::Status CheckFree(const Address& address) {
 void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  static const auto& quota = (new grpc::ResourceQuota("hone"))->Resize(kMaxBufferedBytes);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kHandshakeLimit)));
   // gRPC decompresses a message before it looks at the size and before the caller is known, so that
-  // a message of 16 MiB could become one of 16 GiB. What servers send may be compressed.
+  // a message of 16 MiB could become one of 16 GiB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTime)));

@@ -1,14 +1,29 @@
 #ifndef HONE_COMMON_RPC_LISTENER_H_
 #define HONE_COMMON_RPC_LISTENER_H_
 
+#include <cstddef>
+
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "common/rpc/address.h"
 #include "common/rpc/server_certificates.h"
 #include "grpcpp/server_builder.h"
 
 namespace hone::rpc {
 
-// Sets the limits of channel.h and the keepalive rules on a server.
+// Calls in progress on one connection. A caller's further calls wait for one of them to end.
+inline constexpr int kMaxStreams = 512;
+// The headers of a call together.
+inline constexpr int kMaxHeaderBytes = 8 << 10;
+// How long a new connection may take until calls can be made on it, such as for its TLS handshake.
+inline constexpr absl::Duration kHandshakeLimit = absl::Seconds(20);
+// What gRPC may hold for all connections and calls of all servers of this process together: mostly
+// messages that have not arrived completely, and answers that are not read. Near the limit it
+// accepts less from each connection, and then ends calls with ResourceExhausted.
+inline constexpr size_t kMaxBufferedBytes = size_t{1} << 30;
+
+// Sets these limits, those of channel.h and the keepalive rules on a server. They apply before a
+// caller is known.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 // Checks that a server can listen on a TCP address now, because gRPC does not say why it cannot.

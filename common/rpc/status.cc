@@ -150,6 +150,11 @@ absl::Status WithReason(absl::Status status, absl::string_view reason,
   return status;
 }
 
+std::string ReasonOf(const absl::Status& status) {
+  const std::vector<std::string> reasons = FirstOf(status, kErrorInfo);
+  return reasons.empty() ? "" : reasons[0];
+}
+
 std::string EncodeDetails(const absl::Status& status) {
   UnknownFieldSet message;
   message.AddVarint(1, static_cast<uint64_t>(status.raw_code()));

@@ -30,6 +30,8 @@ std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 // the domain "hone").
 absl::Status WithReason(absl::Status status, absl::string_view reason,
                         const std::map<std::string, std::string>& metadata = {});
+// Returns the reason; "" if there is none.
+std::string ReasonOf(const absl::Status& status);
 
 // Returns the payloads as the bytes of a google.rpc.Status; "" if there are none.
 std::string EncodeDetails(const absl::Status& status);

@@ -100,6 +100,7 @@ void BuildCheck::OnBuilt(int asked, const absl::StatusOr<fleet::WorkResult>& res
                  absl::ToInt64Milliseconds(job_.Steady() - asked_at_));
   } else {
     state_ = State::kRefused;
+    job_.services().fleet->NoteBuildMismatch();
     why_ = absl::StrCat("the artifact of ", built_.name, " is not used: ", built_by_, " built ",
                         built_.artifact_digest, ", and ", result->worker_id, " built ", digest,
                         " from the same trace; one of the two is wrong");

@@ -73,18 +73,18 @@ class Deliveries::Commit {
 std::string Deliveries::WhyRetried(const Worker& worker, const Lease& lease,
                                    const record::MeasureResult& result) {
   if (result.outcome == record::Outcome::kDeviceLost &&
-      ++book_.ItemOf(lease).device_errors < options_.max_device_errors) {
+      ++parts_.book.ItemOf(lease).device_errors < parts_.options.max_device_errors) {
     return absl::StrCat(worker.id, ": ", result.detail);  // the worker's failure
   }
-  if (!lease.run && !book_.ItemOf(lease).work->only_digest &&
-      result.outcome == record::Outcome::kOk && !artifacts_.Has(result.artifact_digest)) {
+  if (!lease.run && !parts_.book.ItemOf(lease).work->only_digest &&
+      result.outcome == record::Outcome::kOk && !parts_.artifacts.Has(result.artifact_digest)) {
     return absl::StrCat("artifact ", result.artifact_digest, " of ", worker.id, " did not arrive");
   }
   return "";
 }
 
 std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
-  const Lease* found = book_.Find(finished.lease_id);
+  const Lease* found = parts_.book.Find(finished.lease_id);
   if (found == nullptr || found->worker_id != worker.id) {
     auto commit = committing_.find(finished.lease_id);
     if (commit != committing_.end() && commit->second == worker.id) return "";
@@ -93,7 +93,7 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
     return "";
   }
   const Lease lease = *found;
-  const WorkItem& work = *book_.ItemOf(lease).work;
+  const WorkItem& work = *parts_.book.ItemOf(lease).work;
   record::MeasureResult& result = finished.result;
   std::string wrong = finished.malformed;
   if (lease.run) DropImpossibleDrift(work, worker.capabilities, &result);
@@ -106,7 +106,10 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
     return absl::StrCat("it ", wrong);
   }
   const bool ok = result.outcome == record::Outcome::kOk;
-  if (ok && lease.build && !work.only_digest) NoteBuilder(result.artifact_digest, worker.id);
+  if (ok && lease.build && !work.only_digest) {
+    if (builders_.size() >= kMostBuilders) builders_.clear();
+    builders_[result.artifact_digest] = worker.id;
+  }
   if (result.outcome == record::Outcome::kCrash || result.outcome == record::Outcome::kDeviceLost) {
     worker.last_error =
         absl::StrCat(absl::string_view(record::OutcomeName(result.outcome)), ": ", result.detail);
@@ -118,10 +121,10 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   }
   if (!lease.run && ok && !work.only_digest) {
     worker.news.durable.push_back(lease.id);
-    book_.EndBuild(lease, result, fleet::BuilderOf(worker.capabilities.environment));
+    parts_.book.EndBuild(lease, result, fleet::BuilderOf(worker.capabilities.environment));
     return "";
   }
-  TrackedItem item = book_.Remove(lease.item);
+  TrackedItem item = parts_.book.Remove(lease.item);
   record::Environment environment = worker.capabilities.environment;
   if (!lease.build) {
     environment.compiler = item.builder.compiler;
@@ -142,11 +145,6 @@ std::string Deliveries::Take(Worker& worker, FinishedLease& finished) {
   return "";
 }
 
-void Deliveries::NoteBuilder(const std::string& artifact, const std::string& worker_id) {
-  if (builders_.size() >= kMostBuilders) builders_.clear();
-  builders_[artifact] = worker_id;
-}
-
 std::string Deliveries::BuilderOf(const std::string& artifact) const {
   const auto found = builders_.find(artifact);
   return found == builders_.end() ? "" : found->second;
@@ -154,13 +152,13 @@ std::string Deliveries::BuilderOf(const std::string& artifact) const {
 
 void Deliveries::Deliver(TrackedItem item, absl::StatusOr<WorkResult> result,
                          const std::string& lease_id) {
-  deferred_.Add(std::move(item.done), std::move(result),
-                [commit = Commit(&commit_ended_, lease_id)]() mutable { commit.End(true); });
+  parts_.deferred.Add(std::move(item.done), std::move(result),
+                      [commit = Commit(&commit_ended_, lease_id)]() mutable { commit.End(true); });
 }
 
 Worker* Deliveries::EndCommit(const std::string& lease_id, bool durable) {
   const auto commit = committing_.extract(lease_id);
-  Worker* worker = commit.empty() ? nullptr : registry_.Find(commit.mapped());
+  Worker* worker = commit.empty() ? nullptr : parts_.registry.Find(commit.mapped());
   if (worker == nullptr) return nullptr;
   worker->commits.End();
   if (durable) worker->news.durable.push_back(lease_id);
@@ -168,12 +166,13 @@ Worker* Deliveries::EndCommit(const std::string& lease_id, bool durable) {
 }
 
 void Deliveries::Fail(int64_t item, absl::Status why) {
-  Deliver(book_.Remove(item), std::move(why), "");
+  Deliver(parts_.book.Remove(item), std::move(why), "");
 }
 
 void Deliveries::GiveUp(LeaseBook::GivenUp given_up) {
-  WorkResult poisoned{.worker_id = given_up.worker_id,
-                      .environment = registry_.At(given_up.worker_id).capabilities.environment};
+  WorkResult poisoned{
+      .worker_id = given_up.worker_id,
+      .environment = parts_.registry.At(given_up.worker_id).capabilities.environment};
   poisoned.result.outcome = record::Outcome::kDeviceLost;
   poisoned.result.detail = std::move(given_up.why);
   poisoned.result.facts = given_up.item.facts;
@@ -181,17 +180,18 @@ void Deliveries::GiveUp(LeaseBook::GivenUp given_up) {
 }
 
 void Deliveries::EndLease(const std::string& lease_id, LeaseEnd end) {
-  if (auto given_up = book_.End(lease_id, std::move(end)); given_up.has_value()) {
+  if (auto given_up = parts_.book.End(lease_id, std::move(end)); given_up.has_value()) {
     GiveUp(*std::move(given_up));
   }
 }
 
 void Deliveries::EndLeasesOf(const Worker& worker, const std::string& why) {
-  for (LeaseBook::GivenUp& given_up : book_.EndAllOf(worker.id, why)) GiveUp(std::move(given_up));
+  for (LeaseBook::GivenUp& given_up : parts_.book.EndAllOf(worker.id, why))
+    GiveUp(std::move(given_up));
 }
 
 void Deliveries::TakeBack(const std::string& lease_id) {
-  registry_.At(book_.Find(lease_id)->worker_id).news.cancel.push_back(lease_id);
+  parts_.registry.At(parts_.book.Find(lease_id)->worker_id).news.cancel.push_back(lease_id);
   EndLease(lease_id, {.counts = false});
 }
 

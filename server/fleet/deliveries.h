@@ -8,12 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "server/fleet/artifact_cache.h"
-#include "server/fleet/deferred_calls.h"
-#include "server/fleet/fleet_options.h"
-#include "server/fleet/lease_book.h"
-#include "server/fleet/worker.h"
-#include "server/fleet/worker_registry.h"
+#include "server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 
@@ -40,15 +35,8 @@ class Deliveries {
   // Called once for each delivered result, from any thread and without a lock, when the result is
   // durable or when the job has dropped it.
   using CommitEnded = std::function<void(const std::string& lease_id, bool durable)>;
-  // REQUIRES: the other objects outlive this one.
-  Deliveries(const FleetOptions* options, const ArtifactCache* artifacts, WorkerRegistry* registry,
-             LeaseBook* book, DeferredCalls* deferred, CommitEnded commit_ended)
-      : options_(*options),
-        artifacts_(*artifacts),
-        registry_(*registry),
-        book_(*book),
-        deferred_(*deferred),
-        commit_ended_(std::move(commit_ended)) {}
+  Deliveries(const FleetParts& parts, CommitEnded commit_ended)
+      : parts_(parts), commit_ended_(std::move(commit_ended)) {}
 
   // Takes a lease that the worker has finished. Returns why the result cannot be true; "" if it
   // can.
@@ -80,14 +68,9 @@ class Deliveries {
   std::string WhyRetried(const Worker& worker, const Lease& lease,
                          const record::MeasureResult& result);
   void Deliver(TrackedItem item, absl::StatusOr<WorkResult> result, const std::string& lease_id);
-  void NoteBuilder(const std::string& artifact, const std::string& worker_id);
   void GiveUp(LeaseBook::GivenUp given_up);
 
-  const FleetOptions& options_;
-  const ArtifactCache& artifacts_;
-  WorkerRegistry& registry_;
-  LeaseBook& book_;
-  DeferredCalls& deferred_;
+  const FleetParts parts_;
   const CommitEnded commit_ended_;
   absl::flat_hash_map<std::string, std::string> committing_;  // worker id by lease id
   absl::flat_hash_map<std::string, std::string> builders_;    // worker id by artifact

@@ -1,45 +1,56 @@
-#include "server/fleet/dispatcher.h"
+// Of WorkerCalls: which worker gets which item.
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/fleet/worker_calls.h"
 
 namespace hone::fleet {
+namespace {
 
-bool Dispatcher::IsPinned(const Lane& lane) const {
+constexpr size_t kAnswerBytes = 4 << 20;
+
+// The size of the long texts of a lease.
+size_t BytesOf(const LeaseGrant& grant) {
+  return grant.work->workload.size() + (grant.build ? grant.work->space.size() : 0);
+}
+
+}  // namespace
+
+bool WorkerCalls::IsPinned(const Lane& lane) const {
   if (lane.worker_id.empty()) return false;
-  const Worker* wanted = registry_.Find(lane.worker_id);
-  return wanted != nullptr && wanted->connected && standings_.MayWork(wanted->id) &&
+  const Worker* wanted = parts_.registry.Find(lane.worker_id);
+  return wanted != nullptr && wanted->connected && parts_.standings.MayWork(wanted->id) &&
          (!lane.build || wanted->capabilities.BuildsFor(lane.target_key));
 }
 
-bool Dispatcher::Serves(const Lane& lane, const Worker& worker) const {
+bool WorkerCalls::Serves(const Lane& lane, const Worker& worker) const {
   if (lane.worker_id != worker.id && IsPinned(lane)) return false;
   if (!lane.build) return worker.CanRun(lane.target_key);
   // A build is useful only if some worker can run the artifact.
   return worker.capabilities.BuildsFor(lane.target_key) &&
-         (worker.CanRun(lane.target_key) || registry_.HasRunner(lane.target_key));
+         (worker.CanRun(lane.target_key) || parts_.registry.HasRunner(lane.target_key));
 }
 
-bool Dispatcher::IsOpen(const Lane& lane, const Worker& worker) const {
+bool WorkerCalls::IsOpen(const Lane& lane, const Worker& worker) const {
   if ((lane.build ? worker.free_build_slots : worker.free_run_slots) <= 0) return false;
-  const bool is_idle = book_.Of(worker.id).empty();
+  const bool is_idle = parts_.book.Of(worker.id).empty();
   if (lane.alone && !is_idle && worker.CanRun(lane.target_key)) return false;
   return Serves(lane, worker);
 }
 
-bool Dispatcher::Fits(const TrackedItem& item, const std::string& worker_id) const {
-  if (standings_.IsOneOf(worker_id, item.work->avoid)) return false;
+bool WorkerCalls::Fits(const TrackedItem& item, const std::string& worker_id) const {
+  if (parts_.standings.IsOneOf(worker_id, item.work->avoid)) return false;
   return item.artifact_digest.empty() || item.builder_id == worker_id ||
-         artifacts_.Has(item.artifact_digest);
+         parts_.artifacts.Has(item.artifact_digest);
 }
 
-bool Dispatcher::GoesSolo(Worker& worker) const {
-  const WorkQueue& queue = book_.queue();
+bool WorkerCalls::GoesSolo(Worker& worker) const {
+  const WorkQueue& queue = parts_.book.queue();
   if (!worker.solo && !queue.HasSuspects()) return false;
-  for (const std::string& lease_id : book_.Of(worker.id)) {
-    const Lease& lease = *book_.Find(lease_id);
+  for (const std::string& lease_id : parts_.book.Of(worker.id)) {
+    const Lease& lease = *parts_.book.Find(lease_id);
     if (lease.alone && lease.run) return true;
   }
   bool waits = false;
@@ -51,56 +62,19 @@ bool Dispatcher::GoesSolo(Worker& worker) const {
   }
   if (!waits || worker.solo) return worker.solo = waits;
   // One worker per target retries suspects; the others continue with other items.
-  for (const Worker* other : registry_.OfTarget(worker.capabilities.target_key)) {
+  for (const Worker* other : parts_.registry.OfTarget(worker.capabilities.target_key)) {
     if (other->solo && other->connected) return false;
   }
   return worker.solo = true;
 }
 
-std::string Dispatcher::AnotherRunner(const std::string& target_key,
-                                      const std::vector<std::string>& besides) const {
-  std::string least;
-  size_t least_leases = 0;
-  for (const Worker* worker : registry_.OfTarget(target_key)) {
-    if (!worker->connected || worker->leaving || !worker->capabilities.can_run) continue;
-    if (!standings_.MayWork(worker->id)) continue;
-    if (standings_.IsOneOf(worker->id, besides)) continue;
-    const size_t leases = book_.Of(worker->id).size();
-    if (!least.empty() && leases >= least_leases) continue;
-    least = worker->id;
-    least_leases = leases;
-  }
-  return least;
-}
-
-std::string Dispatcher::Rebuilder(const std::string& target_key, const BuilderVersion& version,
-                                  const std::string& built_by,
-                                  const std::vector<std::string>& besides) const {
-  std::string same, other;
-  size_t least_leases = 0;
-  for (const auto& [id, worker] : registry_.all()) {
-    if (!worker.connected || worker.leaving || !standings_.MayWork(id)) continue;
-    if (!worker.capabilities.BuildsFor(target_key)) continue;
-    if (BuilderOf(worker.capabilities.environment) != version) continue;
-    if (std::find(besides.begin(), besides.end(), id) != besides.end()) continue;
-    if (standings_.IsOneOf(id, {built_by})) {
-      same = id;
-      continue;
-    }
-    const size_t leases = book_.Of(id).size();
-    if (!other.empty() && leases >= least_leases) continue;
-    other = id;
-    least_leases = leases;
-  }
-  return other.empty() ? same : other;
-}
-
-std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now, size_t bytes) {
-  std::vector<LeaseGrant> grants;
-  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) && book_.queue().HasWaiting() &&
-         bytes < kAnswerBytes) {
+void WorkerCalls::Grant(Worker& worker, absl::Time now, SynchronizeReply& reply) {
+  size_t bytes = 0;
+  for (const LeaseGrant& grant : reply.start) bytes += BytesOf(grant);
+  while ((worker.free_build_slots > 0 || worker.free_run_slots > 0) &&
+         parts_.book.queue().HasWaiting() && bytes < kAnswerBytes) {
     const bool solo = GoesSolo(worker);
-    const Lease* lease = book_.Grant(
+    const Lease* lease = parts_.book.Grant(
         worker.id, now,
         [&](const Lane& lane) {
           const bool alone = lane.alone && worker.CanRun(lane.target_key);
@@ -108,16 +82,15 @@ std::vector<LeaseGrant> Dispatcher::Grant(Worker& worker, absl::Time now, size_t
         },
         [&](const TrackedItem& item) { return Fits(item, worker.id); },
         [&](const Lane& lane) { return Serves(lane, worker); });
-    if (lease == nullptr) break;
+    if (lease == nullptr) return;
     --(lease->build ? worker.free_build_slots : worker.free_run_slots);
-    grants.push_back(Describe(*lease, now));
-    bytes += BytesOf(grants.back());
+    reply.start.push_back(Describe(*lease, now));
+    bytes += BytesOf(reply.start.back());
   }
-  return grants;
 }
 
-LeaseGrant Dispatcher::Describe(const Lease& lease, absl::Time now) const {
-  const TrackedItem& item = book_.ItemOf(lease);
+LeaseGrant WorkerCalls::Describe(const Lease& lease, absl::Time now) const {
+  const TrackedItem& item = parts_.book.ItemOf(lease);
   const auto& best = item.work->best_latency_ns;
   return {.lease_id = lease.id,
           .build = lease.build,
@@ -128,42 +101,43 @@ LeaseGrant Dispatcher::Describe(const Lease& lease, absl::Time now) const {
           .best_latency_ns = best == nullptr ? 0 : best->load()};
 }
 
-Dispatcher::Stealable Dispatcher::FindStealable(absl::Time now) const {
+WorkerCalls::Stealable WorkerCalls::FindStealable(absl::Time now) const {
   Stealable stealable;
-  for (const auto& [id, lease] : book_.leases()) {
-    if (lease.phase != LeasePhase::kQueued || lease.granted + options_.steal_after > now) continue;
-    const TrackedItem& item = book_.ItemOf(lease);
+  for (const auto& [id, lease] : parts_.book.leases()) {
+    if (lease.phase != LeasePhase::kQueued || lease.granted + parts_.options.steal_after > now)
+      continue;
+    const TrackedItem& item = parts_.book.ItemOf(lease);
     if (item.suspect || !item.work->worker_id.empty()) continue;
     stealable[lease.worker_id].push_back(id);
   }
   return stealable;
 }
 
-Dispatcher::Theft Dispatcher::FindTheft(Worker& thief, const Stealable& stealable) const {
+WorkerCalls::Theft WorkerCalls::FindTheft(Worker& thief, const Stealable& stealable) const {
   Theft theft{.thief = &thief};
   for (const auto& [victim, leases] : stealable) {
     std::vector<std::string> usable;
     for (const std::string& id : leases) {
-      const TrackedItem& item = book_.ItemOf(*book_.Find(id));
+      const TrackedItem& item = parts_.book.ItemOf(*parts_.book.Find(id));
       if (IsOpen(item.lane(), thief) && Fits(item, thief.id)) usable.push_back(id);
     }
     usable.resize((usable.size() + 1) / 2);  // the other half stays with the busy worker
     if (usable.size() <= theft.leases.size()) continue;
     theft.leases = std::move(usable);
-    theft.victim = &registry_.At(victim);
+    theft.victim = &parts_.registry.At(victim);
   }
   const size_t slots = std::max(thief.free_build_slots, thief.free_run_slots);
   if (theft.leases.size() > slots) theft.leases.resize(slots);
   return theft;
 }
 
-std::vector<Dispatcher::Theft> Dispatcher::FindThefts(const std::set<std::string>& idle,
-                                                      absl::Time now) const {
+std::vector<WorkerCalls::Theft> WorkerCalls::FindThefts(absl::Time now) const {
   std::vector<Theft> thefts;
+  const std::set<std::string> idle = Idle();
   if (idle.empty()) return thefts;
   Stealable stealable = FindStealable(now);
   for (const std::string& id : idle) {
-    Theft theft = FindTheft(registry_.At(id), stealable);
+    Theft theft = FindTheft(parts_.registry.At(id), stealable);
     if (theft.victim == nullptr) continue;
     for (const std::string& lease : theft.leases) std::erase(stealable[theft.victim->id], lease);
     thefts.push_back(std::move(theft));
@@ -171,24 +145,24 @@ std::vector<Dispatcher::Theft> Dispatcher::FindThefts(const std::set<std::string
   return thefts;
 }
 
-std::vector<std::pair<int64_t, absl::Status>> Dispatcher::FindHopeless(absl::Time now) {
-  const WorkQueue& queue = book_.queue();
+std::vector<std::pair<int64_t, absl::Status>> WorkerCalls::FindHopeless(absl::Time now) {
+  const WorkQueue& queue = parts_.book.queue();
   std::vector<std::pair<int64_t, absl::Status>> hopeless;
   for (const Lane& lane : queue.Lanes()) {
     if (lane.build) continue;
     for (const int64_t id : queue.WaitingIn(lane)) {
       TrackedItem& item = *queue.Find(id);
-      if (artifacts_.Has(item.artifact_digest)) continue;
-      Worker* builder = registry_.Find(item.builder_id);
+      if (parts_.artifacts.Has(item.artifact_digest)) continue;
+      Worker* builder = parts_.registry.Find(item.builder_id);
       if (builder != nullptr && builder->connected && builder->CanRun(lane.target_key)) {
         // A worker that gets no work can still send the artifact, for another worker to run.
-        if (!standings_.MayWork(item.builder_id)) {
+        if (!parts_.standings.MayWork(item.builder_id)) {
           builder->news.keep.emplace(item.artifact_digest, now);
         }
         continue;
       }
       if (item.work->artifact_digest.empty()) {
-        book_.queue().Rebuild(item);
+        parts_.book.queue().Rebuild(item);
         continue;
       }
       hopeless.emplace_back(

@@ -43,33 +43,17 @@ Fleet::Fleet(const Clock* clock, ArtifactCache* artifacts, FleetOptions options)
       options_(std::move(options)),
       registry_(&standings_),
       book_(&options_),
-      dispatcher_(&options_, artifacts, &standings_, &registry_, &book_),
+      parts_{.clock = *clock,
+             .options = options_,
+             .artifacts = *artifacts,
+             .standings = standings_,
+             .registry = registry_,
+             .book = book_,
+             .deferred = deferred_},
       target_waits_(options_.max_target_waits, &registry_, &deferred_),
-      deliveries_(&options_, artifacts, &registry_, &book_, &deferred_,
+      deliveries_(parts_,
                   [this](const std::string& lease, bool durable) { EndCommit(lease, durable); }),
-      calls_({.clock = clock,
-              .options = &options_,
-              .standings = &standings_,
-              .registry = &registry_,
-              .book = &book_,
-              .dispatcher = &dispatcher_,
-              .deferred = &deferred_}),
-      events_(clock, &options_, &deferred_),
-      list_({.clock = clock,
-             .options = &options_,
-             .standings = &standings_,
-             .registry = &registry_,
-             .book = &book_,
-             .calls = &calls_}),
-      changes_({.options = &options_,
-                .standings = &standings_,
-                .registry = &registry_,
-                .book = &book_,
-                .deliveries = &deliveries_,
-                .calls = &calls_,
-                .events = &events_,
-                .list = &list_,
-                .deferred = &deferred_}) {}
+      calls_(parts_) {}
 
 void Fleet::Submit(WorkItem work, WorkDone done) {
   Section section(this);
@@ -115,7 +99,7 @@ uint64_t Fleet::Synchronize(WorkerReport report, SynchronizeDone done) {
   if (worker.leaving) {
     // This was its last call: it is away, and other workers may have its leases at once.
     calls_.Answer(worker);
-    if (was_connected) events_.Lost(worker, "it has ended");
+    if (was_connected) TellLost(worker, "it has ended");
     LoseWorker(worker, "it has ended");
     calls_.Offer();
   }
@@ -141,7 +125,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     // Some results may be of an earlier process of the worker, which left them on its disk.
     if (!stated.insert(finished.lease_id).second) continue;
     if (const std::string why = deliveries_.Take(worker, finished); !why.empty()) {
-      changes_.Distrust(worker.id, why);
+      Distrust(worker.id, why);
     }
   }
   std::string new_process;
@@ -149,7 +133,7 @@ void Fleet::ReadReport(Worker& worker, WorkerReport& report) {
     new_process = worker.claim == report.epoch ? "an earlier process with its name still runs"
                                                : "its process was restarted";
   }
-  events_.Called(worker, report, new_process);
+  TellCall(worker, report, new_process);
   if (!new_process.empty()) LoseWorker(worker, new_process);
   if (absl::StartsWith(worker.last_error, kLost)) worker.last_error.clear();  // it is back
   if (registry_.Update(worker, report, clock_->Now())) {
@@ -236,31 +220,6 @@ void Fleet::EndCommit(const std::string& lease_id, bool durable) {
 
 // Workers and their standings.
 
-std::vector<WorkerInfo> Fleet::Workers() const {
-  absl::MutexLock lock(&mutex_);
-  return list_.Registered();
-}
-
-std::optional<WorkerInfo> Fleet::FindWorker(const std::string& id) const {
-  absl::MutexLock lock(&mutex_);
-  return list_.Find(id);
-}
-
-bool Fleet::Answers(const std::string& id) const {
-  const std::optional<WorkerInfo> worker = FindWorker(id);
-  return worker.has_value() && worker->connected && worker->silent < options_.silence_limit() / 2;
-}
-
-bool Fleet::IsServed(const std::string& target_key) const {
-  absl::MutexLock lock(&mutex_);
-  return list_.IsServed(target_key);
-}
-
-std::optional<SilentWork> Fleet::FindSilentWork(const std::string& job_id) const {
-  absl::MutexLock lock(&mutex_);
-  return list_.FindSilentWork(job_id);
-}
-
 bool Fleet::HasBuildLease(const std::string& identity, const std::string& workload_digest,
                           const std::string& target_key) const {
   absl::MutexLock lock(&mutex_);
@@ -274,9 +233,9 @@ bool Fleet::HasBuildLease(const std::string& identity, const std::string& worklo
   return false;
 }
 
-std::vector<WorkerInfo> Fleet::KnownWorkers() const {
+void Fleet::NoteBuildMismatch() {
   absl::MutexLock lock(&mutex_);
-  return list_.Known();
+  ++build_mismatches_;
 }
 
 FleetCounts Fleet::Counts() const {
@@ -289,36 +248,135 @@ FleetCounts Fleet::Counts() const {
                      .refused_results = deliveries_.refused() + turned_away_,
                      .requeued = book_.counts().requeued,
                      .stolen = stolen_,
-                     .poisoned = book_.counts().poisoned};
+                     .poisoned = book_.counts().poisoned,
+                     .build_mismatches = build_mismatches_};
   for (const auto& [id, worker] : registry_.all()) {
     ++(worker.connected ? counts.workers_connected : counts.workers_away);
   }
   return counts;
 }
 
-void Fleet::Adopt(const std::vector<Standing>& stored) {
-  Section section(this);
-  standings_.Adopt(stored);
-}
-
 void Fleet::Flag(const std::string& id, const std::string& why) {
   Section section(this);
   Worker* worker = registry_.Find(id);
   if (worker == nullptr || shut_down_) return;
-  changes_.Distrust(id, why);
+  Distrust(id, why);
   calls_.Wake(*worker);
   calls_.Offer();
 }
 
 absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
   Section section(this);
-  return changes_.Drain(id, resume);
+  Worker* const worker = registry_.Find(id);
+  if (worker == nullptr && standings_.MayWork(id)) {
+    return absl::NotFoundError(
+        resume ? absl::StrCat("no worker ", id, " is connected, drained or removed")
+               : absl::StrCat("there is no worker ", id));
+  }
+  if (const std::string other = standings_.RefusedAs(id); resume && !other.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("worker ", id, " is the worker ", other,
+                                                      ", which is refused; ", ResumeCommand(other),
+                                                      " admits it again"));
+  }
+  const Standing before = standings_.Own(id);
+  if (before.removed && !resume) {
+    return absl::NotFoundError(absl::StrCat("worker ", id, " was removed, so it gets no work; ",
+                                            ResumeCommand(id), " admits it again"));
+  }
+  Standing standing = before;
+  standing.drained = !resume;
+  if (resume) {
+    standing.refused.clear();
+    standing.removed = false;
+    standing.identity.clear();
+  }
+  if (standing != before) {
+    TellStanding(id, absl::StrCat("was ", resume ? "resumed" : "drained", " by an administrator"));
+  }
+  const std::vector<std::string> names = standings_.NamesOf(id);
+  standings_.Change(standing, /*drained=*/true, /*refused=*/resume);
+  ApplyStanding(id);
+  for (const std::string& name : names) {  // which may have been refused with it
+    Worker* const other = registry_.Find(name);
+    if (other == nullptr || other == worker) continue;
+    ApplyStandingTo(*other);
+    calls_.Wake(*other);
+  }
+  if (worker != nullptr) calls_.Wake(*worker);
+  calls_.Offer();
+  return InfoOf(id);
 }
 
 absl::StatusOr<int> Fleet::Remove(const std::string& id,
                                   const std::optional<std::string>& remembered) {
   Section section(this);
-  return changes_.Remove(id, remembered);
+  Standing standing = standings_.Own(id);
+  const bool is_registered = registry_.Find(id) != nullptr;
+  if (standing.removed && !is_registered) {
+    return absl::NotFoundError(absl::StrCat("worker ", id, " is already removed; ",
+                                            ResumeCommand(id), " admits it again"));
+  }
+  if (!is_registered && standings_.MayWork(id) && !remembered.has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no worker ", id));
+  }
+  standing.refused =
+      absl::StrCat("an administrator removed it; ", ResumeCommand(id), " admits it again");
+  standing.removed = true;
+  if (standing.identity.empty()) standing.identity = standings_.IdentityOf(id);
+  if (standing.identity.empty()) standing.identity = remembered.value_or("");
+  TellStanding(id, "was removed by an administrator");
+  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
+  const int requeued = ApplyStanding(id);
+  for (const std::string& name : standings_.NamesOf(id)) {
+    Worker* const worker = registry_.Find(name);
+    if (worker == nullptr) continue;
+    calls_.Wake(*worker);
+    calls_.Answer(*worker);
+    registry_.Erase(name);
+  }
+  calls_.Offer();
+  return requeued;
+}
+
+void Fleet::Distrust(const std::string& id, const std::string& why) {
+  Standing standing = standings_.Own(id);
+  standing.refused = why;
+  standing.identity = standings_.IdentityOf(id);
+  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
+  ApplyStanding(id);
+  if (options_.on_standing != nullptr) deferred_.Add(options_.on_standing, id);
+}
+
+int Fleet::ApplyStanding(const std::string& id) {
+  int taken = 0;
+  const bool refused = !standings_.Own(id).refused.empty();
+  for (const std::string& name : standings_.NamesOf(id)) {
+    Worker* const worker = registry_.Find(name);
+    if (worker == nullptr || (name != id && !refused)) continue;
+    taken += ApplyStandingTo(*worker);
+    if (name != id) calls_.Wake(*worker);
+  }
+  return taken;
+}
+
+int Fleet::ApplyStandingTo(Worker& worker) {
+  const Standing standing = standings_.Of(worker.id);
+  const bool refused = !standing.refused.empty();
+  worker.news.standing_told = false;
+  // Otherwise, no other worker would retry the suspects.
+  if (!standings_.MayWork(worker.id)) worker.solo = false;
+  calls_.NoteHunger(worker);
+  int taken = 0;
+  const std::set<std::string> leases = book_.Of(worker.id);
+  for (const std::string& lease_id : leases) {
+    const bool queued = book_.Find(lease_id)->phase == LeasePhase::kQueued;
+    if (!refused && !(standing.drained && queued)) continue;
+    deliveries_.TakeBack(lease_id);
+    ++taken;
+  }
+  // The workers that may take its items may have changed.
+  book_.queue().RefreshAll();
+  return taken;
 }
 
 std::set<std::string> Fleet::Targets() const {
@@ -331,22 +389,9 @@ std::optional<Capabilities> Fleet::DeviceOf(const std::string& target_key) const
   return registry_.DeviceOf(target_key);
 }
 
-std::string Fleet::AnotherRunner(const std::string& target_key,
-                                 const std::vector<std::string>& besides) const {
-  absl::MutexLock lock(&mutex_);
-  return dispatcher_.AnotherRunner(target_key, besides);
-}
-
 std::string Fleet::BuilderOf(const std::string& artifact) const {
   absl::MutexLock lock(&mutex_);
   return deliveries_.BuilderOf(artifact);
-}
-
-std::string Fleet::Rebuilder(const std::string& target_key, const BuilderVersion& version,
-                             const std::string& built_by,
-                             const std::vector<std::string>& besides) const {
-  absl::MutexLock lock(&mutex_);
-  return dispatcher_.Rebuilder(target_key, version, built_by, besides);
 }
 
 absl::StatusOr<TargetChoice> Fleet::FindTarget(const std::string& key) const {
@@ -366,7 +411,7 @@ void Fleet::Tick() {
   const absl::Time now = clock_->Now();
   ExpireWorkers(now);
   ExpireLeases(now);
-  for (auto& [item, why] : dispatcher_.FindHopeless(now)) deliveries_.Fail(item, std::move(why));
+  for (auto& [item, why] : calls_.FindHopeless(now)) deliveries_.Fail(item, std::move(why));
   target_waits_.Expire(now);
   calls_.Offer();
   Steal(now);
@@ -391,7 +436,7 @@ void Fleet::ExpireWorkers(absl::Time now) {
     if (silent && worker.connected) {
       const std::string why =
           absl::StrCat("it was silent for ", SecondsText(options_.silence_limit()));
-      events_.Lost(worker, why);
+      TellLost(worker, why);
       LoseWorker(worker, why);
     }
     if (!worker.connected && worker.last_seen + options_.forget_after <= now) {
@@ -404,7 +449,7 @@ void Fleet::ExpireWorkers(absl::Time now) {
 void Fleet::Steal(absl::Time now) {
   if (now < next_steal_) return;
   next_steal_ = now + kStealInterval;
-  for (const Dispatcher::Theft& theft : dispatcher_.FindThefts(calls_.Idle(), now)) {
+  for (const WorkerCalls::Theft& theft : calls_.FindThefts(now)) {
     for (const std::string& lease_id : theft.leases) deliveries_.TakeBack(lease_id);
     stolen_ += static_cast<int64_t>(theft.leases.size());
     calls_.Wake(*theft.thief);  // before another worker can take them

@@ -13,18 +13,13 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/fleet/artifact_cache.h"
-#include "server/fleet/deferred_calls.h"
 #include "server/fleet/deliveries.h"
-#include "server/fleet/dispatcher.h"
 #include "server/fleet/fleet_options.h"
+#include "server/fleet/fleet_parts.h"
 #include "server/fleet/lease_book.h"
-#include "server/fleet/standing_changes.h"
 #include "server/fleet/standings.h"
-#include "server/fleet/target_waits.h"
 #include "server/fleet/worker.h"
 #include "server/fleet/worker_calls.h"
-#include "server/fleet/worker_events.h"
-#include "server/fleet/worker_list.h"
 #include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
@@ -74,6 +69,8 @@ class Fleet {
   // is none.
   std::string Rebuilder(const std::string& target_key, const BuilderVersion& version,
                         const std::string& built_by, const std::vector<std::string>& besides) const;
+  // Counts that a candidate built again gave another artifact.
+  void NoteBuildMismatch();
   // Called when an upload has arrived in the artifact cache.
   void ArtifactArrived(const std::string& digest);
 
@@ -96,12 +93,10 @@ class Fleet {
   std::vector<WorkerInfo> KnownWorkers() const;
   FleetCounts Counts() const;
 
-  // Which workers are drained, flagged or removed. The owner of the fleet stores the changes
-  // (server/service/standing_keeper).
+  // Which workers are drained, flagged or removed. The owner of the fleet stores the changes, and
+  // passes the stored ones on before workers call (server/service/standing_keeper).
   Standings& standings() { return standings_; }
   const Standings& standings() const { return standings_; }
-  // Takes over the stored standings. Called before workers call.
-  void Adopt(const std::vector<Standing>& stored);
 
   // Drains a worker: it finishes the leases that it has started and gets no more, and its queued
   // leases are requeued. If `resume`, undoes this, and also a flag or a removal. Like a flag, it
@@ -157,6 +152,33 @@ class Fleet {
   void ReadLeases(Worker& worker, const WorkerReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseWorker(Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Changes of standings.
+  // Marks a worker whose results are not trusted. Leaves its held call to the caller.
+  void Distrust(const std::string& id, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes back the leases that a worker may no longer hold after its standing has changed, under
+  // any of its names. Returns their number. Leaves the held call of this name to the caller.
+  int ApplyStanding(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int ApplyStandingTo(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Descriptions of workers, in worker_list.cc.
+  // Describes a worker. Of one that is not registered, only the name and the standing are known.
+  WorkerInfo InfoOf(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Activity> ActivitiesOf(const std::string& id, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a worker that is connected still calls.
+  bool IsCalling(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tell FleetOptions::on_event once about each change in the life of a worker. TellCall: called
+  // before the report of a call updates the worker, which joins, comes back or has a new process.
+  // `new_process`: why the name has another process now; "" if it has not. TellLost: the worker
+  // does not call any more. TellStanding: before a removed worker is erased.
+  void TellCall(const Worker& worker, const WorkerReport& report, const std::string& new_process)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellLost(const Worker& worker, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellStanding(const std::string& id, const std::string& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const std::string& id, std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Time.
   void ExpireWorkers(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireLeases(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -172,15 +194,13 @@ class Fleet {
   DeferredCalls deferred_ ABSL_GUARDED_BY(mutex_);
   WorkerRegistry registry_ ABSL_GUARDED_BY(mutex_);
   LeaseBook book_ ABSL_GUARDED_BY(mutex_);
-  Dispatcher dispatcher_ ABSL_GUARDED_BY(mutex_);
+  const FleetParts parts_ ABSL_GUARDED_BY(mutex_);  // refers to the members above
   TargetWaits target_waits_ ABSL_GUARDED_BY(mutex_);
   Deliveries deliveries_ ABSL_GUARDED_BY(mutex_);
   WorkerCalls calls_ ABSL_GUARDED_BY(mutex_);
-  WorkerEvents events_ ABSL_GUARDED_BY(mutex_);
-  const WorkerList list_ ABSL_GUARDED_BY(mutex_);
-  StandingChanges changes_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_steal_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t stolen_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t build_mismatches_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t turned_away_ ABSL_GUARDED_BY(mutex_) = 0;  // results in refused calls
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };

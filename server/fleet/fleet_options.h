@@ -20,10 +20,6 @@ struct FleetOptions {
   // A worker without free slots is told to call again when it has finished a lease, or after this
   // time. Holding its call would be useless, because it cannot take more leases.
   absl::Duration rest() const { return heartbeat / 10; }
-  // The average time between two calls of busy workers, over all workers. Each busy worker collects
-  // its results for this time multiplied by the number of workers, but at most for `rest()`. The
-  // delay is negligible in a small fleet, and saves most of the calls in a large one.
-  absl::Duration spacing = absl::Milliseconds(1);
   // The process with a worker's name keeps the name while one of its calls is held, and for this
   // long after its last call. A later process with the same name asks for it again this often, and
   // a removed worker asks this often whether it was resumed.

@@ -125,7 +125,7 @@ void Standings::Set(const Standing& standing) {
 void Standings::Change(const Standing& standing, bool drained, bool refused) {
   absl::MutexLock lock(&mutex_);
   Set(standing);
-  Pending& change = pending_[standing.worker_id];
+  UnstoredStanding& change = pending_[standing.worker_id];
   change.number = ++changes_;
   change.drained = change.drained || drained;
   change.refused = change.refused || refused;
@@ -135,10 +135,9 @@ std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(id);
   if (found == pending_.end()) return std::nullopt;
-  return UnstoredStanding{.standing = Get(id),
-                          .drained = found->second.drained,
-                          .refused = found->second.refused,
-                          .number = found->second.number};
+  UnstoredStanding unstored = found->second;
+  unstored.standing = Get(id);
+  return unstored;
 }
 
 void Standings::MarkStored(const UnstoredStanding& stored) {

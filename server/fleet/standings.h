@@ -58,12 +58,6 @@ class Standings {
   void Adopt(const std::vector<Standing>& stored);
 
  private:
-  // The part of a standing that is not known to be stored.
-  struct Pending {
-    int64_t number = 0;
-    bool drained = false;
-    bool refused = false;
-  };
   Standing Get(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Identity(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the name under which this identity is refused; "" if it is not.
@@ -74,7 +68,8 @@ class Standings {
   std::map<std::string, Standing> known_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> identities_ ABSL_GUARDED_BY(mutex_);         // by name
   std::map<std::string, std::set<std::string>> refused_ ABSL_GUARDED_BY(mutex_);  // by identity
-  std::map<std::string, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  // By name, without the standings.
+  std::map<std::string, UnstoredStanding> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

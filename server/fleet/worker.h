@@ -244,6 +244,7 @@ struct FleetCounts {
   int64_t requeued = 0;         // leases that ended without an answer
   int64_t stolen = 0;           // leases queued at one worker and given to another
   int64_t poisoned = 0;
+  int64_t build_mismatches = 0;  // artifacts that a second build of the same candidate did not give
 };
 
 }  // namespace hone::fleet

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/rng.h"
+#include "common/base/seconds_text.h"
 
 namespace hone::fleet {
 namespace {
@@ -12,6 +14,11 @@ namespace {
 // A refused worker calls again after this time.
 constexpr absl::Duration kRefusedWait = absl::Seconds(30);
 constexpr absl::Duration kClosedWait = absl::Seconds(1);
+// The average time between two calls of busy workers, over all workers. Each busy worker collects
+// its results for this time multiplied by the number of workers, but at most for
+// FleetOptions::rest. The delay is negligible in a small fleet, and saves most of the calls in a
+// large one.
+constexpr absl::Duration kSpacing = absl::Milliseconds(1);
 
 std::vector<std::string> TakeOnce(std::vector<std::string>& ids) {
   std::sort(ids.begin(), ids.end());
@@ -19,13 +26,15 @@ std::vector<std::string> TakeOnce(std::vector<std::string>& ids) {
   return std::exchange(ids, {});
 }
 
+absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
+
 }  // namespace
 
 uint64_t WorkerCalls::Take(Worker& worker, absl::Duration max_wait, SynchronizeDone done) {
   const uint64_t token = next_token_++;
-  max_wait = std::min(max_wait, parts_.options->max_wait());
+  max_wait = std::min(max_wait, parts_.options.max_wait());
   // Waiting for a random time from 75 % to 100 % of max_wait spreads the calls of many workers.
-  const absl::Time deadline = parts_.clock->Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform());
+  const absl::Time deadline = parts_.clock.Now() + max_wait * (0.75 + 0.25 * Rng(token).Uniform());
   const bool patient = max_wait > absl::ZeroDuration();
   held_[worker.id] = {token, deadline, std::move(done), patient};
   worker_ids_[token] = worker.id;
@@ -51,21 +60,21 @@ uint64_t WorkerCalls::Refuse(const WorkerReport& report, TurnedAway turned_away,
       reply.next_call = kRefusedWait;
       break;
     case TurnedAway::Again::kSoon:
-      reply.next_call = parts_.options->name_limit();
+      reply.next_call = parts_.options.name_limit();
       break;
     case TurnedAway::Again::kNow:
-      reply.next_call = parts_.options->rest();
+      reply.next_call = parts_.options.rest();
       break;
   }
-  reply.heartbeat = parts_.options->heartbeat;
-  parts_.deferred->Add(std::move(done), std::move(reply));
+  reply.heartbeat = parts_.options.heartbeat;
+  parts_.deferred.Add(std::move(done), std::move(reply));
   return next_token_++;
 }
 
 Presence WorkerCalls::PresenceOf(const Worker& worker) const {
   if (worker.leaving) return Presence::kGone;
   if (IsHeld(worker)) return Presence::kCalling;
-  const bool recent = parts_.clock->Now() < worker.last_seen + parts_.options->name_limit();
+  const bool recent = parts_.clock.Now() < worker.last_seen + parts_.options.name_limit();
   return recent ? Presence::kRecent : Presence::kGone;
 }
 
@@ -73,7 +82,7 @@ SynchronizeDone WorkerCalls::Abandon(uint64_t token) {
   auto found = worker_ids_.find(token);
   if (found == worker_ids_.end()) return nullptr;
   const std::string id = found->second;
-  parts_.registry->At(id).last_seen = parts_.clock->Now();
+  parts_.registry.At(id).last_seen = parts_.clock.Now();
   return Release(id);
 }
 
@@ -88,13 +97,11 @@ SynchronizeDone WorkerCalls::Release(const std::string& worker_id) {
 }
 
 SynchronizeReply WorkerCalls::Compose(Worker& worker) {
-  const absl::Time now = parts_.clock->Now();
+  const absl::Time now = parts_.clock.Now();
   SynchronizeReply reply;
-  size_t bytes = 0;
   for (const std::string& lease_id : std::exchange(worker.news.resend, {})) {
-    if (const Lease* lease = parts_.book->Find(lease_id); lease != nullptr) {
-      reply.start.push_back(parts_.dispatcher->Describe(*lease, now));
-      bytes += Dispatcher::BytesOf(reply.start.back());
+    if (const Lease* lease = parts_.book.Find(lease_id); lease != nullptr) {
+      reply.start.push_back(Describe(*lease, now));
     }
   }
   reply.cancel = TakeOnce(worker.news.cancel);
@@ -102,41 +109,39 @@ SynchronizeReply WorkerCalls::Compose(Worker& worker) {
   for (auto& [digest, when] : worker.news.keep) {
     if (when > now) continue;
     reply.keep_artifacts.push_back(digest);
-    when = now + parts_.options->keep_retry;
+    when = now + parts_.options.keep_retry;
   }
   reply.standing_new = !std::exchange(worker.news.standing_told, true);
-  if (worker.leaving || !parts_.standings->MayWork(worker.id)) return reply;
-  for (LeaseGrant& grant : parts_.dispatcher->Grant(worker, now, bytes)) {
-    reply.start.push_back(std::move(grant));
-  }
+  if (worker.leaving || !parts_.standings.MayWork(worker.id)) return reply;
+  Grant(worker, now, reply);
   return reply;
 }
 
 void WorkerCalls::Answer(Worker& worker, SynchronizeReply reply) {
   if (!IsHeld(worker)) return;
-  worker.last_seen = parts_.clock->Now();
-  const Standing standing = parts_.standings->Of(worker.id);
+  worker.last_seen = parts_.clock.Now();
+  const Standing standing = parts_.standings.Of(worker.id);
   reply.drain = standing.drained;
   reply.refused = standing.refused;
-  reply.heartbeat = parts_.options->heartbeat;
+  reply.heartbeat = parts_.options.heartbeat;
   reply.gather = Pace();
-  parts_.deferred->Add(Release(worker.id), std::move(reply));
+  parts_.deferred.Add(Release(worker.id), std::move(reply));
 }
 
 absl::Duration WorkerCalls::Pace() const {
-  return std::min(parts_.options->rest(), parts_.options->spacing * parts_.registry->size());
+  return std::min(parts_.options.rest(), kSpacing * parts_.registry.size());
 }
 
 absl::Duration WorkerCalls::NextCall(const Worker& worker) const {
-  if (parts_.book->Of(worker.id).empty()) return absl::ZeroDuration();
+  if (parts_.book.Of(worker.id).empty()) return absl::ZeroDuration();
   const bool is_full =
       (worker.capabilities.can_build ? worker.free_build_slots : worker.free_run_slots) <= 0;
-  return is_full ? parts_.options->rest() : Pace();
+  return is_full ? parts_.options.rest() : Pace();
 }
 
 bool WorkerCalls::WaitsForCommit(const Worker& worker, const Call& call) const {
   return call.patient && worker.commits.IsAwaited() && worker.news.cancel.empty() &&
-         worker.news.standing_told && !parts_.book->Of(worker.id).empty();
+         worker.news.standing_told && !parts_.book.Of(worker.id).empty();
 }
 
 void WorkerCalls::Wake(Worker& worker) {
@@ -155,8 +160,7 @@ void WorkerCalls::Wake(Worker& worker) {
 void WorkerCalls::NoteHunger(const Worker& worker) {
   auto call = held_.find(worker.id);
   const bool is_open = call != held_.end() && !worker.leaving &&
-                       parts_.standings->MayWork(worker.id) &&
-                       !WaitsForCommit(worker, call->second);
+                       parts_.standings.MayWork(worker.id) && !WaitsForCommit(worker, call->second);
   for (const bool build : {true, false}) {
     if (is_open && (build ? worker.free_build_slots : worker.free_run_slots) > 0) {
       hungry(build).insert(worker.id);
@@ -167,16 +171,16 @@ void WorkerCalls::NoteHunger(const Worker& worker) {
 }
 
 void WorkerCalls::Offer() {
-  for (const Lane& lane : parts_.book->queue().TakeFresh()) {
+  for (const Lane& lane : parts_.book.queue().TakeFresh()) {
     const std::set<std::string>& workers = hungry(lane.build);
-    if (parts_.dispatcher->IsPinned(lane)) {
-      if (workers.contains(lane.worker_id)) Wake(parts_.registry->At(lane.worker_id));
+    if (IsPinned(lane)) {
+      if (workers.contains(lane.worker_id)) Wake(parts_.registry.At(lane.worker_id));
       continue;
     }
     for (auto next = workers.begin();
-         next != workers.end() && parts_.book->queue().HasWaiting(lane);) {
-      Worker& worker = parts_.registry->At(*next++);  // answering removes the worker from the set
-      if (parts_.dispatcher->Serves(lane, worker)) Wake(worker);
+         next != workers.end() && parts_.book.queue().HasWaiting(lane);) {
+      Worker& worker = parts_.registry.At(*next++);  // answering removes the worker from the set
+      if (Serves(lane, worker)) Wake(worker);
     }
   }
 }
@@ -184,12 +188,12 @@ void WorkerCalls::Offer() {
 std::set<std::string> WorkerCalls::Idle() const {
   std::set<std::string> idle = for_builds_;
   idle.insert(for_runs_.begin(), for_runs_.end());
-  std::erase_if(idle, [&](const std::string& id) { return !parts_.book->Of(id).empty(); });
+  std::erase_if(idle, [&](const std::string& id) { return !parts_.book.Of(id).empty(); });
   return idle;
 }
 
 void WorkerCalls::Tick(absl::Time now) {
-  for (auto& [id, worker] : parts_.registry->all()) {
+  for (auto& [id, worker] : parts_.registry.all()) {
     if (!IsHeld(worker)) continue;
     const bool keep_due = std::any_of(worker.news.keep.begin(), worker.news.keep.end(),
                                       [now](const auto& entry) { return entry.second <= now; });
@@ -202,12 +206,61 @@ void WorkerCalls::Tick(absl::Time now) {
 
 void WorkerCalls::Close() {
   closed_ = true;
-  for (auto& [id, worker] : parts_.registry->all()) {
+  for (auto& [id, worker] : parts_.registry.all()) {
     SynchronizeReply reply;
     reply.durable = std::exchange(worker.news.durable, {});
     reply.next_call = kClosedWait;
     Answer(worker, std::move(reply));
   }
+}
+
+void TargetWaits::Await(const std::string& key, absl::Time now, absl::Duration patience,
+                        TargetDone done) {
+  absl::StatusOr<TargetChoice> choice = ShuttingDown();
+  if (!closed_) choice = registry_.ChooseTarget(key);
+  if (!closed_ && absl::IsUnavailable(choice.status())) {
+    if (waits_.size() < most_) {
+      waits_.emplace(key, Wait{now + patience, patience, std::move(done)});
+      return;
+    }
+    choice = absl::ResourceExhaustedError(
+        absl::StrCat(waits_.size(),
+                     " jobs wait for a worker of their target, which is the limit of this server; "
+                     "try again later"));
+  }
+  deferred_.Add(std::move(done), std::move(choice));
+}
+
+void TargetWaits::Answer(const std::string& target_key) {
+  for (const std::string& key : {target_key, std::string()}) {
+    const auto [begin, end] = waits_.equal_range(key);
+    if (begin == end) continue;
+    const absl::StatusOr<TargetChoice> choice = registry_.ChooseTarget(key);
+    if (absl::IsUnavailable(choice.status())) continue;
+    for (auto it = begin; it != end; ++it) deferred_.Add(std::move(it->second.done), choice);
+    waits_.erase(begin, end);
+  }
+}
+
+void TargetWaits::Expire(absl::Time now) {
+  for (auto it = waits_.begin(); it != waits_.end();) {
+    if (it->second.deadline > now) {
+      ++it;
+      continue;
+    }
+    const absl::Status missing = registry_.ChooseTarget(it->first).status();
+    deferred_.Add(std::move(it->second.done),
+                  absl::FailedPreconditionError(
+                      absl::StrCat("the server waited ", SecondsText(it->second.patience),
+                                   " for a worker: ", missing.message())));
+    it = waits_.erase(it);
+  }
+}
+
+void TargetWaits::Close() {
+  closed_ = true;
+  for (auto& [key, wait] : waits_) deferred_.Add(std::move(wait.done), ShuttingDown());
+  waits_.clear();
 }
 
 }  // namespace hone::fleet

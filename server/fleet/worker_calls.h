@@ -1,37 +1,29 @@
 #ifndef HONE_SERVER_FLEET_WORKER_CALLS_H_
 #define HONE_SERVER_FLEET_WORKER_CALLS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/base/clock.h"
-#include "server/fleet/deferred_calls.h"
-#include "server/fleet/dispatcher.h"
-#include "server/fleet/fleet_options.h"
-#include "server/fleet/lease_book.h"
-#include "server/fleet/standings.h"
-#include "server/fleet/worker_registry.h"
+#include "server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 
-// Holds the calls of workers, and decides when to answer them and with what. Not thread-safe: the
-// owner must lock.
+// Holds the calls of workers, and decides when to answer them and with what: grants leases, finds
+// leases that idle workers can take from busy ones, and items that no worker can do. Not
+// thread-safe: the owner must lock.
 class WorkerCalls {
  public:
-  struct Parts {
-    const Clock* clock = nullptr;
-    const FleetOptions* options = nullptr;
-    const Standings* standings = nullptr;
-    WorkerRegistry* registry = nullptr;
-    LeaseBook* book = nullptr;
-    Dispatcher* dispatcher = nullptr;
-    DeferredCalls* deferred = nullptr;
-  };
-  // REQUIRES: the parts outlive this object.
-  explicit WorkerCalls(const Parts& parts) : parts_(parts) {}
+  explicit WorkerCalls(const FleetParts& parts) : parts_(parts) {}
 
   // Takes a call whose report has been read, and answers it when there is news for the worker, or
   // after max_wait at the latest. Returns the call's token. REQUIRES: no other call of the worker
@@ -63,6 +55,18 @@ class WorkerCalls {
   // Workers without leases whose held calls wait for leases.
   std::set<std::string> Idle() const;
 
+  // Leases that an idle worker takes from a busy one, after they were queued there for
+  // `steal_after`.
+  struct Theft {
+    Worker* thief = nullptr;
+    Worker* victim = nullptr;
+    std::vector<std::string> leases;
+  };
+  std::vector<Theft> FindThefts(absl::Time now) const;
+  // Returns waiting items that must fail, with the reason: the artifact that they name is gone. If
+  // only the artifact of an item's own build is gone, the item is queued to be built again.
+  std::vector<std::pair<int64_t, absl::Status>> FindHopeless(absl::Time now);
+
  private:
   struct Call {
     uint64_t token = 0;
@@ -83,13 +87,69 @@ class WorkerCalls {
   // How long the worker need not call unless it has results to report.
   absl::Duration NextCall(const Worker& worker) const;
 
-  const Parts parts_;
+  // Which worker gets which item, in dispatcher.cc.
+  // Whether the lane's items wait for one particular worker, and that worker can take them.
+  bool IsPinned(const Lane& lane) const;
+  // Whether the worker could ever take items of the lane, and whether it may take one now.
+  bool Serves(const Lane& lane, const Worker& worker) const;
+  bool IsOpen(const Lane& lane, const Worker& worker) const;
+  bool Fits(const TrackedItem& item, const std::string& worker_id) const;
+  // Whether the worker must take only suspects now.
+  bool GoesSolo(Worker& worker) const;
+  // Grants the worker leases for its free slots, until the answer is large: a trace may have
+  // megabytes, and a message at most 16 MiB. The next call gets the others.
+  void Grant(Worker& worker, absl::Time now, SynchronizeReply& reply);
+  LeaseGrant Describe(const Lease& lease, absl::Time now) const;
+  // Leases that may be taken from their workers, by worker.
+  using Stealable = std::map<std::string, std::vector<std::string>>;
+  Stealable FindStealable(absl::Time now) const;
+  Theft FindTheft(Worker& thief, const Stealable& stealable) const;
+
+  const FleetParts parts_;
   absl::flat_hash_map<std::string, Call> held_;            // by worker id
   absl::flat_hash_map<uint64_t, std::string> worker_ids_;  // by token, of held calls
   // Workers whose held calls wait for leases that begin with a build, or for leases that only run.
   std::set<std::string> for_builds_;
   std::set<std::string> for_runs_;
   uint64_t next_token_ = 1;
+  bool closed_ = false;
+};
+
+using TargetDone = absl::AnyInvocable<void(absl::StatusOr<TargetChoice>) &&>;
+
+// Calls that wait for a worker of a target, by the target's key. The key "" stands for the only
+// target of all workers. Not thread-safe: the owner must lock.
+class TargetWaits {
+ public:
+  // At most `most` calls may wait. REQUIRES: the other objects outlive this one.
+  TargetWaits(size_t most, const WorkerRegistry* registry, DeferredCalls* deferred)
+      : most_(most), registry_(*registry), deferred_(*deferred) {}
+
+  // Answers at once if a worker of the target is registered or `key` is ambiguous, and otherwise
+  // when such a worker registers, or Expire is called after `patience`. FailedPrecondition: `key`
+  // is "" and there are several targets. ResourceExhausted: too many calls wait. Unavailable: Close
+  // was called.
+  void Await(const std::string& key, absl::Time now, absl::Duration patience, TargetDone done);
+  // Called when a worker of the target has registered.
+  void Answer(const std::string& target_key);
+  // Answers the calls that have waited long enough with FailedPrecondition; the message names the
+  // time, the target and those that are registered, and says what to do.
+  void Expire(absl::Time now);
+  // Answers all waiting calls, and later ones at once, with Unavailable.
+  void Close();
+  size_t size() const { return waits_.size(); }
+
+ private:
+  struct Wait {
+    absl::Time deadline;
+    absl::Duration patience;
+    TargetDone done;
+  };
+
+  const size_t most_;
+  const WorkerRegistry& registry_;
+  DeferredCalls& deferred_;
+  std::multimap<std::string, Wait> waits_;
   bool closed_ = false;
 };
 

@@ -16,11 +16,6 @@ absl::string_view InstructionSet(absl::string_view target_key) {
   return target_key.substr(0, target_key.find('-'));
 }
 
-std::string Registered(const std::set<std::string>& targets) {
-  return targets.empty() ? "no target is registered"
-                         : absl::StrCat("registered: ", absl::StrJoin(targets, ", "));
-}
-
 }  // namespace
 
 bool Capabilities::BuildsFor(absl::string_view key) const {
@@ -217,7 +212,11 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
     for (const Worker* worker : OfTarget(key)) {
       if (worker->capabilities.can_run) return TargetChoice{key, worker->capabilities.target};
     }
-    return absl::UnavailableError(NoneRegistered(key));
+    const std::set<std::string> known = Targets();
+    return absl::UnavailableError(absl::StrCat(
+        "no registered worker runs target ", key, "; ",
+        known.empty() ? "no target is registered" : "registered: ", absl::StrJoin(known, ", "),
+        "; start hone-worker on such a machine", OrAdmit()));
   }
   // A target need not have a connected worker, because one may come back. The choice for "" prefers
   // the targets of connected workers.
@@ -242,11 +241,6 @@ absl::StatusOr<TargetChoice> WorkerRegistry::ChooseTarget(const std::string& key
                    absl::StrJoin(targets, ", ", [](std::string* out, const auto& target) {
                      absl::StrAppend(out, target.first);
                    })));
-}
-
-std::string WorkerRegistry::NoneRegistered(const std::string& target_key) const {
-  return absl::StrCat("no registered worker runs target ", target_key, "; ", Registered(Targets()),
-                      "; start hone-worker on such a machine", OrAdmit());
 }
 
 std::string WorkerRegistry::OrAdmit() const {

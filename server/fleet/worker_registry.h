@@ -141,10 +141,8 @@ class WorkerRegistry {
   absl::StatusOr<TargetChoice> ChooseTarget(const std::string& key) const;
 
  private:
-  // Returns that no worker of the target is registered, and what to do.
-  std::string NoneRegistered(const std::string& target_key) const;
-  // Continues such advice with the refused workers that are not registered, whose targets are
-  // unknown. "" if there are none.
+  // Continues advice to start a worker with the refused workers that are not registered, whose
+  // targets are unknown. "" if there are none.
   std::string OrAdmit() const;
   void RemoveFromTarget(const Worker& worker);
   static void NoteEpoch(Worker& worker, const std::string& epoch);

@@ -99,7 +99,7 @@ void Job::ReadNext(std::shared_ptr<Reading> reading) {
 void Job::OnRead(Reading& reading) {
   if (absl::Status refused = CheckTakesProposals(); !refused.ok()) return reading.answer(refused);
   SetDoing("taking proposals of another program");
-  search_.Accept(reading.proposals.proposer, std::move(reading.read), std::move(reading.answer));
+  search_.Accept(reading.proposals, std::move(reading.read), std::move(reading.answer));
 }
 
 void Job::DropAbandoned() {

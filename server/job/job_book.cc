@@ -102,6 +102,12 @@ std::optional<SnapshotOr> JobBook::AddAgain(const JobPtr& job) {
     return other->second->snapshot();  // another call was faster
   }
   if (suspended_) return ServerEnds();
+  if (!IsChild(*job)) {
+    const JobSpec& spec = job->spec();
+    if (absl::Status room = places_.Check(Holders(), spec.request_id, spec.owner); !room.ok()) {
+      return room;
+    }
+  }
   jobs_[job->id()] = job;
   return std::nullopt;
 }

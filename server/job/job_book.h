@@ -69,7 +69,7 @@ class JobBook {
   // Add a job whose row is not stored yet. They return nullopt if they have added it, or else the
   // answer to the request. AddNew: the job that the same request created, ResourceExhausted (a
   // limit is reached) or Unavailable (suspended). AddAgain, for a job that had ended: the job with
-  // its id that is not over, or Unavailable.
+  // its id that is not over, Unavailable, or for a job that is no child ResourceExhausted.
   std::optional<SnapshotOr> AddNew(const JobPtr& job);
   std::optional<SnapshotOr> AddAgain(const JobPtr& job);
   // Adds a job that limits do not hold up: one of the store, or a child whose row is not stored

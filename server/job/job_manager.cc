@@ -130,6 +130,7 @@ JobManager::JobManager(const JobServices& services, JobOptions options)
       options_(std::move(options)),
       book_(options_.max_jobs, options_.max_jobs_per_owner),
       starter_(services_, options_, &book_),
+      turns_(services_),
       children_(services_, &book_, &starter_) {
   if (services_.server.empty()) services_.server = NameARun();
   services_.children = &children_;
@@ -144,9 +145,13 @@ absl::Status JobManager::Restore() {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::JobRow> rows, services_.store->UnfinishedJobs());
   std::vector<std::shared_ptr<JobActor>> jobs, suspects;
   for (const store::JobRow& row : rows) {
-    absl::StatusOr<JobSnapshot> snapshot = FromRow(row);
-    if (!snapshot.ok()) {  // a server of the release that wrote it can continue it
-      spdlog::error("job {} cannot be read: {}", row.id, snapshot.status().ToString());
+    absl::StatusOr<JobSnapshot> snapshot;
+    const absl::Status read = Attempt([&] {
+      snapshot = FromRow(row);
+      return snapshot.status();
+    });
+    if (!read.ok()) {  // a server of the release that wrote it can continue it
+      spdlog::error("job {} cannot be read: {}", row.id, read.ToString());
       continue;
     }
     const auto& step = snapshot->risky_step;
@@ -243,7 +248,8 @@ absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
       return JustEnding(job.id, child->save_error());
     }
     const SnapshotOr last = Get(id);
-    if (absl::IsNotFound(last.status())) continue;
+    // The tasks of a network go on without one whose job cannot be read.
+    if (absl::IsNotFound(last.status()) || absl::IsDataLoss(last.status())) continue;
     HONE_RETURN_IF_ERROR(last.status());
     if (!HasEnded((*last)->state)) return JustEnding(job.id, absl::OkStatus());
     UpdateTask(**last, /*in_flight=*/0, batch, job.network->tasks[i]);
@@ -251,6 +257,13 @@ absl::StatusOr<int64_t> JobManager::NoteEnds(JobSnapshot& job) const {
     begun += continues ? std::max((*last)->trials, (*last)->allowance) : (*last)->trials;
   }
   return begun;
+}
+
+std::shared_ptr<const JobSnapshot> JobManager::FindUnfinished(const std::string& id) const {
+  const std::shared_ptr<JobActor> job = book_.Find(id);
+  if (job == nullptr) return nullptr;
+  std::shared_ptr<const JobSnapshot> snapshot = job->snapshot();
+  return HasEnded(snapshot->state) ? nullptr : snapshot;
 }
 
 SnapshotOr JobManager::Get(const std::string& id) const {
@@ -299,6 +312,10 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
   return snapshot;
 }
 
+void JobManager::CancelHeld(const std::string& id) {
+  if (const std::shared_ptr<JobActor> job = book_.Find(id); job != nullptr) job->Cancel(false);
+}
+
 void JobManager::Propose(const std::string& id, const std::string& caller, Proposals proposals,
                          ProposalAnswer::Done done) {
   const std::shared_ptr<JobActor> actor = book_.Find(id);
@@ -321,6 +338,7 @@ void JobManager::Propose(const std::string& id, const std::string& caller, Propo
       checking_->Enter(caller, static_cast<int>(proposals.traces.size()));
   if (!place.ok()) return std::move(done)(place.status());
   proposals.place = *std::move(place);
+  proposals.caller = caller;
   job->Propose(std::move(proposals), std::move(done));
 }
 

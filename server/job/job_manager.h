@@ -45,20 +45,23 @@ class JobManager {
   absl::StatusOr<std::shared_ptr<void>> Reserve(const JobSpec& spec);
   // NotFound: no such job.
   SnapshotOr Get(const std::string& id) const;
-  // Returns whether the job is in memory, so that Get does not read the store.
-  bool Holds(const std::string& id) const { return book_.Find(id) != nullptr; }
+  // Returns the state of a job in memory that has not ended. Null for the others, for which Get
+  // reads the store.
+  std::shared_ptr<const JobSnapshot> FindUnfinished(const std::string& id) const;
   // Returns a page of jobs, newest first. `after_id` is the last job of the previous page; "":
   // returns the first page. A job that cannot be read is listed with the reason as its error.
   absl::StatusOr<std::vector<std::shared_ptr<const JobSnapshot>>> List(
       int page_size, const std::string& after_id) const;
   // See JobActor::Cancel. Does nothing if the job has ended. NotFound: unknown job.
   SnapshotOr Cancel(const std::string& id, bool confirm);
+  // Cancels a job without confirmation if it is in memory, and reads nothing.
+  void CancelHeld(const std::string& id);
   // Resumes a cancelled or failed job where it stopped. `done` runs once this is durable. Limits
   // that are not zero replace the job's limits. Without limits, does nothing if the job is
   // unfinished. NotFound: unknown job. FailedPrecondition: the job is done, or unfinished and being
   // cancelled or given limits. InvalidArgument: the job has already made more trials than its limit
-  // or taken all of its time, or it is a child. Unavailable: the server is shutting down, or the
-  // job or one of its children is just ending.
+  // or taken all of its time, or it is a child. ResourceExhausted: as for Create. Unavailable: the
+  // server is shutting down, or the job or one of its children is just ending.
   void Resume(const std::string& id, int64_t max_trials, absl::Duration max_time,
               absl::AnyInvocable<void(SnapshotOr) &&> done);
   // See Job::Propose. `caller`: limits count its calls. NotFound: unknown job. FailedPrecondition:

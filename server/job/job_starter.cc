@@ -4,11 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/job.h"
 #include "server/job/network/network_job.h"
 #include "server/job/search/learned_draft.h"
+#include "spdlog/spdlog.h"
 
 namespace hone::job {
 
@@ -63,12 +65,17 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
           return std::move(done)(job->snapshot());
         }
         book_.Remove(row.id);
-        // Another call with the same request has just ended.
-        if (absl::IsAlreadyExists(status) && !row.request_id.empty()) {
-          absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(row.request_id);
-          if (first.ok()) return std::move(done)(SharedFromRow(*first));
+        if (!absl::IsAlreadyExists(status) || row.request_id.empty()) {
+          return std::move(done)(status);
         }
-        std::move(done)(status);
+        // Another call with the same request has just ended. The thread that ends writes must not
+        // read.
+        services_.executor->Schedule(
+            [this, status, request = row.request_id, done = std::move(done)]() mutable {
+              absl::StatusOr<store::JobRow> first = services_.store->GetJobByRequest(request);
+              if (!first.ok()) return std::move(done)(status);
+              std::move(done)(SharedFromRow(*first));
+            });
       },
       is_child ? store::WhenFull::kWait : store::WhenFull::kFail);
 }
@@ -84,9 +91,15 @@ void JobTurns::Add(const std::vector<std::shared_ptr<JobActor>>& jobs) {
 void JobTurns::Pass() {
   absl::MutexLock lock(&mutex_);
   if (stopped_ || waiting_.empty()) return;
-  if (beginning_ != nullptr && !beginning_->HasBegun()) return;
+  const absl::Time now = services_.SteadyNow();
+  if (beginning_ != nullptr && !beginning_->HasBegun()) {
+    if (now < started_ + kLongest) return;
+    spdlog::warn("job {}: has not begun within {}; the next one begins", beginning_->id(),
+                 SecondsText(kLongest));
+  }
   beginning_ = std::move(waiting_.front());
   waiting_.pop_front();
+  started_ = now;
   beginning_->Start();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/job/actor/job_services.h"
 #include "server/job/job.h"
 #include "server/job/job_book.h"
@@ -37,7 +38,7 @@ class JobStarter {
   // server continues.
   void StartChild(JobSnapshot snapshot, Done done);
   // Starts a job that has ended again. `snapshot` is its new state, and `row` has this state.
-  // Unavailable: the server is shutting down.
+  // Errors are those of JobBook::AddAgain.
   void StartAgain(store::JobRow row, JobSnapshot snapshot, Done done);
 
  private:
@@ -49,11 +50,17 @@ class JobStarter {
   JobBook& book_;
 };
 
-// Starts jobs one at a time, each once the job before it has begun. After a crash the jobs begin in
-// this way, and those that were in a risky step begin last: if one of them crashes the server
-// again, no other job is in such a step. Thread-safe.
+// Starts jobs one at a time, each once the job before it has begun, or has tried to for kLongest.
+// After a crash the jobs begin in this way, and those that were in a risky step begin last: if one
+// of them crashes the server again, mostly no other job is in such a step. Thread-safe.
 class JobTurns {
  public:
+  // A job that cannot be continued for longer does not hold up the others.
+  static constexpr absl::Duration kLongest = absl::Minutes(1);
+
+  // REQUIRES: the services outlive this object.
+  explicit JobTurns(const JobServices& services) : services_(services) {}
+
   // Appends jobs, and starts the first one if none is beginning.
   void Add(const std::vector<std::shared_ptr<JobActor>>& jobs);
   // Starts the next job if the one before it has begun. Called periodically.
@@ -62,9 +69,11 @@ class JobTurns {
   void Stop();
 
  private:
+  const JobServices& services_;
   absl::Mutex mutex_;
   std::deque<std::shared_ptr<JobActor>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<JobActor> beginning_ ABSL_GUARDED_BY(mutex_);  // the last one that was started
+  absl::Time started_ ABSL_GUARDED_BY(mutex_);                   // when that was
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -11,50 +11,64 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/deflate.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/service/gate.h"
 #include "server/service/handler.h"
+#include "server/service/transfer_handler.h"
 
 namespace hone::service {
 
-// Returns an artifact from the cache or the store. NotFound: it is in neither.
-inline absl::StatusOr<std::shared_ptr<const std::string>> FindArtifact(const Dependencies& deps,
-                                                                       const std::string& digest) {
-  if (std::shared_ptr<const std::string> bytes = deps.artifacts->Get(digest)) return bytes;
-  absl::StatusOr<std::string> bytes = deps.store->GetArtifact(digest);
-  if (!bytes.ok()) return bytes.status();
-  return std::make_shared<const std::string>(*std::move(bytes));
-}
-
 // Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
 // first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
-// InvalidArgument: the artifact is shorter. Deletes itself when it is done.
+// With `deflate`, chunks that become shorter are compressed. InvalidArgument: the artifact is
+// shorter. ResourceExhausted: other downloads hold too much memory. A download that is not read is
+// ended. Deletes itself when it is done.
 template <typename Chunk>
 class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
  public:
-  ArtifactWriter(const std::string& digest,
-                 absl::StatusOr<std::shared_ptr<const std::string>> bytes, int64_t offset = 0) {
+  // What is sent is not known yet, so that it may be read from the store.
+  ArtifactWriter(const Dependencies& deps, Context* context, int64_t offset = 0,
+                 bool deflate = false)
+      : downloads_(*deps.downloads),
+        number_(downloads_.Enter([context] { context->TryCancel(); })),
+        offset_(offset),
+        deflate_(deflate) {
+    downloads_.Pause(number_);
+  }
+  // Begins to send the bytes, or ends with their error. Called once, by any thread.
+  void Send(const std::string& digest, absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
     if (!bytes.ok()) {
       this->Finish(rpc::ToGrpc(bytes.status()));
       return;
     }
     bytes_ = *std::move(bytes);
     const auto size = static_cast<int64_t>(bytes_->size());
-    if (offset < 0 || offset > size) {
+    if (const absl::Status room = downloads_.Reserve(number_, size, bytes_.get()); !room.ok()) {
+      this->Finish(rpc::ToGrpc(room));
+      return;
+    }
+    if (offset_ < 0 || offset_ > size) {
       this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(
-          absl::StrCat("offset ", offset, ": the artifact ", digest, " has ", size, " bytes"))));
+          absl::StrCat("offset ", offset_, ": the artifact ", digest, " has ", size, " bytes"))));
       return;
     }
     chunk_.set_digest(digest);
     chunk_.set_total_bytes(size);
-    if constexpr (requires { chunk_.set_offset(offset); }) chunk_.set_offset(offset);
-    sent_ = static_cast<size_t>(offset);
+    if constexpr (requires { chunk_.set_offset(offset_); }) chunk_.set_offset(offset_);
+    sent_ = static_cast<size_t>(offset_);
+    downloads_.Progress(number_);
     Next();
   }
   void OnWriteDone(bool ok) override {
+    downloads_.Progress(number_);
     if (!ok) {
-      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
+      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                                "the receiver disconnected, or did not read for too long"));
     } else if (sent_ == bytes_->size()) {
       this->Finish(grpc::Status::OK);
     } else {
@@ -62,21 +76,67 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
       Next();
     }
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    downloads_.Leave(number_);
+    delete this;
+  }
 
  private:
   ~ArtifactWriter() override = default;
   void Next() {
     const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes_->size() - sent_);
-    chunk_.set_data(bytes_->data() + sent_, size);
+    const absl::string_view part(bytes_->data() + sent_, size);
+    std::string deflated;
+    if constexpr (requires { chunk_.set_deflated(deflated); }) {
+      if (deflate_) deflated = Deflate(part);
+      if (!deflated.empty() && deflated.size() < size) chunk_.set_deflated(std::move(deflated));
+      if (chunk_.deflated().empty()) chunk_.set_data(part.data(), size);
+    } else {
+      chunk_.set_data(part.data(), size);
+    }
     sent_ += size;
     this->StartWrite(&chunk_);
   }
 
+  TransferHandler& downloads_;
+  const int64_t number_;
+  const int64_t offset_;
+  const bool deflate_;
   std::shared_ptr<const std::string> bytes_;
   size_t sent_ = 0;
   Chunk chunk_;
 };
+
+// Sends an artifact from the cache, which also has those that are not published, or else from the
+// store. NotFound: it is in neither. `may_have_cached`: whether the caller may have one from the
+// cache; null: yes. It may read the store.
+template <typename Chunk>
+grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, Context* context,
+                                              const std::string& digest, int64_t offset = 0,
+                                              bool deflate = false,
+                                              std::function<bool()> may_have_cached = nullptr) {
+  auto* writer = new ArtifactWriter<Chunk>(deps, context, offset, deflate);
+  std::shared_ptr<const std::string> cached = deps.artifacts->Get(digest);
+  if (cached != nullptr && may_have_cached == nullptr) {
+    writer->Send(digest, std::move(cached));
+    return writer;
+  }
+  const auto send = [&deps, writer, digest, cached = std::move(cached),
+                     may_have_cached = std::move(may_have_cached)](const absl::Status& admitted) {
+    absl::StatusOr<std::shared_ptr<const std::string>> bytes = cached;
+    const absl::Status read = job::Attempt([&]() -> absl::Status {
+      HONE_RETURN_IF_ERROR(admitted);
+      if (cached != nullptr && may_have_cached()) return absl::OkStatus();
+      HONE_ASSIGN_OR_RETURN(std::string found, deps.store->GetArtifact(digest));
+      bytes = std::make_shared<const std::string>(std::move(found));
+      return absl::OkStatus();
+    });
+    if (!read.ok()) bytes = read;
+    writer->Send(digest, std::move(bytes));
+  };
+  deps.readers->Run(ReadOf(ReaderLane::kShort, deps, context), send);
+  return writer;
+}
 
 // Receives an artifact in chunks: the first one has the name and the size. Chunk is one of the two
 // chunk messages. Deletes itself when it is done.
@@ -100,6 +160,9 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
   void OnReadDone(bool ok) override {
     if (!ok) return End();
     deps_.uploads->Progress(number_);
+    if (const size_t size = chunk_.ByteSizeLong(); size > kMaxChunkBytes) {
+      return this->Finish(rpc::ToGrpc(RequestTooLong(size, kMaxChunkBytes)));
+    }
     if (name_.empty()) {
       name_ = chunk_.digest();
       total_ = chunk_.total_bytes();
@@ -131,7 +194,7 @@ class ArtifactReader final : public grpc::ServerReadReactor<Chunk> {
     this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(absl::StrCat("upload: ", why))));
   }
   void End() {
-    deps_.uploads->Received(number_);
+    deps_.uploads->Pause(number_);
     if (name_.empty() || static_cast<int64_t>(bytes_.size()) != total_) {
       return Refuse("it ended before all announced bytes were received");
     }

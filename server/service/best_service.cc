@@ -20,10 +20,14 @@
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
 namespace {
+
+// In how many of the last jobs an artifact that is not published is looked for.
+constexpr int kNewestJobs = 100;
 
 v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
   v1::TriedSchedule message;
@@ -91,17 +95,35 @@ void Fill(const job::Explanation& explanation, v1::Explanation& message) {
 
 void BestService::LookupBest(Context* context, const v1::LookupBestRequest* request,
                              v1::Best* response, Reply reply) {
-  if (!request->nearest()) return reply(FindBest(*request, /*check=*/nullptr, response));
-  // The search for a related workload makes design spaces, which takes longer.
-  deps_.executor->Schedule([this, context, request, response, reply] {
-    reply(job::Attempt([&] { return FindBest(*request, StopWithCaller(context), response); }));
-  });
+  const absl::Status found = FindBest(*request, response);
+  if (!absl::IsNotFound(found) || !request->nearest()) return reply(found);
+  // The search for a related workload reads more and makes design spaces.
+  deps_.readers->Run(ReadOf(ReaderLane::kLong, deps_, context),
+                     [this, request, response, reply](const absl::Status& admitted) {
+                       if (!admitted.ok()) return reply(admitted);
+                       reply(job::Attempt([&] { return FindNearest(*request, response); }));
+                     });
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
-    Context*, const v1::GetArtifactRequest* request) {
-  return new ArtifactWriter<v1::ArtifactChunk>(request->digest(),
-                                               FindArtifact(deps_, request->digest()));
+    const rpc::Identity& caller, Context* context, const v1::GetArtifactRequest* request) {
+  const std::string& digest = request->digest();
+  if (caller.role == rpc::Role::kAdmin || caller.role == rpc::Role::kWorker) {
+    return SendArtifact<v1::ArtifactChunk>(deps_, context, digest);
+  }
+  return SendArtifact<v1::ArtifactChunk>(
+      deps_, context, digest, /*offset=*/0, /*deflate=*/false,
+      [this, caller, digest] { return IsBestOfOwnJob(caller, digest); });
+}
+
+bool BestService::IsBestOfOwnJob(const rpc::Identity& caller, const std::string& digest) const {
+  if (caller.role != rpc::Role::kClient) return false;
+  const auto jobs = deps_.jobs->List(kNewestJobs, /*after_id=*/"");
+  if (!jobs.ok()) return false;
+  return std::any_of(jobs->begin(), jobs->end(), [&](const auto& job) {
+    return job->spec.owner == caller.name && job->best.has_value() &&
+           job->best->record.result.artifact_digest == digest;
+  });
 }
 
 grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
@@ -126,30 +148,27 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
       deps_, context, response, {.check = check, .keep = keep});
 }
 
-absl::Status BestService::FindBest(const v1::LookupBestRequest& request,
-                                   const job::StopCheck& check, v1::Best* response) {
+absl::StatusOr<std::string> BestService::TargetOf(const v1::LookupBestRequest& request) const {
+  if (request.target() != kNativeTarget) return request.target();
+  const std::set<std::string> keys = deps_.fleet->Targets();
+  if (keys.size() == 1) return *keys.begin();
+  return absl::FailedPreconditionError(
+      absl::StrCat("target native: the server has workers of ", keys.size(), " targets; name one",
+                   keys.empty() ? "" : ": ", absl::StrJoin(keys, ", ")));
+}
+
+absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Best* response) {
   HONE_RETURN_IF_ERROR(CheckTolerance(request.tolerance()));
   HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload,
                         deps_.environment->Describe(request.workload()));
-  std::string target = request.target();
-  if (target == kNativeTarget) {
-    const std::set<std::string> keys = deps_.fleet->Targets();
-    if (keys.size() != 1) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("target native: the server has workers of ", keys.size(),
-                       " targets; name one", keys.empty() ? "" : ": ", absl::StrJoin(keys, ", ")));
-    }
-    target = *keys.begin();
-  }
-  absl::StatusOr<store::BestRow> row = deps_.store->LookupBest(
-      {.workload_digest = workload.digest, .target = target, .tolerance = request.tolerance()});
-  if (absl::IsNotFound(row.status()) && request.nearest()) {
-    return FindNearest(request, workload, target, check, response);
-  }
-  HONE_RETURN_IF_ERROR(row.status());
-  job::Best best = MakeBest(*row, workload.flops);
+  HONE_ASSIGN_OR_RETURN(const std::string target, TargetOf(request));
+  HONE_ASSIGN_OR_RETURN(const store::BestRow row,
+                        deps_.store->LookupBest({.workload_digest = workload.digest,
+                                                 .target = target,
+                                                 .tolerance = request.tolerance()}));
+  job::Best best = MakeBest(row, workload.flops);
   HONE_ASSIGN_OR_RETURN(best.trace,
-                        deps_.environment->TraceText(row->space, row->record.candidate.decisions));
+                        deps_.environment->TraceText(row.space, row.record.candidate.decisions));
   *response = ToProto(best);
   SetPeaks(*deps_.fleet, workload, *response);
   return absl::OkStatus();
@@ -306,13 +325,14 @@ job::Best BestService::WithPeaks(const record::Record& record, double flops) con
   return best;
 }
 
-absl::Status BestService::FindNearest(const v1::LookupBestRequest& request,
-                                      const job::WorkloadInfo& workload, const std::string& target,
-                                      const job::StopCheck& check, v1::Best* response) {
+absl::Status BestService::FindNearest(const v1::LookupBestRequest& request, v1::Best* response) {
+  HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload,
+                        deps_.environment->Describe(request.workload()));
+  HONE_ASSIGN_OR_RETURN(const std::string target, TargetOf(request));
   HONE_ASSIGN_OR_RETURN(const std::string text, TargetText(target, workload.op));
-  HONE_ASSIGN_OR_RETURN(const job::NearestBest nearest,
-                        job::FindNearest(*deps_.store, *deps_.environment, workload, target, text,
-                                         request.tolerance(), check));
+  HONE_ASSIGN_OR_RETURN(
+      const job::NearestBest nearest,
+      deps_.drafts->Nearest(workload, target, text, request.tolerance(), &store::ReadLimit::Check));
   *response = ToProto(nearest, workload);
   HONE_ASSIGN_OR_RETURN(std::string trace,
                         deps_.environment->TraceText(nearest.space, nearest.candidate.decisions));

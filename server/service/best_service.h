@@ -18,7 +18,9 @@ class BestService {
   explicit BestService(const Dependencies& deps) : deps_(deps) {}
 
   void LookupBest(Context*, const v1::LookupBestRequest*, v1::Best*, Reply);
-  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(Context*, const v1::GetArtifactRequest*);
+  // A client gets artifacts that were published, and the best of its own job that does not publish.
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* GetArtifact(const rpc::Identity&, Context*,
+                                                           const v1::GetArtifactRequest*);
   grpc::ServerReadReactor<v1::ArtifactChunk>* UploadInputs(Context*, v1::UploadInputsResponse*);
   absl::Status GetCached(const v1::GetCachedRequest&, v1::CachedValue*);
   void PutCached(Context*, const v1::CachedValue*, v1::PutCachedResponse*, Reply);
@@ -28,11 +30,15 @@ class BestService {
   void UnpinBest(Context*, const v1::UnpinBestRequest*, v1::UnpinBestResponse*, Reply);
 
  private:
+  // Whether the artifact is the best of one of the caller's last jobs.
+  bool IsBestOfOwnJob(const rpc::Identity& caller, const std::string& digest) const;
   // Describes a stored record. NotFound: there is none, or the text of its design space is gone.
   absl::StatusOr<v1::Best> FindRecord(int64_t id) const;
-  // `check`: ends the search for a related workload; see job::FindNearest.
-  absl::Status FindBest(const v1::LookupBestRequest& request, const job::StopCheck& check,
-                        v1::Best* response);
+  absl::Status FindBest(const v1::LookupBestRequest& request, v1::Best* response);
+  absl::Status FindNearest(const v1::LookupBestRequest& request, v1::Best* response);
+  // Returns the key of the request's target. FailedPrecondition: it is the only target of all
+  // workers, and there is none or several.
+  absl::StatusOr<std::string> TargetOf(const v1::LookupBestRequest& request) const;
   // Returns a published best without its trace. `flops` is that of its workload.
   job::Best MakeBest(const store::BestRow& row, double flops) const;
   // Returns a published best as a response.
@@ -42,9 +48,6 @@ class BestService {
   // Adds the shapes of both workloads to the error for pinning a record of another workload.
   absl::Status Explain(const absl::Status& status, const store::TaskKey& task,
                        int64_t record_id) const;
-  absl::Status FindNearest(const v1::LookupBestRequest& request, const job::WorkloadInfo& workload,
-                           const std::string& target, const job::StopCheck& check,
-                           v1::Best* response);
   // Returns the text of a target. NotFound: the operator was never measured on this target.
   // FailedPrecondition: only records of another store exist, and the target is neither a preset nor
   // this machine.

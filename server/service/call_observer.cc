@@ -36,9 +36,15 @@ constexpr absl::string_view kOurs = "/hone.v1.";
 constexpr absl::string_view kNoMethod = "/hone.v1/unknown";
 constexpr absl::Duration kLogInterval = absl::Minutes(1);
 constexpr size_t kMostLogged = 16;  // names in this time
+// The longest request of an unknown caller that is parsed, because it names the worker.
+constexpr size_t kMostOfUnknown = 64 << 10;
+constexpr char kOtherPeers[] = "other peers";
 
 // The field whose text was not UTF-8 in the last message that this thread parsed.
 thread_local std::string not_utf8;
+// Why the request of the last call that arrived on this thread is not to be parsed: its caller is
+// unknown, or it is too long.
+thread_local absl::Status not_parsed;
 
 void KeepComplaint(google::protobuf::LogLevel, const char*, int, const std::string& message) {
   // String field 'hone.v1.CreateJobRequest.workload' contains invalid UTF-8 data when parsing …
@@ -63,6 +69,10 @@ bool IsRefusal(grpc::StatusCode code) {
          code == grpc::StatusCode::RESOURCE_EXHAUSTED;
 }
 
+std::string CodeName(grpc::StatusCode code) {
+  return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+}
+
 }  // namespace
 
 std::string ToJsonLine(const AuditEntry& entry) {
@@ -74,6 +84,8 @@ std::string ToJsonLine(const AuditEntry& entry) {
   json["method"] = entry.method;
   json["resource"] = entry.resource;
   json["result"] = entry.result;
+  if (!entry.reason.empty()) json["reason"] = entry.reason;
+  if (entry.count > 1) json["count"] = entry.count;
   if (!entry.detail.empty()) json["detail"] = entry.detail;
   return json.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
@@ -87,6 +99,7 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path
 
 AuditLog::~AuditLog() {
   absl::MutexLock lock(&mutex_);
+  WriteCounts(absl::InfiniteFuture());
   if (fd_ >= 0) close(fd_);
 }
 
@@ -114,8 +127,50 @@ void AuditLog::Rotate() {
 }
 
 void AuditLog::Write(const AuditEntry& entry) {
-  const std::string line = ToJsonLine(entry) + "\n";
   absl::MutexLock lock(&mutex_);
+  WriteLine(entry);
+}
+
+void AuditLog::WriteRefusal(AuditEntry entry) {
+  const absl::Time now = SteadyNow();
+  absl::MutexLock lock(&mutex_);
+  WriteCounts(now);
+  auto known = refusals_.find({entry.reason, entry.peer});
+  if (known == refusals_.end() && refusals_.size() >= kMostPeers) {
+    entry.peer = kOtherPeers;
+    known = refusals_.find({entry.reason, entry.peer});
+  }
+  if (known == refusals_.end()) {
+    WriteLine(entry);
+    refusals_[{entry.reason, entry.peer}] = {.due = now + options_.refusal_interval};
+    return;
+  }
+  known->second.last = std::move(entry);
+  ++known->second.count;
+}
+
+void AuditLog::Tick() {
+  absl::MutexLock lock(&mutex_);
+  WriteCounts(SteadyNow());
+}
+
+void AuditLog::WriteCounts(absl::Time now) {
+  for (auto each = refusals_.begin(); each != refusals_.end();) {
+    Refusals& refusals = each->second;
+    if (refusals.due > now) {
+      ++each;
+      continue;
+    }
+    if (refusals.count > 0) {
+      refusals.last.count = refusals.count;
+      WriteLine(refusals.last);
+    }
+    each = refusals_.erase(each);
+  }
+}
+
+void AuditLog::WriteLine(const AuditEntry& entry) {
+  const std::string line = ToJsonLine(entry) + "\n";
   if (fd_ < 0) ReopenOrLog();
   if (fd_ >= 0 && size_ > 0 && size_ + static_cast<int64_t>(line.size()) > options_.max_bytes)
     Rotate();
@@ -137,6 +192,9 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
         access_(FindAccess(info->method())),
         begin_(std::chrono::steady_clock::now()) {
     not_utf8.clear();
+    not_parsed = access_ == nullptr || deps_.gate == nullptr
+                     ? absl::OkStatus()
+                     : deps_.gate->Identify(*info->server_context()).status();
   }
 
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
@@ -154,8 +212,8 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       grpc::Status status = methods->GetSendStatus();
-      if (unreadable_ && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-        status = rpc::ToGrpc(absl::InvalidArgumentError(why_));
+      if (!unread_.ok() && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+        status = rpc::ToGrpc(unread_);
         methods->ModifySendStatus(status);
       }
       Ended(status);
@@ -167,19 +225,29 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
   void Received(const Message* message) {
     if (info_->type() == grpc::experimental::ServerRpcInfo::Type::CLIENT_STREAMING) return;
     if (message == nullptr) {
-      unreadable_ = true;
-      why_ = not_utf8.empty() ? "the request is not a message of this method, or nested too deep"
-                              : absl::StrCat(not_utf8, ": the text is not UTF-8");
+      unread_ = !not_parsed.ok() ? not_parsed
+                : not_utf8.empty()
+                    ? absl::InvalidArgumentError(
+                          "the request is not a message of this method, or nested too deep")
+                    : absl::InvalidArgumentError(absl::StrCat(not_utf8, ": the text is not UTF-8"));
     } else if (access_ != nullptr && !access_->resource.empty()) {
       resource_ = TextField(*message, access_->resource);
     }
   }
 
   void Ended(const grpc::Status& status) {
+    // All unknown methods are counted as one, because the observer stores every name.
+    const absl::string_view counted = access_ == nullptr ? kNoMethod : info_->method();
+    const bool is_refused = IsRefusal(status.error_code());
+    std::string reason;
+    if (is_refused) {
+      reason = rpc::ReasonOf(rpc::FromGrpc(status));
+      if (reason.empty()) reason = CodeName(status.error_code());
+    }
     if (deps_.observer != nullptr) {
-      // All unknown methods are counted as one, because the observer stores every name.
-      deps_.observer->OnCall(access_ == nullptr ? kNoMethod : info_->method(), status.error_code(),
+      deps_.observer->OnCall(counted, status.error_code(),
                              absl::FromChrono(std::chrono::steady_clock::now() - begin_));
+      if (is_refused) deps_.observer->OnRefusal(counted, reason);
     }
     if (access_ == nullptr) return;
     // The worker's own log is on another machine.
@@ -192,22 +260,26 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
           status.error_message());
     }
     if (deps_.audit == nullptr) return;
-    if (!access_->audited && !IsRefusal(status.error_code())) return;
+    if (!access_->audited && !is_refused) return;
     const grpc::ServerContextBase& context = *info_->server_context();
     absl::string_view method = info_->method();
     absl::ConsumePrefix(&method, kOurs);
-    AuditEntry entry{
-        .time = deps_.clock->Now(),
-        .peer = rpc::PeerHost(context),
-        .method = std::string(method),
-        .resource = resource_,
-        .result = absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code())),
-        .detail = status.error_message()};
+    AuditEntry entry{.time = deps_.clock->Now(),
+                     .peer = rpc::PeerHost(context),
+                     .method = std::string(method),
+                     .resource = resource_,
+                     .result = CodeName(status.error_code()),
+                     .detail = status.error_message(),
+                     .reason = std::move(reason)};
     if (const auto caller = deps_.authenticator->Identify(context); caller.ok()) {
       entry.who = caller->name;
       entry.role = std::string(rpc::RoleName(caller->role));
     }
-    deps_.audit->Write(entry);
+    if (is_refused) {
+      deps_.audit->WriteRefusal(std::move(entry));
+    } else {
+      deps_.audit->Write(entry);
+    }
   }
 
   CallObserver* const owner_;
@@ -216,8 +288,7 @@ class CallObserver::Call final : public grpc::experimental::Interceptor {
   const Access* const access_;
   const std::chrono::steady_clock::time_point begin_;
   std::string resource_;
-  bool unreadable_ = false;
-  std::string why_;
+  absl::Status unread_;  // why the request was not read
 };
 
 grpc::experimental::Interceptor* CallObserver::CreateServerInterceptor(
@@ -232,6 +303,12 @@ bool CallObserver::IsToBeLogged(const std::string& worker_id) {
   absl::MutexLock lock(&mutex_);
   absl::erase_if(logged_, [&](const auto& entry) { return now - entry.second >= kLogInterval; });
   return logged_.size() < kMostLogged && logged_.emplace(worker_id, now).second;
+}
+
+bool MayBeParsed(size_t bytes, size_t most) {
+  if (!not_parsed.ok()) return bytes <= kMostOfUnknown;
+  if (bytes > most) not_parsed = RequestTooLong(bytes, most);
+  return bytes <= most;
 }
 
 void TakeProtobufLog() { google::protobuf::SetLogHandler(&KeepComplaint); }

@@ -1,11 +1,13 @@
 #ifndef HONE_SERVER_SERVICE_CALL_OBSERVER_H_
 #define HONE_SERVER_SERVICE_CALL_OBSERVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -32,6 +34,12 @@ class ServerObserver {
   // "/hone.v1/unknown" for every unknown method. `took`: the time from its arrival to its status,
   // which includes the waiting time of a long-poll.
   virtual void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
+  // Called for a refused call, besides OnCall. `method`: as there. `reason`: one of a few words
+  // such as "TOKEN_UNKNOWN", or the name of the code.
+  virtual void OnRefusal(absl::string_view method, absl::string_view reason) = 0;
+  // Called when a connection was refused, or ended in favor of another one. `reason`: see
+  // rpc::Connections.
+  virtual void OnRefusedConnection(absl::string_view reason) = 0;
   // Called when a call of Synchronize is answered. `handling`: the time for admitting the call,
   // processing the report and making the answer, without the time that the call was held.
   virtual void OnSynchronize(absl::Duration handling) = 0;
@@ -46,6 +54,7 @@ struct ServerStats {
   std::map<std::string, int64_t> leases;   // by phase: "waiting", "leased"
   std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
   std::map<std::string, int64_t> states;   // of the server: 1 for the current one, else 0
+  std::map<std::string, int64_t> connections;  // over TCP: "used", "unused"
   int64_t store_bytes = 0;
   int64_t store_queued_writes = 0;
   bool store_damaged = false;      // writes are refused, see store::StoreHealth
@@ -64,39 +73,62 @@ struct AuditEntry {
   std::string resource;  // the id of the resource; "" if there is none
   std::string result;    // the name of a gRPC code: "OK", "PERMISSION_DENIED"
   std::string detail;    // why the call was refused
+  std::string reason;    // the same as a word, see ServerObserver::OnRefusal
+  int64_t count = 1;     // how many refusals the entry stands for; the other fields are of the last
 };
 
 // Returns the entry as one line of JSON, without the newline.
 std::string ToJsonLine(const AuditEntry& entry);
 
-// An append-only file of JSON lines with mode 0600. When it reaches max_bytes it is renamed to
-// PATH.1, PATH.1 to PATH.2, and so on; the last `kept` files are kept. An entry that cannot be
-// written is written to the server's log. If the file cannot be opened again after it was renamed,
-// every entry tries to open it. Thread-safe.
+// An append-only file of JSON lines with mode 0600. Refusals are counted, so that nobody can push
+// older entries out of the files with calls that are refused: the first one of a peer for a reason
+// is written at once, and those of the following minute are one entry with their number. When it
+// reaches max_bytes it is renamed to PATH.1, PATH.1 to PATH.2, and so on; the last `kept` files are
+// kept. An entry that cannot be written is written to the server's log. If the file cannot be
+// opened again after it was renamed, every entry tries to open it. Thread-safe.
 class AuditLog {
  public:
   struct Options {
     int64_t max_bytes = int64_t{64} << 20;
     int kept = 8;
+    absl::Duration refusal_interval = absl::Minutes(1);
   };
+  // The peers whose refusals are counted separately in this interval; the others are one peer.
+  static constexpr size_t kMostPeers = 64;
+
   // PermissionDenied, NotFound: the file cannot be opened for appending.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, Options options);
   ~AuditLog();
 
   void Write(const AuditEntry& entry);
+  // Writes or counts a refusal, whose reason must be set.
+  void WriteRefusal(AuditEntry entry);
+  // Writes the counts that are due. Called a few times a second.
+  void Tick();
 
  private:
+  // The refusals of a peer for a reason since one was written.
+  struct Refusals {
+    AuditEntry last;
+    int64_t count = 0;
+    absl::Time due;
+  };
   AuditLog(std::string path, Options options) : path_(std::move(path)), options_(options) {}
   // After an error, no file is open.
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReopenOrLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Rotate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteLine(const AuditEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the counts that are due at a time.
+  void WriteCounts(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
   const Options options_;
   absl::Mutex mutex_;
   int fd_ ABSL_GUARDED_BY(mutex_) = -1;
   int64_t size_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By reason and peer; "" for all other peers.
+  std::map<std::pair<std::string, std::string>, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The header of every answer with the server's time, in milliseconds of Unix time.
@@ -105,6 +137,8 @@ inline constexpr char kTimeHeader[] = "hone-unix-ms";
 // under way, or else what is wrong with a damaged store. Absent if no damage is known.
 inline constexpr char kStoreHeader[] = "hone-store-bin";
 inline constexpr char kStoreIsChecked[] = "checking";
+
+class Gate;
 
 // Observes every call from its arrival to its status. Writes the audit log, calls the observer,
 // adds the server's time and the state of its store to each answer, and explains why a request
@@ -116,6 +150,7 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
   struct Dependencies {
     const Clock* clock = nullptr;  // the time of day
     const rpc::Authenticator* authenticator = nullptr;
+    const Gate* gate = nullptr;
     store::Store* store = nullptr;
     AuditLog* audit = nullptr;
     ServerObserver* observer = nullptr;
@@ -135,6 +170,11 @@ class CallObserver final : public grpc::experimental::ServerInterceptorFactoryIn
   // The workers whose refusal was logged in the last minute, and when.
   absl::flat_hash_map<std::string, absl::Time> logged_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Returns whether the request of the call that has just arrived on this thread is to be parsed. It
+// is not if it is longer than `most`, or than 64 KiB from an unknown caller. Then the observer
+// gives the call its status.
+bool MayBeParsed(size_t bytes, size_t most);
 
 // Passes Protobuf's errors about texts that are not UTF-8 to the observer instead of printing them.
 // Called before a server is made.

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/status.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/reflection.h"
@@ -22,41 +23,49 @@ namespace {
 
 using rpc::Role;
 
+// The largest requests of methods with long texts or data: the limits of their fields and some room
+// for the others.
+constexpr size_t kWorkloadBytes = (1 << 20) + (256 << 10);
+constexpr size_t kTraceBytes = (8 << 20) + (256 << 10);
+constexpr size_t kCachedBytes = 2 << 20;
+constexpr size_t kLargestBytes = rpc::kMaxMessageBytes;
+
 // Every method of every service. A test compares this table with the protocol.
 constexpr Access kTable[] = {
-    {"/hone.v1.TuningService/CreateJob", Role::kClient, /*audited=*/true, "request_id"},
+    {"/hone.v1.TuningService/CreateJob", Role::kClient, /*audited=*/true, "request_id", false,
+     kLargestBytes},
     {"/hone.v1.TuningService/GetJob", Role::kClient, false, "id", /*for_viewers=*/true},
     {"/hone.v1.TuningService/WatchJob", Role::kClient, false, "id", true},
     {"/hone.v1.TuningService/CancelJob", Role::kClient, true, "id"},
     {"/hone.v1.TuningService/ListJobs", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ResumeJob", Role::kClient, true, "id"},
-    {"/hone.v1.TuningService/Propose", Role::kClient, true, "job"},
+    {"/hone.v1.TuningService/Propose", Role::kClient, true, "job", false, kLargestBytes},
     {"/hone.v1.TuningService/ListTrials", Role::kClient, false, "job", true},
-    {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target", true},
+    {"/hone.v1.TuningService/LookupBest", Role::kClient, false, "target", true, kWorkloadBytes},
     {"/hone.v1.TuningService/GetCached", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/PutCached", Role::kClient, true, "name"},
+    {"/hone.v1.TuningService/PutCached", Role::kClient, true, "name", false, kCachedBytes},
     {"/hone.v1.TuningService/ListPins", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ListRecords", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ListWorkers", Role::kClient, false, "", true},
     {"/hone.v1.TuningService/ExportRecords", Role::kClient, true, "job_id"},
-    {"/hone.v1.TuningService/UploadInputs", Role::kClient, false, ""},
+    {"/hone.v1.TuningService/UploadInputs", Role::kClient, false, "", false, kMaxChunkBytes},
     {"/hone.v1.TuningService/GetArtifact", Role::kClient, false, "digest", true},
-    {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, "", true},
-    {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, ""},
-    {"/hone.v1.TuningService/ExplainSchedule", Role::kClient, false, "", true},
+    {"/hone.v1.TuningService/DescribeFeatures", Role::kClient, false, "", true, kTraceBytes},
+    {"/hone.v1.TuningService/DraftSchedule", Role::kClient, false, "", false, kWorkloadBytes},
+    {"/hone.v1.TuningService/ExplainSchedule", Role::kClient, false, "", true, kTraceBytes},
     {"/hone.v1.TuningService/ListModels", Role::kClient, false, "name", true},
     {"/hone.v1.TuningService/TrainModel", Role::kClient, true, "target"},
     {"/hone.v1.TuningService/EvaluateModels", Role::kClient, false, "target"},
     {"/hone.v1.TuningService/ExportModel", Role::kClient, true, ""},
-    {"/hone.v1.WorkerService/Synchronize", Role::kWorker, false, "worker_id"},
-    {"/hone.v1.WorkerService/UploadArtifact", Role::kWorker, false, ""},
+    {"/hone.v1.WorkerService/Synchronize", Role::kWorker, false, "worker_id", false, kLargestBytes},
+    {"/hone.v1.WorkerService/UploadArtifact", Role::kWorker, false, "", false, kMaxChunkBytes},
     {"/hone.v1.WorkerService/DownloadArtifact", Role::kWorker, false, "digest"},
     {"/hone.v1.AdminService/DrainWorker", Role::kAdmin, true, "id"},
     {"/hone.v1.AdminService/RemoveWorker", Role::kAdmin, true, "id"},
     {"/hone.v1.AdminService/BackupStore", Role::kAdmin, true, "path"},
     {"/hone.v1.AdminService/CompactStore", Role::kAdmin, true, ""},
-    {"/hone.v1.AdminService/ImportRecords", Role::kAdmin, true, ""},
-    {"/hone.v1.AdminService/ImportModel", Role::kAdmin, true, ""},
+    {"/hone.v1.AdminService/ImportRecords", Role::kAdmin, true, "", false, kMaxChunkBytes},
+    {"/hone.v1.AdminService/ImportModel", Role::kAdmin, true, "", false, kMaxChunkBytes},
     {"/hone.v1.AdminService/ForgetRecords", Role::kAdmin, true, "workload_digest"},
     {"/hone.v1.AdminService/PinBest", Role::kAdmin, true, "workload_digest"},
     {"/hone.v1.AdminService/UnpinBest", Role::kAdmin, true, "workload_digest"},
@@ -209,6 +218,11 @@ const Access* FindAccess(absl::string_view method) {
   return nullptr;
 }
 
+absl::StatusOr<rpc::Identity> Gate::Identify(const grpc::ServerContextBase& context) const {
+  if (!options_.trusted) return authenticator_->Identify(context);
+  return rpc::Identity{.name = authenticator_->NameOf(context), .role = rpc::Role::kAdmin};
+}
+
 absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context,
                                           absl::string_view method,
                                           const google::protobuf::Message* message) const {
@@ -216,11 +230,8 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
   if (access == nullptr)
     return Deny("METHOD_UNKNOWN", absl::StrCat("the server does not know the call ", method,
                                                "; are both of the same version of Hone?"));
-  rpc::Identity caller{.role = rpc::Role::kAdmin};
-  if (options_.trusted) {
-    caller.name = authenticator_->NameOf(context);
-  } else {
-    HONE_ASSIGN_OR_RETURN(caller, authenticator_->Identify(context));
+  HONE_ASSIGN_OR_RETURN(rpc::Identity caller, Identify(context));
+  if (!options_.trusted) {
     HONE_RETURN_IF_ERROR(
         limiter_->Admit(absl::StrCat(caller.name, " at ", rpc::PeerHost(context))));
   }
@@ -242,6 +253,7 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
                                          " only; use another address of the server"));
   }
   if (message != nullptr) HONE_RETURN_IF_ERROR(CheckMessage(*message));
+  if (connections_ != nullptr) connections_->NoteCaller(context.peer());
   return caller;
 }
 
@@ -250,6 +262,13 @@ absl::Status Gate::CheckWorkerId(const rpc::Identity& caller, const std::string&
   return Deny("WORKER_ID", absl::StrCat("the worker calls itself '", worker_id,
                                         "', but its certificate or token is of '", caller.name,
                                         "'; give it the name of its certificate or token"));
+}
+
+absl::Status RequestTooLong(size_t bytes, size_t most) {
+  return rpc::WithReason(
+      absl::ResourceExhaustedError(absl::StrCat("the request has ", bytes, " bytes; at most ", most,
+                                                " are allowed for this call")),
+      "MESSAGE_SIZE");
 }
 
 absl::Status CheckMessage(const Message& message) {

@@ -2,7 +2,9 @@
 #define HONE_SERVER_SERVICE_GATE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
+#include "common/rpc/connections.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/role.h"
 #include "google/protobuf/message.h"
@@ -45,6 +48,9 @@ struct Access {
   bool audited = false;        // all calls are written to the audit log, not only refused ones
   absl::string_view resource;  // the request's field that names its resource; "" if none
   bool for_viewers = false;    // viewers may call it, too
+  // The largest request. A longer one is not parsed: gRPC has received it by then, but a message
+  // takes several times as much memory as its bytes.
+  size_t max_bytes = 128 << 10;
 };
 
 // Returns the rule of a method. Null if the method is unknown; such calls are refused.
@@ -63,9 +69,16 @@ struct GateOptions {
 // Thread-safe.
 class Gate {
  public:
-  // REQUIRES: the other objects outlive this one.
-  Gate(GateOptions options, const rpc::Authenticator* authenticator, rpc::RateLimiter* limiter)
-      : options_(std::move(options)), authenticator_(authenticator), limiter_(limiter) {}
+  // REQUIRES: the other objects outlive this one. `connections` may be null.
+  Gate(GateOptions options, const rpc::Authenticator* authenticator, rpc::RateLimiter* limiter,
+       rpc::Connections* connections)
+      : options_(std::move(options)),
+        authenticator_(authenticator),
+        limiter_(limiter),
+        connections_(connections) {}
+
+  // Returns the caller, before its request is read. Errors are those of Authenticator.
+  absl::StatusOr<rpc::Identity> Identify(const grpc::ServerContextBase& context) const;
 
   // Returns the caller. `message` is null for a stream of requests. Unauthenticated: see
   // Authenticator. PermissionDenied: the method is for another role, or this listener does not
@@ -81,6 +94,7 @@ class Gate {
   const GateOptions options_;
   const rpc::Authenticator* const authenticator_;
   rpc::RateLimiter* const limiter_;
+  rpc::Connections* const connections_;
 };
 
 // Limits of all texts and lists of requests. Texts that are not names have their own limits, in the
@@ -88,6 +102,11 @@ class Gate {
 // limits the nesting of messages, and parsers limit the nesting of workloads and traces.
 inline constexpr int kMaxNameBytes = 4096;
 inline constexpr int kMaxListEntries = 1 << 16;
+// A message of a stream of requests.
+inline constexpr size_t kMaxChunkBytes = 4 << 20;
+
+// Returns ResourceExhausted for a request, or a message of a stream of requests, over its limit.
+absl::Status RequestTooLong(size_t bytes, size_t most);
 
 // InvalidArgument: a text is too long, a list has too many entries, or a name contains a control
 // character. The message contains the path of the field ("finished[3].result.detail").

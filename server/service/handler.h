@@ -1,7 +1,10 @@
 #ifndef HONE_SERVER_SERVICE_HANDLER_H_
 #define HONE_SERVER_SERVICE_HANDLER_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/rpc/authenticator.h"
@@ -17,8 +20,9 @@
 #include "server/service/call_observer.h"
 #include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/retention_work.h"
 #include "server/store/store.h"
@@ -34,14 +38,16 @@ struct Dependencies {
   fleet::Fleet* fleet = nullptr;
   fleet::ArtifactCache* artifacts = nullptr;
   const job::TaskEnvironment* environment = nullptr;
-  job::Executor* executor = nullptr;  // for work that is too slow for gRPC's threads
+  job::Executor* executor = nullptr;  // for computation that is too slow for gRPC's threads
+  ReaderThreads* readers = nullptr;   // for reads of the store
   job::JobManager* jobs = nullptr;
   job::ModelWork* models = nullptr;
   job::DraftWork* drafts = nullptr;
   StandingKeeper* standings = nullptr;
   WorkerMemory* worker_memory = nullptr;
   WatchHub* watches = nullptr;
-  UploadHandler* uploads = nullptr;
+  TransferHandler* uploads = nullptr;
+  TransferHandler* downloads = nullptr;
   ServerObserver* observer = nullptr;  // may be null
   Dashboard* dashboard = nullptr;      // may be null
   absl::Duration target_wait;          // see ServerOptions
@@ -55,6 +61,18 @@ inline job::StopCheck StopWithCaller(Context* context) {
   return [context] {
     return context->IsCancelled() ? absl::CancelledError("the caller has gone") : absl::OkStatus();
   };
+}
+
+// Describes a read of the store for a call. `caller`: its name from the gate. The read ends when
+// the call does.
+inline ReaderThreads::Read ReadOf(ReaderLane lane, const std::string& caller, Context* context) {
+  const std::string host = rpc::PeerHost(*context);
+  return {.lane = lane,
+          .caller = caller.empty() ? host : absl::StrCat(caller, " at ", host),
+          .cancelled = [context] { return context->IsCancelled(); }};
+}
+inline ReaderThreads::Read ReadOf(ReaderLane lane, const Dependencies& deps, Context* context) {
+  return ReadOf(lane, deps.authenticator->NameOf(*context), context);
 }
 
 // Returns the status for a caller. A write fails with Aborted if the server has lost the

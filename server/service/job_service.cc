@@ -126,10 +126,17 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
         if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
-        deps_.jobs->Create(std::move(spec),
-                           [this, reply, response](const job::SnapshotOr& snapshot) {
-                             reply(Fill(snapshot, response));
-                           });
+        // This may be a thread of the fleet, which must not read the store.
+        ReaderThreads::Read read = ReadOf(ReaderLane::kShort, deps_, context);
+        read.continues = true;
+        deps_.readers->Run(std::move(read), [this, reply, response, spec = std::move(spec)](
+                                                const absl::Status& admitted) mutable {
+          if (!admitted.ok()) return reply(admitted);
+          deps_.jobs->Create(std::move(spec),
+                             [this, reply, response](const job::SnapshotOr& snapshot) {
+                               reply(Fill(snapshot, response));
+                             });
+        });
       });
 }
 
@@ -151,13 +158,19 @@ void JobService::DraftSchedule(Context* context, const v1::DraftScheduleRequest*
       });
 }
 
-absl::Status JobService::GetJob(const v1::GetJobRequest& request, v1::Job* response) {
-  return Fill(deps_.jobs->Get(request.id()), response);
+void JobService::GetJob(Context* context, const v1::GetJobRequest* request, v1::Job* response,
+                        Reply reply) {
+  if (auto job = deps_.jobs->FindUnfinished(request->id())) return reply(Fill(job, response));
+  deps_.readers->Run(ReadOf(ReaderLane::kShort, deps_, context), [this, request, response, reply](
+                                                                     const absl::Status& admitted) {
+    if (!admitted.ok()) return reply(admitted);
+    reply(job::Attempt([&] { return Fill(deps_.jobs->Get(request->id()), response); }));
+  });
 }
 
-grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(Context*,
+grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(Context* context,
                                                         const v1::GetJobRequest* request) {
-  return deps_.watches->Open(request->id());
+  return deps_.watches->Open(request->id(), ReadOf(ReaderLane::kShort, deps_, context).caller);
 }
 
 absl::Status JobService::CheckMayControl(const rpc::Identity& caller, const std::string& id) const {

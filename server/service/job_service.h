@@ -18,7 +18,7 @@ class JobService {
 
   void CreateJob(Context*, const v1::CreateJobRequest*, v1::Job*, Reply);
   void DraftSchedule(Context*, const v1::DraftScheduleRequest*, v1::DraftedSchedule*, Reply);
-  absl::Status GetJob(const v1::GetJobRequest&, v1::Job*);
+  void GetJob(Context*, const v1::GetJobRequest*, v1::Job*, Reply);
   grpc::ServerWriteReactor<v1::Job>* WatchJob(Context*, const v1::GetJobRequest*);
   absl::Status CancelJob(const rpc::Identity&, const v1::CancelJobRequest&, v1::Job*);
   absl::Status ListJobs(const v1::ListJobsRequest&, v1::ListJobsResponse*);

@@ -1,5 +1,8 @@
 #include "server/service/listener.h"
 
+#include <grpc/byte_buffer.h>
+#include <grpc/slice.h>
+
 #include <utility>
 #include <vector>
 
@@ -12,38 +15,82 @@
 #include "server/service/call_observer.h"
 
 namespace hone::service {
+namespace {
+
+// Has only requests parsed that MayBeParsed allows. Everything else is up to another handler.
+class CheckedHandler final : public grpc::internal::MethodHandler {
+ public:
+  CheckedHandler(grpc::internal::MethodHandler* handler, size_t max_bytes)
+      : handler_(handler), max_bytes_(max_bytes) {}
+  void RunHandler(const HandlerParameter& parameter) override { handler_->RunHandler(parameter); }
+  void* Deserialize(grpc_call* call, grpc_byte_buffer* request, grpc::Status* status,
+                    void** handler_data) override {
+    if (request != nullptr && !MayBeParsed(grpc_byte_buffer_length(request), max_bytes_)) {
+      grpc_byte_buffer_destroy(request);
+      // The other handler must make its messages nevertheless, and cannot parse this.
+      grpc_slice malformed = grpc_slice_from_static_string("\x07");
+      request = grpc_raw_byte_buffer_create(&malformed, 1);
+    }
+    return handler_->Deserialize(call, request, status, handler_data);
+  }
+
+ private:
+  const std::unique_ptr<grpc::internal::MethodHandler> handler_;
+  const size_t max_bytes_;
+};
+
+}  // namespace
+
+void GuardedService::AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+                                grpc::internal::MethodHandler* handler) {
+  const Access* const access = FindAccess(method);
+  AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
+  MarkMethodCallback(count_++, new CheckedHandler(handler, access == nullptr ? Access().max_bytes
+                                                                             : access->max_bytes));
+}
 
 Listener::Listener(const GateOptions& options, const Parts& parts)
     : address_(options.address),
-      gate_(options, parts.services->deps.authenticator, parts.limiter),
+      gate_(options, parts.services->deps.authenticator, parts.limiter,
+            options.address.IsUnix() ? nullptr : parts.connections),
       tuning_(&gate_, parts.services->deps),
       worker_(&gate_, parts.services->deps),
       admin_(&gate_, parts.services->deps),
       dashboard_(&gate_, parts.services->deps) {
   Services& all = *parts.services;
-  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob);
+  using On = GuardedService::On;
+  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob,
+              On::kShortReads);
   tuning_.Add("/hone.v1.TuningService/GetJob", &all.jobs, &JobService::GetJob);
   tuning_.Add("/hone.v1.TuningService/WatchJob", &all.jobs, &JobService::WatchJob);
-  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob);
-  tuning_.AddWork("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs);
-  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob);
-  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose);
-  tuning_.AddWork("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials);
-  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest);
-  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached);
+  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob,
+              On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs, On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose, On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest,
+              On::kShortReads);
+  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached,
+              On::kShortReads);
   tuning_.Add("/hone.v1.TuningService/PutCached", &all.bests, &BestService::PutCached);
-  tuning_.AddWork("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins);
+  tuning_.Add("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/UploadInputs", &all.bests, &BestService::UploadInputs);
   tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
-  tuning_.AddWork("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords);
+  tuning_.Add("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);
   tuning_.Add("/hone.v1.TuningService/ListWorkers", &all.fleet, &FleetService::ListWorkers);
-  tuning_.AddWork("/hone.v1.TuningService/DescribeFeatures", &all.models,
-                  &ModelService::DescribeFeatures);
+  tuning_.Add("/hone.v1.TuningService/DescribeFeatures", &all.models,
+              &ModelService::DescribeFeatures, On::kExecutor);
   tuning_.Add("/hone.v1.TuningService/DraftSchedule", &all.jobs, &JobService::DraftSchedule);
-  tuning_.AddWork("/hone.v1.TuningService/ExplainSchedule", &all.bests,
-                  &BestService::ExplainSchedule);
-  tuning_.AddWork("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels);
+  tuning_.Add("/hone.v1.TuningService/ExplainSchedule", &all.bests, &BestService::ExplainSchedule,
+              On::kLongReads);
+  tuning_.Add("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels,
+              On::kLongReads);
   tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
   tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);
   tuning_.Add("/hone.v1.TuningService/ExportModel", &all.models, &ModelService::ExportModel);
@@ -53,8 +100,10 @@ Listener::Listener(const GateOptions& options, const Parts& parts)
               &WorkerService::DownloadArtifact);
   admin_.Add("/hone.v1.AdminService/DrainWorker", &all.fleet, &FleetService::DrainWorker);
   admin_.Add("/hone.v1.AdminService/RemoveWorker", &all.fleet, &FleetService::RemoveWorker);
-  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore);
-  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore);
+  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore,
+             On::kUnlimitedReads);
+  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore,
+             On::kUnlimitedReads);
   admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
   admin_.Add("/hone.v1.AdminService/ImportModel", &all.models, &ModelService::ImportModel);
   admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);
@@ -73,10 +122,19 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& opt
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
-  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
+  if (options.address.IsUnix() || parts.connections == nullptr) {
+    HONE_RETURN_IF_ERROR(rpc::AddListener(builder, options.address, *parts.certificates, &port));
+  } else {
+    HONE_ASSIGN_OR_RETURN(
+        listener->acceptor_,
+        rpc::Acceptor::Listen(options.address, parts.certificates->Get(), parts.connections));
+    listener->acceptor_->AddTo(builder, *parts.certificates);
+    port = listener->acceptor_->port();
+  }
   HONE_RETURN_IF_ERROR(listener->Build(builder, parts));
   if (!listener->address_.IsUnix()) listener->address_.port = port;
   listener->SetServing(Serving::kNothing);
+  if (listener->acceptor_ != nullptr) listener->acceptor_->Start();
   return listener;
 }
 
@@ -98,6 +156,7 @@ absl::Status Listener::Build(grpc::ServerBuilder& builder, const Parts& parts) {
   observers.push_back(
       std::make_unique<CallObserver>(CallObserver::Dependencies{.clock = deps.clock,
                                                                 .authenticator = deps.authenticator,
+                                                                .gate = &gate_,
                                                                 .store = deps.store,
                                                                 .audit = parts.audit,
                                                                 .observer = deps.observer}));
@@ -120,6 +179,7 @@ void Listener::SetServing(Serving serving) {
 }
 
 void Listener::Shutdown(absl::Time deadline) {
+  if (acceptor_ != nullptr) acceptor_->Stop();
   server_->Shutdown(absl::ToChronoTime(deadline));
   server_->Wait();
 }

@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/acceptor.h"
 #include "common/rpc/address.h"
+#include "common/rpc/connections.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/server_certificates.h"
 #include "common/rpc/status.h"
@@ -30,8 +32,10 @@
 #include "server/service/handler.h"
 #include "server/service/job_service.h"
 #include "server/service/model/model_service.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/record_service.h"
 #include "server/service/worker_service.h"
+#include "server/store/read_limit.h"
 
 namespace hone::service {
 
@@ -45,69 +49,59 @@ class GuardedService final : public grpc::Service {
   // REQUIRES: the gate, the dependencies and the handlers outlive this object. While the server is
   // not ready, calls end with Unavailable.
   GuardedService(const Gate* gate, const Dependencies& deps)
-      : gate_(gate), readiness_(deps.readiness), executor_(deps.executor) {}
+      : gate_(gate), readiness_(deps.readiness), executor_(deps.executor), readers_(deps.readers) {}
 
-  // Adds a handler that answers at once. `method` is a literal such as
-  // "/hone.v1.TuningService/GetJob".
+  // Where a handler runs.
+  enum class On {
+    // A thread of gRPC, which also renews leases: the handler answers at once or passes the work
+    // on, and does not read the store.
+    kCallback,
+    kShortReads,      // a thread for look-ups in the store
+    kLongReads,       // a thread for reads of many rows
+    kUnlimitedReads,  // the same, without a limit of time
+    kExecutor,        // the executor, for long computation
+  };
+
+  // Adds a handler of one of these forms. `method` is a literal such as
+  // "/hone.v1.TuningService/GetJob". If a handler throws an exception, the call ends with Internal.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*)) {
+  void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*),
+           On on = On::kCallback) {
     AddReplying<Request, Response>(
-        method, [=](Context*, const Request* request, Response* response, Reply reply) {
+        method, on, [=](const Admitted&, const Request* request, Response* response, Reply reply) {
           reply((service->*handle)(*request, response));
         });
   }
-  // The same for a handler that depends on the caller.
+  // A handler that depends on the caller.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
-           absl::Status (S::*handle)(const rpc::Identity&, const Request&, Response*)) {
-    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
-               new grpc::internal::CallbackUnaryHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request, Response* response) {
-                     const auto caller = Admit(*context, method, request);
-                     absl::Status status = caller.status();
-                     if (status.ok()) status = (service->*handle)(*caller, *request, response);
-                     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                     reactor->Finish(rpc::ToGrpc(status));
-                     return reactor;
-                   }));
-  }
-  // The same for a handler that depends on the caller and may answer later.
-  template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           void (S::*handle)(const rpc::Identity&, const Request*, Response*, Reply)) {
-    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
-               new grpc::internal::CallbackUnaryHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request, Response* response) {
-                     const auto caller = gate_->Admit(*context, method, request);
-                     absl::Status status = caller.status();
-                     if (status.ok()) status = readiness_->Check();
-                     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                     if (status.ok()) {
-                       (service->*handle)(*caller, request, response, Reply(reactor));
-                     } else {
-                       reactor->Finish(rpc::ToGrpc(status));
-                     }
-                     return reactor;
-                   }));
-  }
-  // Adds a handler that may answer later.
-  template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           void (S::*handle)(Context*, const Request*, Response*, Reply)) {
+           absl::Status (S::*handle)(const rpc::Identity&, const Request&, Response*),
+           On on = On::kCallback) {
     AddReplying<Request, Response>(
-        method, [=](Context* context, const Request* request, Response* response, Reply reply) {
-          (service->*handle)(context, request, response, reply);
+        method, on,
+        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
+          reply((service->*handle)(call.caller, *request, response));
         });
   }
-  // Adds a handler that is too slow for gRPC's threads and runs on the executor. If it throws an
-  // exception, the call ends with Internal.
+  // A handler that depends on the caller and may answer later.
   template <typename S, typename Request, typename Response>
-  void AddWork(const char* method, S* service,
-               absl::Status (S::*handle)(const Request&, Response*)) {
+  void Add(const char* method, S* service,
+           void (S::*handle)(const rpc::Identity&, const Request*, Response*, Reply),
+           On on = On::kCallback) {
     AddReplying<Request, Response>(
-        method, [=, this](Context*, const Request* request, Response* response, Reply reply) {
-          executor_->Schedule(
-              [=] { reply(job::Attempt([&] { return (service->*handle)(*request, response); })); });
+        method, on,
+        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
+          (service->*handle)(call.caller, request, response, reply);
+        });
+  }
+  // A handler that may answer later.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           void (S::*handle)(Context*, const Request*, Response*, Reply), On on = On::kCallback) {
+    AddReplying<Request, Response>(
+        method, on,
+        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
+          (service->*handle)(call.context, request, response, reply);
         });
   }
   // Adds a handler that makes its own reactor and gets the arrival time of the call.
@@ -115,8 +109,8 @@ class GuardedService final : public grpc::Service {
   void Add(const char* method, S* service,
            grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
     AddUnary<Request, Response>(
-        method, [=](Context* context, const Request* request, Response* response, Arrival arrived) {
-          return (service->*handle)(context, request, response, arrived);
+        method, [=](const Admitted& call, const Request* request, Response* response) {
+          return (service->*handle)(call.context, request, response, call.arrived);
         });
   }
   // Adds a handler with a stream of answers.
@@ -127,9 +121,24 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
                new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
                    [=, this](Context* context, const Request* request) -> Reactor* {
+                     const store::NoReads no_reads(kThread);
                      const auto caller = Admit(*context, method, request);
                      if (!caller.ok()) return new Refused<Reactor>(caller.status());
                      return (service->*handle)(context, request);
+                   }));
+  }
+  // The same for a handler that depends on the caller.
+  template <typename S, typename Request, typename Response>
+  void Add(const char* method, S* service,
+           grpc::ServerWriteReactor<Response>* (S::*handle)(const rpc::Identity&, Context*,
+                                                            const Request*)) {
+    using Reactor = grpc::ServerWriteReactor<Response>;
+    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+               new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
+                   [=, this](Context* context, const Request* request) -> Reactor* {
+                     const auto caller = Admit(*context, method, request);
+                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
+                     return (service->*handle)(*caller, context, request);
                    }));
   }
   // Adds a handler with a stream of requests.
@@ -140,6 +149,7 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
                new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
                    [=, this](Context* context, Response* response) -> Reactor* {
+                     const store::NoReads no_reads(kThread);
                      const auto caller = Admit<Request>(*context, method, nullptr);
                      if (!caller.ok()) return new Refused<Reactor>(caller.status());
                      return (service->*handle)(context, response);
@@ -147,6 +157,14 @@ class GuardedService final : public grpc::Service {
   }
 
  private:
+  static constexpr char kThread[] = "a thread of gRPC";
+
+  // A call that the gate has admitted.
+  struct Admitted {
+    Context* context = nullptr;
+    rpc::Identity caller;
+    Arrival arrived;
+  };
   // The reactor of a refused stream, which ends at once.
   template <typename Reactor>
   class Refused final : public Reactor {
@@ -159,26 +177,51 @@ class GuardedService final : public grpc::Service {
   };
 
   template <typename Request, typename Response, typename Handle>
-  void AddReplying(const char* method, Handle handle) {
+  void AddReplying(const char* method, On on, Handle handle) {
     AddUnary<Request, Response>(
-        method, [=](Context* context, const Request* request, Response* response, Arrival) {
-          grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-          handle(context, request, response, Reply(reactor));
+        method, [=, this](const Admitted& call, const Request* request, Response* response) {
+          grpc::ServerUnaryReactor* reactor = call.context->DefaultReactor();
+          Start(on, call, Reply(reactor), [=](const Admitted& admitted, Reply reply) {
+            handle(admitted, request, response, reply);
+          });
           return reactor;
         });
+  }
+  // Runs the handler of a call.
+  template <typename Handle>
+  void Start(On on, const Admitted& call, Reply reply, Handle handle) {
+    const auto run = [=] {
+      const absl::Status threw = job::Attempt([&] {
+        handle(call, reply);
+        return absl::OkStatus();
+      });
+      if (!threw.ok()) reply(threw);
+    };
+    if (on == On::kCallback) return run();
+    if (on == On::kExecutor) return executor_->Schedule(run);
+    ReaderThreads::Read read =
+        ReadOf(on == On::kShortReads ? ReaderLane::kShort : ReaderLane::kLong, call.caller.name,
+               call.context);
+    read.has_time_limit = on != On::kUnlimitedReads;
+    readers_->Run(std::move(read),
+                  [=](const absl::Status& admitted) { admitted.ok() ? run() : reply(admitted); });
   }
   template <typename Request, typename Response, typename Handle>
   void AddUnary(const char* method, Handle handle) {
     AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
                new grpc::internal::CallbackUnaryHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request, Response* response) {
+                   [=, this](Context* context, const Request* request,
+                             Response* response) -> grpc::ServerUnaryReactor* {
+                     const store::NoReads no_reads(kThread);
                      const Arrival arrived = std::chrono::steady_clock::now();
-                     if (const auto caller = Admit(*context, method, request); !caller.ok()) {
+                     absl::StatusOr<rpc::Identity> caller = Admit(*context, method, request);
+                     if (!caller.ok()) {
                        grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
                        reactor->Finish(rpc::ToGrpc(caller.status()));
                        return reactor;
                      }
-                     return handle(context, request, response, arrived);
+                     return handle(Admitted{context, *std::move(caller), arrived}, request,
+                                   response);
                    }));
   }
   // `request` is null for a stream of requests.
@@ -194,15 +237,14 @@ class GuardedService final : public grpc::Service {
     HONE_RETURN_IF_ERROR(readiness_->Check());
     return caller;
   }
+  // Adds a handler, which gets only requests of the size that its method allows.
   void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
-                  grpc::internal::MethodHandler* handler) {
-    AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
-    MarkMethodCallback(count_++, handler);
-  }
+                  grpc::internal::MethodHandler* handler);
 
   const Gate* const gate_;
   const Readiness* const readiness_;
   job::Executor* const executor_;
+  ReaderThreads* const readers_;
   int count_ = 0;  // number of methods
 };
 
@@ -229,7 +271,8 @@ class Listener {
   struct Parts {
     rpc::ServerCertificates* certificates = nullptr;
     rpc::RateLimiter* limiter = nullptr;
-    AuditLog* audit = nullptr;  // may be null
+    rpc::Connections* connections = nullptr;  // those of TCP addresses; null: they have no limit
+    AuditLog* audit = nullptr;                // may be null
     Services* services = nullptr;
   };
 
@@ -263,6 +306,7 @@ class Listener {
   GuardedService admin_;
   GuardedService dashboard_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<rpc::Acceptor> acceptor_;  // null if gRPC accepts the connections
 };
 
 }  // namespace hone::service

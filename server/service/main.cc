@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,6 +69,18 @@ std::string NewPartOf(const std::string& store) {
   if (std::filesystem::exists(file, error)) return "";
   const bool has_folder = std::filesystem::is_directory(file.parent_path(), error);
   return has_folder ? ", which is new and empty" : ", which is new and empty, in a new folder";
+}
+
+// Allows as many descriptors as the system does, up to a number that the default limit of
+// connections needs: each connection takes two.
+void RaiseDescriptorLimit() {
+  constexpr rlim_t kWanted = 65536;
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  const rlim_t allowed = std::min(kWanted, files.rlim_max);
+  if (files.rlim_cur >= allowed) return;
+  files.rlim_cur = allowed;
+  if (setrlimit(RLIMIT_NOFILE, &files) != 0) spdlog::debug("the limit of descriptors stays");
 }
 
 // Files of one kind that the server reads again.
@@ -177,6 +190,7 @@ int Run(const service::Flags& flags) {
     sigaddset(&signals, SIGHUP);
   }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
+  RaiseDescriptorLimit();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // the store handles a file size limit like a full disk
   if (flags.private_mode) {
@@ -334,6 +348,11 @@ void AddOptions(Command& app, service::Flags& flags) {
           "Size of the store in GiB, beyond which measurements are removed earlier, the oldest "
           "first, but none of the last 30 days; 0: no limit",
           {ShowDefault(), Range(0, 1 << 20)});
+  app.Add("--connection-limit", flags.connection_limit, "TCP connections at a time",
+          {ShowDefault(), Range(1, 1 << 20)});
+  app.Add("--host-connection-limit", flags.host_connection_limit,
+          "TCP connections of one address at a time, which may be that of a whole network (NAT)",
+          {ShowDefault(), Range(1, 1 << 20)});
   app.Add("--audit-log", flags.audit_log, "File for the audit log of calls, as JSON lines");
   app.Add("--metrics-listen", flags.metrics_listen,
           "Address for Prometheus (GET /metrics), host:port of this machine");
@@ -370,7 +389,8 @@ Command& AddInit(Command& app, service::InitOptions& options) {
            "address of this machine if a name is given",
            {OneWordPerUse()});
   init.Add("--port", options.port, "TCP port", {ShowDefault(), Range(1, 65535)});
-  init.Add("--store", options.store, "Database file; default: hone.db in the folder");
+  init.Add("--store", options.store,
+           "Database file, or postgresql://user@host/database; default: hone.db in the folder");
   init.Add("--worker", options.workers,
            "Name of a worker to make a configuration for; may be repeated", {OneWordPerUse()});
   return init;

@@ -83,6 +83,8 @@ class Gauges final : public prometheus::Collectable {
                               MetricType::Counter, "event", stats.fleet));
     families.push_back(Family("hone_server_state", "1 for the state of the server, else 0.",
                               MetricType::Gauge, "state", stats.states));
+    families.push_back(Family("hone_connections", "Connections to TCP addresses.",
+                              MetricType::Gauge, "state", stats.connections));
     families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
     families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
                              stats.store_queued_writes));
@@ -136,6 +138,14 @@ class Metrics::Parts {
                 .Help(
                     "Time from a call's arrival to its status, including the wait of a long poll.")
                 .Register(*registry_)),
+        refused_calls_(prometheus::BuildCounter()
+                           .Name("hone_refused_calls_total")
+                           .Help("Refused calls, by method and reason.")
+                           .Register(*registry_)),
+        refused_connections_(prometheus::BuildCounter()
+                                 .Name("hone_refused_connections_total")
+                                 .Help("Connections refused or ended because of a limit.")
+                                 .Register(*registry_)),
         trials_(prometheus::BuildCounter()
                     .Name("hone_trials_total")
                     .Help("Results that are durable, by outcome.")
@@ -192,6 +202,8 @@ class Metrics::Parts {
   absl::flat_hash_map<std::string, Method> methods_ ABSL_GUARDED_BY(mutex_);
   prometheus::Family<prometheus::Counter>& calls_;
   prometheus::Family<Histogram>& call_seconds_;
+  prometheus::Family<prometheus::Counter>& refused_calls_;
+  prometheus::Family<prometheus::Counter>& refused_connections_;
   prometheus::Family<prometheus::Counter>& trials_;
   Histogram& synchronize_;
   prometheus::Gauge& last_backup_;
@@ -232,6 +244,17 @@ void Metrics::Watch(std::function<ServerStats()> stats) {
 
 void Metrics::OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) {
   parts_->CountCall(method, code, took);
+}
+
+void Metrics::OnRefusal(absl::string_view method, absl::string_view reason) {
+  parts_->refused_calls_
+      .Add({{"method", std::string(method.substr(method.rfind('/') + 1))},
+            {"reason", std::string(reason)}})
+      .Increment();
+}
+
+void Metrics::OnRefusedConnection(absl::string_view reason) {
+  parts_->refused_connections_.Add({{"reason", std::string(reason)}}).Increment();
 }
 
 void Metrics::OnSynchronize(absl::Duration handling) {

@@ -25,6 +25,8 @@ class Metrics final : public service::ServerObserver {
   void Watch(std::function<ServerStats()> stats);
 
   void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) override;
+  void OnRefusal(absl::string_view method, absl::string_view reason) override;
+  void OnRefusedConnection(absl::string_view reason) override;
   void OnSynchronize(absl::Duration handling) override;
   void OnResult(record::Outcome outcome) override;
 

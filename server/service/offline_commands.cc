@@ -154,6 +154,7 @@ struct Maker {
   // Returns the folder of the store, in which the server also writes its other files.
   std::string StoreFolder() const {
     const std::string& store = options.store;
+    if (absl::StrContains(store, "://")) return folder;  // a database
     return store.substr(0, store.rfind('/'));
   }
 
@@ -472,7 +473,9 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
     }
   }
   if (options.store.empty()) options.store = absl::StrCat(folder, "/hone.db");
-  options.store = std::filesystem::absolute(options.store, error).lexically_normal();
+  if (!absl::StrContains(options.store, "://")) {
+    options.store = std::filesystem::absolute(options.store, error).lexically_normal();
+  }
   Maker maker{.options = options,
               .folder = folder,
               .listen = ListenAddresses(given.hosts, given.port),

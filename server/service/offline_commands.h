@@ -49,7 +49,7 @@ struct InitOptions {
   std::vector<std::string> hosts;
   int port = 7070;
   std::vector<std::string> workers;  // names of workers to make a configuration for
-  std::string store;                 // "": hone.db in the folder
+  std::string store;                 // a file or a URI; "": hone.db in the folder
   absl::Duration authority_lifetime = absl::Hours(24 * 3650);
   absl::Duration certificate_lifetime = absl::Hours(24 * 825);
 };

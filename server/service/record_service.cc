@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "server/job/job_manager.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/store/read_limit.h"
 
 namespace hone::service {
 namespace {
@@ -142,47 +142,62 @@ bool ReadPageToken(absl::string_view token, store::RecordQuery& query) {
   return true;
 }
 
-// Long work ends when its caller disconnects or the server shuts down.
-std::function<bool()> CancelledBy(Context* context, const Readiness* readiness) {
-  return [context, readiness] { return context->IsCancelled() || !readiness->Check().ok(); };
-}
+// Whether long work must end, because its caller has gone or the server is shutting down.
+bool MustEnd() { return !store::ReadLimit::Check().ok(); }
 
 }  // namespace
 
-ExportWriter::ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
+ExportWriter::ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
                            const absl::Status& refused)
-    : export_(store, std::move(query)), executor_(executor) {
-  if (!refused.ok()) {
-    Finish(rpc::ToGrpc(refused));
+    : export_(deps.store, std::move(query)),
+      readers_(deps.readers),
+      read_(ReadOf(ReaderLane::kLong, deps, context)),
+      downloads_(*deps.downloads),
+      number_(downloads_.Enter([context] { context->TryCancel(); })) {
+  absl::Status may = refused;
+  if (may.ok()) may = downloads_.Reserve(number_, kPageBytes);
+  if (!may.ok()) {
+    Finish(rpc::ToGrpc(may));
     return;
   }
-  executor_->Schedule([this] { Next(); });
+  downloads_.Pause(number_);
+  ReadNext();
 }
 
-void ExportWriter::Next() {
-  if (sent_ == lines_.size()) {
-    const absl::Status read = job::Attempt([this]() -> absl::Status {
+void ExportWriter::ReadNext() {
+  ReaderThreads::Read read = read_;
+  read_.continues = true;
+  readers_->Run(std::move(read), [this](const absl::Status& admitted) {
+    const absl::Status status = job::Attempt([&]() -> absl::Status {
+      HONE_RETURN_IF_ERROR(admitted);
       HONE_ASSIGN_OR_RETURN(lines_, export_.Next());
       return absl::OkStatus();
     });
-    if (!read.ok() || lines_.empty()) {
-      Finish(rpc::ToGrpc(read));
+    if (!status.ok() || lines_.empty()) {
+      Finish(rpc::ToGrpc(status));
       return;
     }
     sent_ = 0;
-  }
+    SendNext();
+  });
+}
+
+void ExportWriter::SendNext() {
   const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
   chunk_.set_data(lines_.data() + sent_, size);
   sent_ += size;
+  downloads_.Progress(number_);
   StartWrite(&chunk_);
 }
 
 void ExportWriter::OnWriteDone(bool ok) {
+  downloads_.Pause(number_);
   if (!ok) {
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the receiver disconnected"));
+    Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                        "the receiver disconnected, or did not read for too long"));
     return;
   }
-  executor_->Schedule([this] { Next(); });
+  sent_ < lines_.size() ? SendNext() : ReadNext();
 }
 
 ImportReader::ImportReader(store::Store* store, const job::TaskEnvironment* environment,
@@ -200,6 +215,10 @@ void ImportReader::OnReadDone(bool ok) {
   // Handles one piece at a time. The next read begins when this piece is done.
   executor_->Schedule([this, ok] {
     if (!ok) return End();
+    if (chunk_.data().size() > kMaxChunkBytes) {
+      Finish(rpc::ToGrpc(RequestTooLong(chunk_.data().size(), kMaxChunkBytes)));
+      return;
+    }
     const absl::Status fed = job::Attempt([this] { return import_.Feed(chunk_.data()); });
     if (!fed.ok()) {
       Finish(rpc::ToGrpc(fed));
@@ -263,11 +282,10 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
 }
 
 grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
-    Context*, const v1::ListRecordsRequest* request) {
+    Context* context, const v1::ListRecordsRequest* request) {
   absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
   const absl::Status refused = query.status();
-  return new ExportWriter(deps_.store, std::move(query).value_or(store::RecordQuery()),
-                          deps_.executor, refused);
+  return new ExportWriter(deps_, context, std::move(query).value_or(store::RecordQuery()), refused);
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(
@@ -303,63 +321,52 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
   });
 }
 
-void RecordService::BackupStore(Context* context, const v1::BackupStoreRequest* request,
-                                v1::BackupStoreResponse* response, Reply reply) {
-  deps_.executor->Schedule([this, context, reply, request, response] {
-    reply(job::Attempt([&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(
-          const store::BackupReport report,
-          deps_.store->Backup(request->path(), CancelledBy(context, deps_.readiness)));
-      response->set_size_bytes(report.size_bytes);
-      response->set_records(report.records);
-      return absl::OkStatus();
-    }));
-  });
+absl::Status RecordService::BackupStore(const v1::BackupStoreRequest& request,
+                                        v1::BackupStoreResponse* response) {
+  HONE_ASSIGN_OR_RETURN(const store::BackupReport report,
+                        deps_.store->Backup(request.path(), &MustEnd));
+  response->set_size_bytes(report.size_bytes);
+  response->set_records(report.records);
+  return absl::OkStatus();
 }
 
-void RecordService::CompactStore(Context* context, const v1::CompactStoreRequest* request,
-                                 v1::CompactStoreResponse* response, Reply reply) {
-  if (request->by_policy() && (request->keep_best() != 0 || request->keep_unix_ms() != 0)) {
-    return reply(absl::InvalidArgumentError(
-        "a compaction by the server's policy has no other limits; give either one"));
+absl::Status RecordService::CompactStore(const v1::CompactStoreRequest& request,
+                                         v1::CompactStoreResponse* response) {
+  if (request.by_policy() && (request.keep_best() != 0 || request.keep_unix_ms() != 0)) {
+    return absl::InvalidArgumentError(
+        "a compaction by the server's policy has no other limits; give either one");
   }
-  if (request->keep_best() < 0 || request->keep_best() > kMaxKeepBest ||
-      request->keep_unix_ms() < 0) {
-    return reply(absl::InvalidArgumentError(absl::StrCat(
+  if (request.keep_best() < 0 || request.keep_best() > kMaxKeepBest || request.keep_unix_ms() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
         "the time before which records are removed must not be negative, and the number of best "
         "records that are kept must be from 0 to ",
-        kMaxKeepBest)));
+        kMaxKeepBest));
   }
-  deps_.executor->Schedule([this, context, reply, request, response] {
-    store::CompactOptions options;
-    if (request->by_policy()) {
-      options = deps_.retention.At(deps_.clock->Now());
-    } else {
-      options.before = store::CompactOptions::All(request->keep_unix_ms());
-      options.keep_best = request->keep_best() == 0 ? kDefaultKeepBest : request->keep_best();
-      options.keep_sample = 0;
-    }
-    options.dry_run = request->dry_run();
-    reply(job::Attempt([&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(const store::CompactReport report,
-                            deps_.store->Compact(options, CancelledBy(context, deps_.readiness)));
-      response->set_records_removed(report.records.rows);
-      response->set_bests_removed(report.bests.rows);
-      response->set_events_removed(report.events.rows);
-      response->set_jobs_removed(report.jobs.rows);
-      response->set_texts_removed(report.texts.rows);
-      response->set_artifacts_removed(report.artifacts.rows);
-      response->set_record_bytes(report.records.bytes);
-      response->set_best_bytes(report.bests.bytes);
-      response->set_event_bytes(report.events.bytes);
-      response->set_job_bytes(report.jobs.bytes);
-      response->set_text_bytes(report.texts.bytes);
-      response->set_artifact_bytes(report.artifacts.bytes);
-      response->set_bytes_before(report.bytes_before);
-      response->set_bytes_after(report.bytes_after);
-      return absl::OkStatus();
-    }));
-  });
+  store::CompactOptions options;
+  if (request.by_policy()) {
+    options = deps_.retention.At(deps_.clock->Now());
+  } else {
+    options.before = store::CompactOptions::All(request.keep_unix_ms());
+    options.keep_best = request.keep_best() == 0 ? kDefaultKeepBest : request.keep_best();
+    options.keep_sample = 0;
+  }
+  options.dry_run = request.dry_run();
+  HONE_ASSIGN_OR_RETURN(const store::CompactReport report, deps_.store->Compact(options, &MustEnd));
+  response->set_records_removed(report.records.rows);
+  response->set_bests_removed(report.bests.rows);
+  response->set_events_removed(report.events.rows);
+  response->set_jobs_removed(report.jobs.rows);
+  response->set_texts_removed(report.texts.rows);
+  response->set_artifacts_removed(report.artifacts.rows);
+  response->set_record_bytes(report.records.bytes);
+  response->set_best_bytes(report.bests.bytes);
+  response->set_event_bytes(report.events.bytes);
+  response->set_job_bytes(report.jobs.bytes);
+  response->set_text_bytes(report.texts.bytes);
+  response->set_artifact_bytes(report.artifacts.bytes);
+  response->set_bytes_before(report.bytes_before);
+  response->set_bytes_after(report.bytes_after);
+  return absl::OkStatus();
 }
 
 }  // namespace hone::service

@@ -10,30 +10,39 @@
 #include "server/job/actor/executor.h"
 #include "server/job/actor/task_environment.h"
 #include "server/service/handler.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/store/exchange/record_export.h"
 #include "server/store/exchange/record_import.h"
 #include "server/store/store.h"
 
 namespace hone::service {
 
-// The streams of exports and imports. Each deletes itself when it is done. Reading the store and
-// checking lines happens on the executor, not on gRPC's threads.
+// The streams of exports and imports. Each deletes itself when it is done. The store is read on the
+// threads for that, and lines are checked on the executor, not on gRPC's threads.
 
-// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
+// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them. It is
+// ended if the receiver does not read.
 class ExportWriter final : public grpc::ServerWriteReactor<v1::TextChunk> {
  public:
   // If `refused` is not OK, the stream ends with it at once.
-  ExportWriter(store::Store* store, store::RecordQuery query, job::Executor* executor,
+  ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
                const absl::Status& refused);
   void OnWriteDone(bool ok) override;
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    downloads_.Leave(number_);
+    delete this;
+  }
 
  private:
   ~ExportWriter() override = default;
-  void Next();
+  void ReadNext();
+  void SendNext();
 
   store::RecordExport export_;
-  job::Executor* const executor_;
+  ReaderThreads* const readers_;
+  ReaderThreads::Read read_;  // the next one
+  TransferHandler& downloads_;
+  const int64_t number_;
   std::string lines_;  // lines of which the first sent_ bytes were sent
   size_t sent_ = 0;
   v1::TextChunk chunk_;
@@ -68,8 +77,9 @@ class RecordService {
   grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(Context*, const v1::ListRecordsRequest*);
   grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(Context*, v1::ImportRecordsResponse*);
   void ForgetRecords(Context*, const v1::ForgetRecordsRequest*, v1::ForgetRecordsResponse*, Reply);
-  void BackupStore(Context*, const v1::BackupStoreRequest*, v1::BackupStoreResponse*, Reply);
-  void CompactStore(Context*, const v1::CompactStoreRequest*, v1::CompactStoreResponse*, Reply);
+  // These end early as the read of their thread does.
+  absl::Status BackupStore(const v1::BackupStoreRequest&, v1::BackupStoreResponse*);
+  absl::Status CompactStore(const v1::CompactStoreRequest&, v1::CompactStoreResponse*);
 
  private:
   const Dependencies& deps_;

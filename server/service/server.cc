@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/listener.h"
+#include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::service {
@@ -78,11 +79,18 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       authenticator_(options_.tokens),
       certificates_(options_.security),
       limiter_(&steady_clock_, options_.calls_per_second, 2 * options_.calls_per_second),
-      uploads_(&steady_clock_, options_.uploads),
+      connections_(&steady_clock_, options_.connections,
+                   [this](absl::string_view reason, const std::string& host) {
+                     NoteRefusedConnection(reason, host);
+                   }),
+      uploads_("upload", &steady_clock_, options_.uploads),
+      downloads_("download", &steady_clock_, options_.downloads),
       fleet_(&steady_clock_, &artifacts_, OptionsOfFleet()),
       environment_(std::move(environment)),
       pool_(std::make_unique<job::ThreadPool>(options_.threads)),
-      store_(std::move(store)) {
+      learning_pool_(std::make_unique<job::ThreadPool>(1, job::ThreadPool::kNiceLearning)),
+      store_(std::move(store)),
+      readers_(std::make_unique<ReaderThreads>(options_.readers)) {
   const job::JobServices services{
       .clock = &clock_,
       .steady_clock = &steady_clock_,
@@ -96,17 +104,19 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
       .server = NameOfThisRun()};
   authenticator_.SetRevoked(options_.revoked);
   jobs_ = std::make_unique<job::JobManager>(services, options_.job);
-  models_ = std::make_unique<job::ModelWork>(services, options_.job.respect_timing_lock);
+  job::JobServices of_models = services;
+  of_models.executor = learning_pool_.get();
+  models_ = std::make_unique<job::ModelWork>(of_models, options_.job.respect_timing_lock);
   drafts_ = std::make_unique<job::DraftWork>(services, options_.job);
-  standings_ = std::make_unique<StandingKeeper>(StandingKeeper::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
-  worker_memory_ = std::make_unique<WorkerMemory>(WorkerMemory::Dependencies{
-      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()});
+  const KeeperDependencies kept{
+      .clock = &clock_, .steady_clock = &steady_clock_, .fleet = &fleet_, .store = store_.get()};
+  standings_ = std::make_unique<StandingKeeper>(kept);
+  worker_memory_ = std::make_unique<WorkerMemory>(kept);
   if (!options_.private_mode) {
     retention_ = std::make_unique<store::RetentionWork>(&clock_, &steady_clock_, store_.get(),
                                                         options_.retention);
   }
-  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_);
+  watches_ = std::make_unique<WatchHub>(&steady_clock_, jobs_.get(), &fleet_, readers_.get());
   services_ = std::make_unique<Services>(Dependencies{.clock = &clock_,
                                                       .authenticator = &authenticator_,
                                                       .readiness = &readiness_,
@@ -115,6 +125,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .artifacts = &artifacts_,
                                                       .environment = environment_.get(),
                                                       .executor = pool_.get(),
+                                                      .readers = readers_.get(),
                                                       .jobs = jobs_.get(),
                                                       .models = models_.get(),
                                                       .drafts = drafts_.get(),
@@ -122,6 +133,7 @@ Server::Server(ServerOptions options, std::shared_ptr<store::Store> store,
                                                       .worker_memory = worker_memory_.get(),
                                                       .watches = watches_.get(),
                                                       .uploads = &uploads_,
+                                                      .downloads = &downloads_,
                                                       .observer = options_.observer,
                                                       .dashboard = options_.dashboard,
                                                       .target_wait = options_.target_wait,
@@ -138,6 +150,16 @@ fleet::FleetOptions Server::OptionsOfFleet() {
     spdlog::info("worker {}: {}", worker_id, event);
   };
   return options;
+}
+
+void Server::NoteRefusedConnection(absl::string_view reason, const std::string& host) {
+  if (options_.observer != nullptr) options_.observer->OnRefusedConnection(reason);
+  if (audit_ == nullptr) return;
+  audit_->WriteRefusal({.time = clock_.Now(),
+                        .peer = host,
+                        .result = "RESOURCE_EXHAUSTED",
+                        .detail = "the limit of connections is reached",
+                        .reason = std::string(reason)});
 }
 
 absl::Status Server::ReplaceTokens(std::shared_ptr<const rpc::TokenTable> tokens) {
@@ -216,6 +238,7 @@ absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
                                            .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
                                           {.certificates = &certificates_,
                                            .limiter = &limiter_,
+                                           .connections = &connections_,
                                            .audit = audit_.get(),
                                            .services = services_.get()}));
     listeners_.push_back(std::move(listener));
@@ -257,10 +280,13 @@ ServerStats Server::Stats() const {
                               {"refused_results", counts.refused_results},
                               {"requeued", counts.requeued},
                               {"stolen", counts.stolen},
-                              {"poisoned", counts.poisoned}}};
+                              {"poisoned", counts.poisoned},
+                              {"build_mismatches", counts.build_mismatches}}};
   for (const auto& [state, count] : jobs_->States()) {
     stats.jobs[std::string(job::JobStateName(state))] = count;
   }
+  const rpc::Connections::Counts connections = connections_.counts();
+  stats.connections = {{"used", connections.used}, {"unused", connections.unused}};
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
@@ -284,6 +310,7 @@ void Server::RunTicks() {
   while (!deposed_) {
     absl::SleepFor(kTick);
     if (stop_ticks_.HasBeenNotified()) return;
+    if (audit_ != nullptr) audit_->Tick();
     absl::Status leading;
     if (readiness_.state() == Readiness::State::kLeader) {
       leading = store_->KeepLeading();
@@ -297,12 +324,15 @@ void Server::RunTicks() {
 }
 
 void Server::TickParts() {
+  const store::NoReads no_reads("the thread that ticks the fleet");
   fleet_.Tick();
   jobs_->Tick();
   models_->Tick();
   standings_->Tick();
   worker_memory_->Tick();
   uploads_.Tick();
+  readers_->Tick();
+  downloads_.Tick();
   watches_->Tick();
   if (options_.private_mode) CancelUnwatched();
   if (retention_ != nullptr) retention_->Tick();
@@ -322,15 +352,13 @@ void Server::CancelUnwatched() {
     unwatched[id] = since;
     if (now - since < options_.unwatched_limit) continue;
     spdlog::info("job {}: cancelled because its client disconnected", id);
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: has already ended", id);
+    jobs_->CancelHeld(id);
   }
   unwatched_since_ = std::move(unwatched);
 }
 
 void Server::CancelAllJobs() {
-  for (const std::string& id : jobs_->Unfinished()) {
-    if (!jobs_->Cancel(id, false).ok()) spdlog::warn("job {}: could not be cancelled", id);
-  }
+  for (const std::string& id : jobs_->Unfinished()) jobs_->CancelHeld(id);
   const absl::Time limit = steady_clock_.Now() + kJobsShare * options_.shutdown_limit;
   while (!jobs_->Unfinished().empty() && steady_clock_.Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -348,11 +376,17 @@ bool Server::Shutdown(absl::Duration limit) {
     ticks_.join();
   }
   if (retention_ != nullptr) retention_->Cancel();
-  if (has_led) worker_memory_->Keep();
+  if (has_led) {
+    // Forgets the errors of earlier writes, which were reported when they failed, for example while
+    // the disk was full. The last Flush then returns those of the last writes.
+    store_->Flush().IgnoreError();
+    worker_memory_->Keep();
+  }
   if (options_.private_mode) CancelAllJobs();
   jobs_->Suspend();
   models_->Stop();
   drafts_->Stop();
+  readers_->Stop();
   watches_->Drain();
   fleet_.Shutdown();
   const absl::Time calls_end = clock_.Now() + kCallsShare * options_.shutdown_limit;
@@ -372,10 +406,15 @@ bool Server::Shutdown(absl::Duration limit) {
 
 bool Server::StopWork(absl::Duration limit) {
   if (pool_ == nullptr) return true;
+  const absl::Time end = steady_clock_.Now() + limit;
+  if (!readers_->Join(limit)) return false;
   // Runs the queued work; suspended jobs do nothing.
-  if (!pool_->Stop(limit)) return false;
+  for (job::ThreadPool* const pool : {learning_pool_.get(), pool_.get()}) {
+    if (!pool->Stop(end - steady_clock_.Now())) return false;
+  }
   store_->Flush().IgnoreError();  // callbacks of the last writes go to the stopped pool
   store_.reset();
+  learning_pool_.reset();
   pool_.reset();
   return true;
 }

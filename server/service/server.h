@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
+#include "common/rpc/connections.h"
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/revocation.h"
 #include "common/rpc/security.h"
@@ -29,8 +30,9 @@
 #include "server/service/call_observer.h"
 #include "server/service/gate.h"
 #include "server/service/listener.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/retention_work.h"
 #include "server/store/store.h"
@@ -51,7 +53,10 @@ struct ServerOptions {
   std::shared_ptr<const rpc::RevocationList> revoked;
   // Limit for each caller, who may make twice as many calls at once. 0: no limit.
   double calls_per_second = 0;
-  UploadLimits uploads;
+  TransferLimits uploads;
+  TransferLimits downloads;
+  rpc::ConnectionLimits connections;  // over TCP
+  ReaderOptions readers;
   std::string audit_log;  // path of the file; "": no audit log
   AuditLog::Options audit;
   ServerObserver* observer = nullptr;  // outlives the server; may be null
@@ -140,6 +145,7 @@ class Server {
          std::unique_ptr<job::TaskEnvironment> environment);
   // Returns the options of the fleet, with its callbacks set.
   fleet::FleetOptions OptionsOfFleet();
+  void NoteRefusedConnection(absl::string_view reason, const std::string& host);
   absl::Status Listen();
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
                             std::vector<rpc::Role> roles);
@@ -164,14 +170,17 @@ class Server {
   std::unique_ptr<AuditLog> audit_;
   Readiness readiness_;
   fleet::ArtifactCache artifacts_;
-  UploadHandler uploads_;
+  rpc::Connections connections_;
+  TransferHandler uploads_;
+  TransferHandler downloads_;
   fleet::Fleet fleet_;
   const std::unique_ptr<job::TaskEnvironment> environment_;
-  std::unique_ptr<job::ThreadPool> pool_;
+  std::unique_ptr<job::ThreadPool> pool_, learning_pool_;
   std::unique_ptr<job::JobManager> jobs_;
   std::unique_ptr<job::ModelWork> models_;
   std::unique_ptr<job::DraftWork> drafts_;
   std::shared_ptr<store::Store> store_;
+  const std::unique_ptr<ReaderThreads> readers_;
   std::unique_ptr<StandingKeeper> standings_;
   std::unique_ptr<WorkerMemory> worker_memory_;
   std::unique_ptr<store::RetentionWork> retention_;  // null in private mode

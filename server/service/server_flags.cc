@@ -190,6 +190,8 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   options.calls_per_second = flags.rate_limit;
   options.uploads.max_bytes = flags.upload_limit_mib << 20;
   HONE_ASSIGN_OR_RETURN(options.retention.policy, ToPolicy(flags));
+  options.connections.all = flags.connection_limit;
+  options.connections.of_host = flags.host_connection_limit;
   options.audit_log = flags.audit_log;
   options.shutdown_limit = absl::Seconds(flags.shutdown_limit);
   options.threads = flags.threads > 0

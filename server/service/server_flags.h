@@ -55,7 +55,9 @@ struct Flags {
   std::string metrics_listen;
   std::string web_listen;
   double rate_limit = 10'000;
-  int64_t upload_limit_mib = UploadLimits().max_bytes >> 20;
+  int64_t upload_limit_mib = TransferLimits().max_bytes >> 20;
+  int connection_limit = rpc::ConnectionLimits().all;
+  int host_connection_limit = rpc::ConnectionLimits().of_host;
   // Ages in days, and a size in GiB; 0: no limit.
   int keep_records = DaysOf(store::RetentionPolicy().records);
   int keep_bests = DaysOf(store::RetentionPolicy().bests);

@@ -49,7 +49,7 @@ bool IsOver(const store::KnownWorker& worker, absl::Time now) {
 
 absl::Status StandingKeeper::Restore() {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::WorkerStanding> rows, deps_.store->Standings());
-  deps_.fleet->Adopt(ToFleet(rows));
+  deps_.fleet->standings().Adopt(ToFleet(rows));
   return absl::OkStatus();
 }
 
@@ -127,8 +127,7 @@ absl::Status WorkerMemory::Restore() {
 void WorkerMemory::Tick() {
   {
     absl::MutexLock lock(&mutex_);
-    const Clock& clock = deps_.steady_clock != nullptr ? *deps_.steady_clock : *deps_.clock;
-    const absl::Time now = clock.Now();
+    const absl::Time now = deps_.steady_clock->Now();
     if (now < next_look_) return;
     next_look_ = now + kLookInterval;
   }

@@ -19,22 +19,23 @@
 
 namespace hone::service {
 
+// The objects that StandingKeeper and WorkerMemory use. All outlive them.
+struct KeeperDependencies {
+  const Clock* clock = nullptr;         // the time of day, for times that are stored
+  const Clock* steady_clock = nullptr;  // for deadlines and intervals
+  fleet::Fleet* fleet = nullptr;
+  store::Store* store = nullptr;
+};
+
 // Stores which workers of the fleet are drained, removed or flagged. A write that fails is repeated
-// until it succeeds; until then a restart would lose the change. Thread-safe. REQUIRES: the
-// dependencies outlive this object.
+// until it succeeds; until then a restart would lose the change. Thread-safe.
 class StandingKeeper {
  public:
   // A failed write is repeated after kFirstRetry, then after twice as long, and so on.
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLongestRetry = absl::Minutes(1);
 
-  struct Dependencies {
-    const Clock* clock = nullptr;         // for times that are stored
-    const Clock* steady_clock = nullptr;  // for deadlines
-    fleet::Fleet* fleet = nullptr;
-    store::Store* store = nullptr;
-  };
-  explicit StandingKeeper(const Dependencies& deps) : deps_(deps) {}
+  explicit StandingKeeper(const KeeperDependencies& deps) : deps_(deps) {}
 
   // Passes the stored standings to the fleet. Called once, before workers call. Errors are those of
   // the store.
@@ -58,7 +59,7 @@ class StandingKeeper {
   };
   void Stored(const fleet::UnstoredStanding& news, const absl::Status& status);
 
-  const Dependencies deps_;
+  const KeeperDependencies deps_;
   absl::Mutex order_;  // makes reading the fleet and queueing the write one step
   mutable absl::Mutex mutex_;
   std::map<std::string, Retry> retries_ ABSL_GUARDED_BY(mutex_);  // by worker
@@ -66,7 +67,6 @@ class StandingKeeper {
 
 // Stores which workers have called, so that a restarted server knows which of them have not called
 // again yet. Like the store, it forgets a worker kWorkerMemoryMs after its last call. Thread-safe.
-// REQUIRES: the dependencies outlive this object.
 class WorkerMemory {
  public:
   // How often the fleet is examined.
@@ -78,13 +78,7 @@ class WorkerMemory {
     return std::max(absl::Seconds(10), absl::Milliseconds(10) * static_cast<int64_t>(workers));
   }
 
-  struct Dependencies {
-    const Clock* clock = nullptr;         // the time of day, for times that are stored
-    const Clock* steady_clock = nullptr;  // for intervals; null: `clock`
-    const fleet::Fleet* fleet = nullptr;
-    store::Store* store = nullptr;
-  };
-  explicit WorkerMemory(const Dependencies& deps) : deps_(deps) {}
+  explicit WorkerMemory(const KeeperDependencies& deps) : deps_(deps) {}
 
   // Reads the stored workers. Called once. Errors are those of the store.
   absl::Status Restore();
@@ -107,7 +101,7 @@ class WorkerMemory {
   void Note(const fleet::WorkerInfo& worker, absl::Duration refresh, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Dependencies deps_;
+  const KeeperDependencies deps_;
   mutable absl::Mutex mutex_;
   std::map<std::string, store::KnownWorker> known_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -9,18 +9,27 @@ namespace hone::service {
 
 class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
  public:
-  Stream(WatchHub* hub, std::string job_id) : job_id(std::move(job_id)), hub_(hub) {}
+  Stream(WatchHub* hub, std::string job_id, std::string caller)
+      : job_id(std::move(job_id)), caller(std::move(caller)), hub_(hub) {}
 
   const std::string job_id;
+  const std::string caller;
 
-  // Returns whether the job is to be read for Send. `held`: it is in memory.
-  bool WantsJob(bool held, absl::Time now) {
+  // Returns whether the job is to be read for Send. It is not read again until Read is called.
+  bool WantsRead(absl::Time now) {
     absl::MutexLock lock(&mutex_);
-    if (finished_ || writing_) return false;
-    if (held) return true;
-    if (now < next_read_) return false;
+    if (finished_ || writing_ || reading_ || now < next_read_) return false;
     next_read_ = now + kInterval;
+    reading_ = true;
     return true;
+  }
+  void Read() {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+  }
+  bool HasFinished() {
+    absl::MutexLock lock(&mutex_);
+    return finished_;
   }
   void Send(const job::SnapshotOr& snapshot, absl::Time now) {
     absl::MutexLock lock(&mutex_);
@@ -60,6 +69,7 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   WatchHub* const hub_;
   absl::Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool last_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = -1;
@@ -68,14 +78,33 @@ class WatchHub::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   v1::Job message_;  // used by gRPC while writing_
 };
 
-grpc::ServerWriteReactor<v1::Job>* WatchHub::Open(const std::string& job_id) {
-  auto stream = std::make_shared<Stream>(this, job_id);
+grpc::ServerWriteReactor<v1::Job>* WatchHub::Open(const std::string& job_id,
+                                                  const std::string& caller) {
+  auto stream = std::make_shared<Stream>(this, job_id, caller);
   {
     absl::MutexLock lock(&mutex_);
     streams_[stream.get()] = stream;
   }
-  stream->Send(jobs_->Get(job_id), clock_->Now());
+  Update(stream);
   return stream.get();
+}
+
+void WatchHub::Update(const std::shared_ptr<Stream>& stream) {
+  const absl::Time now = clock_->Now();
+  if (auto job = jobs_->FindUnfinished(stream->job_id)) return stream->Send(std::move(job), now);
+  if (!stream->WantsRead(now)) return;
+  readers_->Run(
+      {.caller = stream->caller, .cancelled = [stream] { return stream->HasFinished(); }},
+      [this, stream](const absl::Status& admitted) {
+        const job::SnapshotOr state =
+            admitted.ok() ? jobs_->Get(stream->job_id) : job::SnapshotOr(admitted);
+        stream->Read();
+        // While the store is busy, the stream waits for the next read.
+        if (absl::IsResourceExhausted(state.status()) || absl::IsDeadlineExceeded(state.status())) {
+          return;
+        }
+        stream->Send(state, clock_->Now());
+      });
 }
 
 std::vector<std::shared_ptr<WatchHub::Stream>> WatchHub::Streams() const {
@@ -86,11 +115,7 @@ std::vector<std::shared_ptr<WatchHub::Stream>> WatchHub::Streams() const {
 }
 
 void WatchHub::Tick() {
-  const absl::Time now = clock_->Now();
-  for (const std::shared_ptr<Stream>& stream : Streams()) {
-    if (!stream->WantsJob(jobs_->Holds(stream->job_id), now)) continue;
-    stream->Send(jobs_->Get(stream->job_id), now);
-  }
+  for (const std::shared_ptr<Stream>& stream : Streams()) Update(stream);
 }
 
 void WatchHub::Drain() {

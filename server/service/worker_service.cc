@@ -329,11 +329,14 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
     Context* context, const v1::DownloadArtifactRequest* request) {
-  context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  using Chunk = v1::WorkerArtifactChunk;
   const std::string& name = request->digest();
-  return new ArtifactWriter<v1::WorkerArtifactChunk>(
-      name, record::IsReferenceName(name) ? references_.Get(name) : FindArtifact(deps_, name),
-      request->offset());
+  if (!record::IsReferenceName(name)) {
+    return SendArtifact<Chunk>(deps_, context, name, request->offset(), request->deflate());
+  }
+  auto* writer = new ArtifactWriter<Chunk>(deps_, context, request->offset(), request->deflate());
+  writer->Send(name, references_.Get(name));
+  return writer;
 }
 
 absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,

@@ -10,7 +10,7 @@
 #include "hone/v1/worker.pb.h"
 #include "server/fleet/worker.h"
 #include "server/service/handler.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 
 namespace hone::service {
 
@@ -27,10 +27,10 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
 // The gRPC service for workers. It converts messages and passes the work to the fleet. Thread-safe.
 // Errors:
 //   INVALID_ARGUMENT    a request is malformed or over one of these limits, or the bytes of
-//                       an upload do not match their digest or name (upload_handler.h)
+//                       an upload do not match their digest or name (transfer_handler.h)
 //   NOT_FOUND           there is no such artifact
 //   FAILED_PRECONDITION a worker sends the reference kernel of a workload of which it builds
-//   nothing RESOURCE_EXHAUSTED  other uploads use all memory for uploads (upload_handler.h)
+//   nothing RESOURCE_EXHAUSTED  other uploads use all memory for uploads (transfer_handler.h)
 //   UNAVAILABLE         the server is starting or shutting down
 class WorkerService {
  public:

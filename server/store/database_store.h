@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/store/connection.h"
+#include "server/store/read_limit.h"
 #include "server/store/store.h"
 
 namespace hone::store {
@@ -85,6 +86,7 @@ class DatabaseStore : public Store {
   // Runs a read that returns a value.
   template <typename Select>
   auto Get(Select select) -> decltype(select(std::declval<Connection&>())) {
+    NoReads::Check();
     decltype(select(std::declval<Connection&>())) result = absl::UnknownError("no read ran");
     const absl::Status status = Read([&](Connection& connection) {
       result = select(connection);

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "server/store/read_limit.h"
 #include "server/store/store.h"
 #include "spdlog/spdlog.h"
 
@@ -277,6 +278,7 @@ class WriteQueue {
   }
 
   void Tell() {
+    const NoReads no_reads("the thread that ends the writes of the store");
     const auto any = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return !committed_.empty() || !turned_away_.empty() || written_;
     };

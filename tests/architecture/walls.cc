@@ -130,6 +130,7 @@ std::vector<Package> Packages() {
       {"HDF5", {"hdf5.h"}, {"common/record/dataset.cc"}},
       {"CLI11", {"CLI/"}, {"common/base/command_line.cc"}},
       {"prometheus-cpp", {"prometheus/"}, {"server/service"}},
+      {"zlib", {"zlib.h"}, {"common/base/deflate.cc"}},
       {"OpenSSL", {"openssl/"}, {"common/base/sha256.cc", "common/rpc"}},
       // Applications link client/lookup, which uses the standard library alone.
       {"Abseil",

@@ -2,17 +2,12 @@
 
 import fcntl
 import os
-import pwd
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from conftest import MATMUL, REPOSITORY, wait_until
 
 BACKUP = REPOSITORY / "deploy/backup/hone-backup"
-POSTGRES = next(Path("/usr/lib/postgresql").glob("*/bin"), None)
 
 
 def best(site):
@@ -101,28 +96,6 @@ def test_old_backups_are_removed_and_other_files_stay(site):
 ])
 def test_wrong_usage_says_what_is_wrong(site, words, code, text):
     assert text in site.run(BACKUP, *words, code=code)
-
-
-@pytest.fixture
-def database(tmp_path_factory):
-    """A PostgreSQL server of the test alone; its URI without the name of a database."""
-    if POSTGRES is None:
-        pytest.skip("PostgreSQL is not installed; deploy/install-deps.sh installs it")
-    folder = Path("/tmp") / f"hone_backup_{os.getpid()}"  # the path of a socket must be short
-    folder.mkdir(mode=0o755)
-    user = {}
-    if os.geteuid() == 0:  # PostgreSQL refuses root
-        user = {"user": "postgres"}
-        os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
-    run = lambda *words: subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL, **user)
-    try:
-        run(POSTGRES / "initdb", "-D", folder / "data", "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "hone", "--no-sync")
-        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
-            f"-k {folder} -c listen_addresses= -c fsync=off", "start")
-        yield lambda name: f"postgresql://hone@/{name}?host={folder}"
-        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_the_restore_drill_with_postgresql(site, database):

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import pwd
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAMS = Path(os.environ.get("HONE_PROGRAMS", REPOSITORY / "build/release/simulated"))
+POSTGRES = next(Path("/usr/lib/postgresql").glob("*/bin"), None)
 MATMUL = ["matmul", "m=32", "n=48", "k=16"]
 
 
@@ -97,3 +100,25 @@ def site(tmp_path):
     made = Site(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def database(tmp_path_factory):
+    """A PostgreSQL server of the test alone; its URI without the name of a database."""
+    if POSTGRES is None:
+        pytest.skip("PostgreSQL is not installed; deploy/install-deps.sh installs it")
+    folder = Path("/tmp") / f"hone_deploy_{os.getpid()}"  # the path of a socket must be short
+    folder.mkdir(mode=0o755)
+    user = {}
+    if os.geteuid() == 0:  # PostgreSQL refuses root
+        user = {"user": "postgres"}
+        os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
+    run = lambda *words: subprocess.run(words, check=True, cwd="/", stdout=subprocess.DEVNULL, **user)
+    try:
+        run(POSTGRES / "initdb", "-D", folder / "data", "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "hone", "--no-sync")
+        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
+            f"-k {folder} -c listen_addresses= -c fsync=off", "start")
+        yield lambda name: f"postgresql://hone@/{name}?host={folder}"
+        run(POSTGRES / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

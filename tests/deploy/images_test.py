@@ -146,7 +146,9 @@ def test_services_use_images_files_and_volumes_that_exist():
 
 
 def test_commands_of_services_have_existing_options(site):
-    server, worker, backup = (COMPOSE["services"][name] for name in ("server", "worker", "backup"))
+    server, second, worker, backup = (COMPOSE["services"][name] for name in ("server-1", "server-2", "worker", "backup"))
+    assert server["command"] == second["command"] and server["ports"] != second["ports"]
+    assert server["volumes"] != second["volumes"], "each server has an audit log of its own"
     options = check_options(site, "hone-server", server["command"])
     assert {"--metrics-listen", "--store", "--listen"} <= set(options)
     listens = [word for word in server["command"] if word.startswith("--listen=")]
@@ -159,7 +161,7 @@ def test_commands_of_services_have_existing_options(site):
     # Prometheus scrapes the server's port, and knows the alerts and the job as the dashboard does.
     scrape = yaml.safe_load((DOCKER / "prometheus.yml").read_text())["scrape_configs"][0]
     port = next(word for word in server["command"] if "metrics" in word).rsplit(":", 1)[1]
-    assert scrape["static_configs"][0]["targets"] == [f"server:{port}"] and scrape["job_name"] == "hone"
+    assert scrape["static_configs"][0]["targets"] == [f"server-1:{port}", f"server-2:{port}"] and scrape["job_name"] == "hone"
 
 
 def test_init_makes_what_the_services_read(site):
@@ -176,6 +178,9 @@ def test_init_makes_what_the_services_read(site):
     assert (server / "pgpass").stat().st_mode & 0o077 == 0
     assert not (server / "ca-key.pem").exists() and (site.folder / "authority/ca-key.pem").exists()
     words = [word.replace("/etc/hone/", f"{server}/").replace("/var/lib/hone/", f"{site.folder}/") for word in
-             COMPOSE["services"]["server"]["command"]]
+             COMPOSE["services"]["server-1"]["command"]]
     assert "in order" in site.run("hone-server", *words, "--check-config")
-    assert "server:7070" in (site.folder / "etc/hone-worker/worker.conf").read_text()
+    # The name that both servers have.
+    assert COMPOSE["services"]["server-1"]["networks"] == {"default": {"aliases": ["hone"]}}
+    for path in (site.folder / "etc/hone-worker/worker.conf", server / "admin.conf"):
+        assert "hone:7070" in path.read_text()

@@ -15,7 +15,7 @@ FOLDER = REPOSITORY / "deploy/kubernetes"
 KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
 FILES = KUSTOMIZATION["resources"]
 OBJECTS = [thing for name in FILES for thing in yaml.safe_load_all((FOLDER / name).read_text())]
-VERSIONS = {"Namespace": "v1", "Deployment": "apps/v1", "DaemonSet": "apps/v1", "Service": "v1", "PersistentVolumeClaim": "v1",
+VERSIONS = {"Namespace": "v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Service": "v1", "PersistentVolumeClaim": "v1",
             "PodDisruptionBudget": "policy/v1", "NetworkPolicy": "networking.k8s.io/v1", "CronJob": "batch/v1"}
 
 
@@ -28,7 +28,7 @@ def template(thing):
     return spec["template"]
 
 
-WORKLOADS = of_kind("Deployment") + of_kind("DaemonSet") + of_kind("CronJob")
+WORKLOADS = of_kind("StatefulSet") + of_kind("DaemonSet") + of_kind("CronJob")
 PODS = [template(thing) for thing in WORKLOADS]
 CONTAINERS = [container for pod in PODS for container in pod["spec"]["containers"]]
 
@@ -68,9 +68,9 @@ def test_schemas():
 
 
 def test_selectors_match_pods():
-    for thing in of_kind("Deployment") + of_kind("DaemonSet"):
+    for thing in of_kind("StatefulSet") + of_kind("DaemonSet"):
         assert selected(thing["spec"]["selector"]) == [template(thing)]
-    server = template(of_kind("Deployment")[0])
+    server = template(of_kind("StatefulSet")[0])
     for service in of_kind("Service"):
         assert selected({"matchLabels": service["spec"]["selector"]}) == [server]
     assert selected(of_kind("PodDisruptionBudget")[0]["spec"]["selector"]) == [server]
@@ -80,12 +80,37 @@ def test_selectors_match_pods():
         assert pods and set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
         covered += pods
     assert len(covered) == len(PODS), "each pod has one policy"
-    affinity = template(of_kind("CronJob")[0])["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert selected(affinity[0]["labelSelector"]) == [server]
+    affinity, = server["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert selected(affinity["podAffinityTerm"]["labelSelector"]) == [server]
+
+
+def test_two_servers_share_a_database_and_can_be_replaced_one_by_one():
+    servers, = of_kind("StatefulSet")
+    assert servers["spec"]["replicas"] == 2
+    service, = of_kind("Service")
+    assert servers["spec"]["serviceName"] == service["metadata"]["name"]
+    # Callers see all pods and choose the leader; a pod is ready if it listens, or an update would wait for the standby for ever.
+    assert service["spec"]["clusterIP"] == "None" and service["spec"]["publishNotReadyAddresses"]
+    container, = template(servers)["spec"]["containers"]
+    assert container["readinessProbe"]["tcpSocket"] == {"port": "grpc"}
+    assert of_kind("PodDisruptionBudget")[0]["spec"]["minAvailable"] == 1
+    # Server, backup and setup name the same database, whose port is open to both.
+    store = re.search(r'^store = "(postgresql://hone@([\w-]+)/hone)"$', (FOLDER / "hone.toml").read_text(), re.M)
+    backup, = template(of_kind("CronJob")[0])["spec"]["containers"]
+    assert f"--store={store[1]}" in backup["args"]
+    assert f"externalname {store[2]} " in (FOLDER / "kustomization.yaml").read_text()
+    for one in (container, backup):
+        variable, = one["env"]
+        key = variable["valueFrom"]["secretKeyRef"]
+        secret = next(made for made in KUSTOMIZATION["secretGenerator"] if made["name"] == key["name"])
+        assert variable["name"] == "PGPASSWORD" and [file.split("=")[0] for file in secret["files"]] == [key["key"]]
+    for name in ("hone-server", "hone-backup"):
+        policy, = (one for one in of_kind("NetworkPolicy") if one["metadata"]["name"] == name)
+        assert {"ports": [{"port": 5432}]} in policy["spec"]["egress"]
 
 
 def test_ports_exist():
-    server = of_kind("Deployment")[0]
+    server = of_kind("StatefulSet")[0]
     ports = {port["name"]: port["containerPort"] for port in template(server)["spec"]["containers"][0]["ports"]}
     for service in of_kind("Service"):
         for port in service["spec"]["ports"]:
@@ -107,10 +132,13 @@ def test_ports_exist():
 
 def test_volumes_exist_and_have_the_files_that_are_read():
     claims = {claim["metadata"]["name"] for claim in of_kind("PersistentVolumeClaim")}
+    of_pods = {claim["metadata"]["name"]: claim for claim in of_kind("StatefulSet")[0]["spec"]["volumeClaimTemplates"]}
     generated = {kind: {one["name"]: [file.split("/")[-1] for file in one["files"]] for one in KUSTOMIZATION[kind]}
                  for kind in ("configMapGenerator", "secretGenerator")}
     for pod in PODS:
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        if pod is template(of_kind("StatefulSet")[0]):
+            volumes |= of_pods
         for container in pod["spec"]["containers"]:
             mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
             assert len(mounts) == len(container["volumeMounts"]) == len(volumes)
@@ -163,59 +191,83 @@ def test_commands_have_existing_options(site):
     assert worker["env"][0]["name"] in worker["args"][3]
 
 
-def test_the_commands_of_the_setup_make_a_server_that_workers_and_clients_reach(site):
-    """Follows the comment of kustomization.yaml, and runs what the pods would run, on this machine."""
+def test_the_commands_of_the_setup_make_servers_that_workers_and_clients_reach(site, database):
+    """Follows the comment of kustomization.yaml, and runs what the pods would run, on this machine, with one server and its successor."""
     text = (FOLDER / "kustomization.yaml").read_text()
     setup = [line.removeprefix("#   ") for line in text.splitlines() if line.startswith("#   ") and "kubectl" not in line]
-    assert len(setup) == 3, setup
-    site.run("bash", "-euc", "\n".join(setup), cwd=site.folder)
+    assert len(setup) == 4, setup
+    site.run("bash", "-euc", "\n".join(setup), cwd=site.folder, env=site.environment | {"DATABASE_PASSWORD": "secret"})
     keys = site.folder / "fleet"
-    (site.folder / "sockets").mkdir()
-    grpc, metrics = free_port(), free_port()
-    config = (FOLDER / "hone.toml").read_text()
-    for old, new in (("/etc/hone-keys/", f"{keys}/"), ("/var/lib/hone/", f"{site.folder}/"), ("/run/hone/", f"{site.folder}/sockets/"),
-                     (":7070", f":{grpc}"), (":9070", f":{metrics}")):
-        assert old in config
-        config = config.replace(old, new)
-    path = site.folder / "hone.toml"
-    path.write_text(config)
+    assert (keys / "database-password").read_text() == "secret"
+    store = database("postgres")
+    metrics = free_port()
+
+    def configure(name):
+        """The configuration of a pod, and its address."""
+        grpc, folder = free_port(), site.folder / name
+        folder.mkdir()
+        config = (FOLDER / "hone.toml").read_text()
+        for old, new in (("/etc/hone-keys/", f"{keys}/"), ("/var/lib/hone/", f"{folder}/"), ("/run/hone/", f"{folder}/"), (":7070", f":{grpc}"),
+                         (":9070", f":{metrics if name == 'first' else free_port()}"), ("postgresql://hone@hone-database/hone", store)):
+            assert old in config
+            config = config.replace(old, new)
+        (folder / "hone.toml").write_text(config)
+        return folder / "hone.toml", f"127.0.0.1:{grpc}"
+
+    path, first = configure("first")
+    standby_path, second = configure("second")
     health = ["hone-server", f"--config={path}", "--check-health"]
+    standby_health = ["hone-server", f"--config={standby_path}", "--check-health"]
     assert "does not answer" in site.run(*health, code=1)
     ready = site.folder / "server.ready"
-    site.start("server", "hone-server", f"--config={path}", "--ready-file", ready, ready=ready)
-    assert "serves" in site.run(*health)
+    site.start("first", "hone-server", f"--config={path}", "--ready-file", ready, ready=ready)
+    assert "serves" in wait_until(lambda: leads(site, health), "the first server leads")
+    site.start("second", "hone-server", f"--config={standby_path}")
     # Without the socket, over TLS: it trusts the authority of client-ca.
     tcp = site.folder / "tcp.toml"
-    tcp.write_text(re.sub(r', "unix:[^"]*"', "", config))
+    tcp.write_text(re.sub(r', "unix:[^"]*"', "", path.read_text()))
     assert "serves" in site.run("hone-server", f"--config={tcp}", "--check-health")
     required = site.folder / "required.toml"
     required.write_text(tcp.read_text().replace('"accept"', '"require"'))
     assert "listen on a Unix socket" in site.run("hone-server", f"--config={required}", "--check-health", code=1)
 
     # insecure is for the metrics alone.
-    address = f"127.0.0.1:{grpc}"
-    assert "token" in site.run("hone", "--server", address, "--ca", keys / "ca.pem", "jobs", "list", code=1)
-    site.run("hone", "--server", address, "jobs", "list", code=4)
+    assert "token" in site.run("hone", "--server", first, "--ca", keys / "ca.pem", "jobs", "list", code=1)
+    site.run("hone", "--server", first, "jobs", "list", code=4)
 
+    both = f"{first},{second}"
     worker, = template(of_kind("DaemonSet")[0])["spec"]["containers"]
     words = [word.replace("$(NODE_NAME)", "rack-1.example").replace("/etc/hone-worker/", f"{keys}/") for word in worker["args"]]
     words = [re.sub(r"=/(var/lib|run)/", f"={site.folder}/", word) for word in words]
-    words[0] = f"--server={address}"
+    words[0] = f"--server={both}"
     (site.folder / "hone-worker").mkdir()
     up = site.folder / "hone-worker/ready"
-    site.start("worker", "hone-worker", *words, ready=up)
+    site.start("worker", "hone-worker", *words, "--server-name=hone.hone.svc", ready=up)
     assert up.stat().st_size > 0, "the probe of the worker tests this"
     conf = keys / "admin.conf"
-    conf.write_text(conf.read_text().replace("hone.hone.svc:7070", address))
+    conf.write_text(conf.read_text().replace("hone.hone.svc:7070", both) + 'server-name = "hone.hone.svc"\n')
     admin = ["hone", "--config", conf]
     assert "node-rack-1.example" in site.run(*admin, "workers", "list")
     site.run(*admin, "tune", *MATMUL, "--trials", "4")
 
+    # An update replaces one pod after the other; the standby serves once the leader has ended.
+    assert not leads(site, standby_health), "the second server stands by"
+    site.stop("first")
+    wait_until(lambda: leads(site, standby_health), "the second server leads")
+    assert "matmul" in site.run(*admin, "best", *MATMUL)
+    wait_until(lambda: "node-rack-1.example" in site.run(*admin, "workers", "list"), "the worker has found the second server")
+
     # The CronJob's command, with its options.
     (site.folder / "backups").mkdir()
     backup, = template(of_kind("CronJob")[0])["spec"]["containers"]
-    words = [word.replace("/etc/hone-admin/admin.conf", str(conf)).replace("/var/backups/hone", f"{site.folder}/backups") for word in backup["args"]]
+    words = [word.replace("postgresql://hone@hone-database/hone", store).replace("/var/backups/hone", f"{site.folder}/backups") for word in backup["args"]]
     site.run(REPOSITORY / "deploy/backup/hone-backup", *words)
-    assert len(list((site.folder / "backups").glob("hone-*.db"))) == 1
-    site.stop("server")
-    assert "does not answer" in wait_until(lambda: site.run(*health, code=1), "the health check fails")
+    assert len(list((site.folder / "backups").glob("hone-*.dump"))) == 1
+    site.stop("second")
+    assert "does not answer" in wait_until(lambda: site.run(*standby_health, code=1), "the health check fails")
+
+
+def leads(site, health):
+    """What the health check says of a server that leads, or nothing."""
+    done = subprocess.run(health, capture_output=True, text=True, env=site.environment, timeout=60)
+    return done.stdout if done.returncode == 0 else ""

@@ -17,7 +17,7 @@ namespace hone::store {
 
 // The store on SQLite, in memory and without threads of its own. Writes are committed at once, or
 // by Commit while they are held. Thread-safe.
-class ManualStore final : public DatabaseStore {
+class ManualStore : public DatabaseStore {
  public:
   ManualStore();
   // Makes later writes wait for Commit.

@@ -44,6 +44,12 @@ int ChaosReport::struck() const {
   return all;
 }
 
+int ChaosReport::kinds_struck() const {
+  int kinds = 0;
+  for (const auto& [kind, count] : faults) kinds += count.struck > 0 ? 1 : 0;
+  return kinds;
+}
+
 bool ChaosReport::holds() const {
   for (const Verdict& verdict : verdicts) {
     if (!verdict.violations.empty()) return false;
@@ -57,14 +63,16 @@ absl::StatusOr<std::unique_ptr<Chaos>> Chaos::Start(const ChaosOptions& options,
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   auto chaos = std::unique_ptr<Chaos>(new Chaos(options));
   chaos->report_.options = options;
-  HONE_ASSIGN_OR_RETURN(chaos->cluster_, Cluster::Start(folder, &chaos->ledger_));
+  HONE_ASSIGN_OR_RETURN(chaos->cluster_,
+                        Cluster::Start(folder, &chaos->ledger_, options.schedule.store));
   HONE_ASSIGN_OR_RETURN(chaos->direct_, OpenDirect(chaos->cluster_->server_address()));
   HONE_ASSIGN_OR_RETURN(chaos->observer_,
                         Observer::Start(chaos->cluster_->server_address(), &chaos->ledger_));
   constexpr int kCustomers = 2;
   for (int i = 0; i < kCustomers; ++i) {
     chaos->customers_.push_back(std::make_unique<Customer>(
-        chaos->cluster_->client_address(), Shapes(i, options.trials), 1000 * (i + 1)));
+        chaos->cluster_->client_address(), Shapes(i, options.trials), 1000 * (i + 1),
+        [raw = chaos.get()](const v1::Job& job) { raw->NoteResumption(job); }));
   }
   return chaos;
 }
@@ -78,7 +86,8 @@ void Chaos::Step() {
   }
   const bool more = !settling_ && absl::Now() < began_ + options_.last_wish;
   for (const auto& customer : customers_) customer->Step(*direct_, more);
-  if (!settling_ && absl::Now() >= next_backup_) MakeBackup();
+  const bool has_backups = cluster_->database() == nullptr;
+  if (has_backups && !settling_ && absl::Now() >= next_backup_) MakeBackup();
   if (absl::Now() >= next_administration_) Administrate();
 }
 
@@ -91,7 +100,12 @@ void Chaos::Sleep(absl::Duration duration) {
 }
 
 void Chaos::EndLater(absl::Duration after, std::function<void()> end) {
-  ends_.emplace(absl::Now() + after, std::move(end));
+  const size_t index = struck_.size() - 1;
+  struck_[index].ended = absl::InfiniteFuture();
+  ends_.emplace(absl::Now() + after, [this, index, end = std::move(end)] {
+    end();
+    struck_[index].ended = absl::Now();
+  });
 }
 
 void Chaos::MakeBackup() {
@@ -113,17 +127,47 @@ void Chaos::Administrate() {
   if (!workers.ok()) return;
   for (const v1::WorkerInfo& worker : *workers) {
     if (!worker.flagged().empty()) {
-      if (options_.talk)
-        std::fprintf(stderr, "flagged: %s: %s\n", worker.id().c_str(), worker.flagged().c_str());
-      direct_->DrainWorker(worker.id(), /*resume=*/true).IgnoreError();
+      if (!direct_->DrainWorker(worker.id(), /*resume=*/true).ok()) continue;  // the next time
+      Intervene({Intervention::Kind::kUnflag, absl::Now(), absl::StrCat("worker ", worker.id()),
+                 worker.flagged()});
     }
   }
-  if (!settling_) return;
   const auto jobs = direct_->ListJobs(0);
   if (!jobs.ok()) return;
   for (const v1::Job& job : *jobs) {
-    if (job.state() == v1::JOB_STATE_FAILED) direct_->ResumeJob(job.id(), 0, 0).IgnoreError();
+    if (!client::HasEnded(job.state()) || job.state() == v1::JOB_STATE_DONE) {
+      failures_.erase(job.id());
+      continue;
+    }
+    NoteFailure(job);
+    // Until the end, its customer resumes it.
+    if (settling_ && direct_->ResumeJob(job.id(), 0, 0).ok()) NoteResumption(job);
   }
+}
+
+Chaos::Failure& Chaos::NoteFailure(const v1::Job& job) {
+  const std::string reason = job.state() != v1::JOB_STATE_FAILED ? "it was cancelled"
+                             : job.error().empty()               ? "it gave no reason"
+                                                                 : job.error();
+  Failure& failure = failures_[job.id()];
+  if (failure.reason != reason) failure = {.noticed = absl::Now(), .reason = reason};
+  return failure;
+}
+
+void Chaos::NoteResumption(const v1::Job& job) {
+  Failure& failure = NoteFailure(job);
+  if (std::exchange(failure.is_counted, true)) return;  // the first attempt failed
+  Intervene({Intervention::Kind::kResume, failure.noticed, absl::StrCat("job ", job.id()),
+             failure.reason});
+}
+
+void Chaos::Intervene(Intervention intervention) {
+  if (options_.talk) {
+    std::fprintf(stderr, "%7.2f s  intervention: %s: %s\n",
+                 absl::ToDoubleSeconds(absl::Now() - began_), intervention.whom.c_str(),
+                 intervention.reason.c_str());
+  }
+  interventions_.push_back(std::move(intervention));
 }
 
 bool Chaos::AllJobsEnded() {
@@ -139,8 +183,7 @@ void Chaos::Settle() {
   settling_ = true;
   while (!ends_.empty()) Sleep(kStep);
   const absl::Time healed = absl::Now();
-  cluster_->worker_proxy().SetWeather({});
-  cluster_->client_proxy().SetWeather({});
+  cluster_->CalmNetworks();
   absl::Time asked;
   while (absl::Now() < healed + options_.settle) {
     Sleep(kStep);
@@ -157,7 +200,9 @@ ChaosReport Chaos::Run() {
   began_ = absl::Now();
   for (const Fault& fault : MakeSchedule(options_.schedule)) {
     Sleep(began_ + fault.at - absl::Now());
+    struck_.push_back({.kind = fault.kind, .began = absl::Now(), .ended = absl::Now()});
     const bool struck = Strike(fault);
+    if (!struck) struck_.pop_back();
     if (options_.talk) {
       std::fprintf(stderr, "%7.2f s  %s%s\n", absl::ToDoubleSeconds(absl::Now() - began_),
                    std::string(InfoOf(fault.kind).name).c_str(),
@@ -190,45 +235,42 @@ void Chaos::Judge() {
       if (best.ok()) served[job.workload_digest()] = *best;
     }
   }
-  report_.troubled_calls = cluster_->tap().troubled();
+  for (size_t i = 0; i < cluster_->servers(); ++i) {
+    report_.troubled_calls += cluster_->network(i).tap->troubled();
+  }
   observer_.reset();
   customers_.clear();
   direct_.reset();
+  lock_holders_.clear();
   cluster_->Shutdown();
+  interventions_.insert(interventions_.end(), cluster_->restarts().begin(),
+                        cluster_->restarts().end());
   Verdict programs{.what = "no program ended by itself, and each ends when it is asked to",
                    .violations = cluster_->surprises()};
-  programs.looked_at = static_cast<int64_t>(1 + cluster_->workers());
-  report_.starts = cluster_->server().starts;
+  programs.looked_at = static_cast<int64_t>(cluster_->servers() + cluster_->workers());
+  for (size_t i = 0; i < cluster_->servers(); ++i) report_.starts += cluster_->server(i).starts;
   for (size_t i = 0; i < cluster_->workers(); ++i) report_.starts += cluster_->worker(i).starts;
-  Verdict orphans{.what = "no process is left behind", .looked_at = 1};
-  if (!integration::Eventually([] { return Descendants(getpid()).empty(); }, kOrphanLimit)) {
-    orphans.violations.push_back(
-        absl::StrCat("processes ", absl::StrJoin(Descendants(getpid()), ", ")));
-  }
-  Verdict backups{.what = "a backup holds every record that was shown before it",
-                  .looked_at = report_.faults[FaultKind::kRestoreBackup].struck,
-                  .violations = broken_backups_,
-                  .note = absl::StrCat(report_.lost_to_restores,
-                                       " promises made after the backup went with the store")};
-  auto store = store::OpenStore(cluster_->store());
   Verdict opens{.what = "the store opens and is read", .looked_at = 1};
-  if (store.ok()) {
-    const auto records = AllRecords(**store);
-    if (records.ok()) {
-      report_.verdicts = {CheckAcknowledged(*records, ledger_.acknowledged()),
-                          CheckShown(*records, ledger_.shown()),
-                          CheckOnce(*records),
-                          CheckJobs(**store),
-                          CheckBests(**store, *records, served),
-                          CheckIntegrity(**store)};
-    } else {
-      opens.violations.push_back(std::string(records.status().message()));
-    }
-  } else {
-    opens.violations.push_back(std::string(store.status().message()));
+  if (const absl::Status read = JudgeStore(served); !read.ok()) {
+    opens.violations.push_back(std::string(read.message()));
   }
-  for (Verdict& verdict : std::vector{opens, customers, backups, programs, orphans}) {
+  cluster_->EndDatabase();
+  Verdict orphans{.what = "no process is left behind", .looked_at = 1};
+  const auto left = [] { return integration::Descendants(getpid()); };
+  if (!integration::Eventually([&] { return left().empty(); }, kOrphanLimit)) {
+    orphans.violations.push_back(absl::StrCat("processes ", absl::StrJoin(left(), ", ")));
+  }
+  for (Verdict& verdict : std::vector{opens, customers, programs, orphans,
+                                      CheckInterventions(interventions_, struck_, began_)}) {
     report_.verdicts.push_back(std::move(verdict));
+  }
+  if (options_.schedule.store == StoreKind::kSqlite) {
+    report_.verdicts.push_back({.what = "a backup holds every record that was shown before it",
+                                .looked_at = report_.faults[FaultKind::kRestoreBackup].struck,
+                                .violations = broken_backups_,
+                                .note = absl::StrCat(report_.lost_to_restores,
+                                                     " promises made after the backup went with "
+                                                     "the store")});
   }
   for (Verdict& verdict : report_.verdicts) {
     if (verdict.violations.size() > kMostViolationsSaid) {
@@ -236,6 +278,28 @@ void Chaos::Judge() {
       verdict.violations.push_back("…");
     }
   }
+}
+
+absl::Status Chaos::JudgeStore(const std::map<std::string, v1::Best>& served) {
+  HONE_ASSIGN_OR_RETURN(const auto store, store::OpenStore(cluster_->store_place()));
+  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> records, AllRecords(*store));
+  report_.verdicts = {CheckAcknowledged(records, ledger_.acknowledged()),
+                      CheckShown(records, ledger_.shown()), CheckOnce(records), CheckJobs(*store),
+                      CheckBests(*store, records, served)};
+  if (cluster_->database() == nullptr) {
+    report_.verdicts.push_back(CheckIntegrity(*store));
+    return absl::OkStatus();
+  }
+  // A store on PostgreSQL leaves the check to the database.
+  Verdict sound{.what = "the store is sound", .looked_at = 1};
+  const absl::Status checked = cluster_->database()->Check(Cluster::kDatabase);
+  sound.note = absl::IsNotFound(checked) ? std::string(checked.message())
+                                         : absl::StrCat(store->Health().size_bytes, " bytes");
+  if (!checked.ok() && !absl::IsNotFound(checked)) {
+    sound.violations.push_back(std::string(checked.message()));
+  }
+  report_.verdicts.push_back(std::move(sound));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ChaosReport> RunChaos(const ChaosOptions& options, const std::string& folder) {

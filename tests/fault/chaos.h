@@ -13,6 +13,7 @@
 #include "tests/fault/cluster.h"
 #include "tests/fault/customer.h"
 #include "tests/fault/fault_schedule.h"
+#include "tests/fault/interventions.h"
 #include "tests/fault/invariants.h"
 #include "tests/fault/ledger.h"
 #include "tests/fault/observer.h"
@@ -43,8 +44,10 @@ struct ChaosReport {
   int starts = 0;                // of all programs
   int jobs_done = 0;
   int commands_interrupted = 0;
+  std::string skipped;  // why some faults had no victim; "" if all could strike
   int struck() const;
-  bool holds() const;  // whether every verdict holds
+  int kinds_struck() const;  // the number of kinds that had a victim
+  bool holds() const;        // whether every verdict holds
 };
 
 // Runs a fleet below `folder`, injects the faults of the schedule, and checks the invariants.
@@ -64,6 +67,11 @@ class Chaos {
     std::string path;
     Ledger::Promises promises;
   };
+  struct Failure {
+    absl::Time noticed;
+    std::string reason;
+    bool is_counted = false;  // the test has resumed the job
+  };
   explicit Chaos(const ChaosOptions& options) : options_(options) {}
 
   // Periodic work: restarts programs, steps the customers, ends faults, makes backups.
@@ -71,17 +79,24 @@ class Chaos {
   void Sleep(absl::Duration duration);
   void Settle();
   void Judge();
+  // Checks what is stored. Errors: the store cannot be opened or read.
+  absl::Status JudgeStore(const std::map<std::string, v1::Best>& served);
+  // Has the current fault last until `end` is called.
   void EndLater(absl::Duration after, std::function<void()> end);
   void MakeBackup();
-  // Acts as an administrator: resumes jobs that failed on a full disk, and unflags a worker that
-  // was hit while it checked another worker's result.
+  // Acts as an administrator: unflags workers, and at the end resumes jobs that failed. Each of
+  // these interventions must be explained by a fault.
   void Administrate();
+  Failure& NoteFailure(const v1::Job& job);
+  void NoteResumption(const v1::Job& job);
+  void Intervene(Intervention intervention);
   bool AllJobsEnded();
 
   // Injects a fault (fault_actions.cc). Returns whether there was a victim.
   bool Strike(const Fault& fault);
-  bool KillServer(const Fault& fault);
-  bool StopServer(const Fault& fault);
+  bool KillLeader(const Fault& fault);
+  bool StopLeader(const Fault& fault);
+  bool KillStandby(const Fault& fault);
   bool KillWorker(const Fault& fault);
   bool StopWorker(const Fault& fault);
   bool KillClient(const Fault& fault);
@@ -91,6 +106,12 @@ class Chaos {
   bool FillDisk(const Fault& fault);
   bool JumpClock(const Fault& fault);
   bool RestoreBackup(const Fault& fault);
+  bool KillDatabase(const Fault& fault);
+  bool DemoteDatabase(const Fault& fault);
+  bool Partition(const Fault& fault);
+  bool SlowQueries(const Fault& fault);
+  // Kills a program, which is part of the fault until it is started again.
+  void KillAndRestart(Member& member, absl::Duration pause);
   void Stop(Member& member, absl::Duration lasts);
 
   const ChaosOptions options_;
@@ -107,6 +128,10 @@ class Chaos {
   absl::Time next_administration_;
   bool settling_ = false;
   std::multimap<absl::Time, std::function<void()>> ends_;
+  std::vector<StruckFault> struck_;  // the current fault is the last one
+  std::vector<Intervention> interventions_;
+  std::map<std::string, Failure> failures_;  // of the jobs that have ended without a result, by id
+  std::vector<std::unique_ptr<integration::Process>> lock_holders_;  // of tables of the database
 };
 
 }  // namespace hone::fault

@@ -8,10 +8,9 @@
 #include <fstream>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -25,6 +24,11 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kEndLimit = absl::Seconds(20);
 constexpr size_t kLastWords = 2000;
+// Between the end of a server or a database with an error and its restart.
+constexpr absl::Duration kRestartPause = absl::Milliseconds(500);
+constexpr int kFailureCode = 1;  // of hone-server
+constexpr size_t kDatabaseWords = 600;
+constexpr int64_t kDatabaseDisk = int64_t{160} << 20;
 
 // Two machines that do everything, one that only compiles, and a thin board.
 const std::vector<std::pair<std::string, std::vector<std::string>>>& Workers() {
@@ -44,54 +48,41 @@ void WriteShift(const std::string& file, int64_t nanoseconds) {
   std::fclose(out);
 }
 
-}  // namespace
-
-std::vector<pid_t> Descendants(pid_t of, const std::string& name) {
-  std::multimap<pid_t, std::pair<pid_t, std::string>> children;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    int pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    const std::string stat = ReadFile(entry.path() / "stat").value_or("");
-    const size_t open = stat.find('('), close = stat.rfind(')');
-    if (open == std::string::npos || close == std::string::npos) continue;
-    const std::vector<std::string> rest = absl::StrSplit(stat.substr(close + 2), ' ');
-    int parent = 0;
-    if (rest.size() < 2 || rest[0] == "Z" || !absl::SimpleAtoi(rest[1], &parent)) continue;
-    children.emplace(parent, std::pair(pid, stat.substr(open + 1, close - open - 1)));
-  }
-  std::vector<pid_t> found;
-  std::vector<pid_t> look = {of};
-  while (!look.empty()) {
-    const auto [begin, end] = children.equal_range(look.back());
-    look.pop_back();
-    for (auto it = begin; it != end; ++it) {
-      look.push_back(it->second.first);
-      if (name.empty() || it->second.second == name) found.push_back(it->second.first);
-    }
-  }
-  return found;
+std::string LastLine(const std::string& text) {
+  const absl::string_view words = absl::StripAsciiWhitespace(text);
+  const size_t end = words.rfind('\n');
+  return std::string(end == absl::string_view::npos ? words : words.substr(end + 1));
 }
 
-absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const std::string& folder, Ledger* ledger) {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const std::string& folder, Ledger* ledger,
+                                                        StoreKind store) {
   auto cluster = std::unique_ptr<Cluster>(new Cluster(folder));
   const std::string programs = folder + "/programs";
   HONE_RETURN_IF_ERROR(MakeDirectories(programs));
-  HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/store"));
   std::error_code error;
   fs::create_symlink(fs::absolute(BinDir()) / "hone-builder", programs + "/hone-builder", error);
   fs::create_symlink(SIM_RUNNER, programs + "/hone-runner", error);
-  const std::string tap = "unix:" + folder + "/tap.sock";
-  HONE_ASSIGN_OR_RETURN(cluster->tap_, MessageTap::Start(tap, cluster->server_address(), ledger));
-  HONE_ASSIGN_OR_RETURN(cluster->worker_proxy_, TcpProxy::Start(folder + "/tap.sock"));
-  HONE_ASSIGN_OR_RETURN(cluster->client_proxy_, TcpProxy::Start(folder + "/server.sock"));
-  cluster->AddMember("server", {BinDir() + "/hone-server", "--listen", cluster->server_address(),
-                                "--store", cluster->store()});
+  if (store == StoreKind::kSqlite) {
+    HONE_RETURN_IF_ERROR(MakeDirectories(folder + "/store"));
+    cluster->store_place_ = folder + "/store/hone.db";
+    HONE_RETURN_IF_ERROR(cluster->AddServer("server", ledger));
+  } else {
+    HONE_RETURN_IF_ERROR(cluster->StartDatabase());
+    for (const char* const name : {"server-1", "server-2"}) {
+      HONE_RETURN_IF_ERROR(cluster->AddServer(name, ledger));
+    }
+  }
+  const std::string servers =
+      absl::StrJoin(cluster->networks_, ",", [](std::string* out, const Network& network) {
+        absl::StrAppend(out, network.workers->address());
+      });
   for (const auto& [name, more] : Workers()) {
     // Each worker has its own timing lock, because the fleet simulates separate machines.
     std::vector<std::string> argv = {BinDir() + "/hone-worker",
                                      "--server",
-                                     cluster->worker_proxy_->address(),
+                                     servers,
                                      "--name",
                                      name,
                                      "--state-dir",
@@ -105,6 +96,58 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const std::string& folde
   }
   for (Member& member : cluster->members_) cluster->StartMember(member);
   return cluster;
+}
+
+absl::Status Cluster::StartDatabase() {
+  HONE_ASSIGN_OR_RETURN(database_, store::PostgresServer::Make(kDatabaseDisk));
+  HONE_ASSIGN_OR_RETURN(store_place_, database_->DatabaseOf(kDatabase));
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::AddServer(const std::string& name, Ledger* ledger) {
+  std::string store = store_place_;
+  Network& network = networks_.emplace_back();
+  if (database_ != nullptr) {
+    HONE_ASSIGN_OR_RETURN(network.database, TcpProxy::Start(database_->socket()));
+    store = absl::StrCat("postgresql://hone@", network.database->address(), "/", kDatabase);
+  }
+  const std::string tap = absl::StrCat(folder_, "/tap-", name, ".sock");
+  AddMember(name, {});
+  const std::string socket = SocketOf(members_.back());
+  members_.back().argv = {BinDir() + "/hone-server", "--listen", "unix:" + socket, "--store",
+                          store};
+  HONE_ASSIGN_OR_RETURN(network.tap, MessageTap::Start("unix:" + tap, "unix:" + socket, ledger));
+  HONE_ASSIGN_OR_RETURN(network.workers, TcpProxy::Start(tap));
+  HONE_ASSIGN_OR_RETURN(network.clients, TcpProxy::Start(socket));
+  return absl::OkStatus();
+}
+
+std::string Cluster::SocketOf(const Member& server) const {
+  return absl::StrCat(folder_, "/", server.name, ".sock");
+}
+
+std::string Cluster::server_address() const {
+  std::vector<std::string> addresses;
+  for (size_t i = 0; i < servers(); ++i) addresses.push_back("unix:" + SocketOf(members_[i]));
+  return absl::StrJoin(addresses, ",");
+}
+
+std::string Cluster::client_address() const {
+  return absl::StrJoin(networks_, ",", [](std::string* out, const Network& network) {
+    absl::StrAppend(out, network.clients->address());
+  });
+}
+
+// A leader that was stopped or cut off may still say that it serves when the next one leads.
+size_t Cluster::leader() {
+  absl::Time since = absl::InfinitePast();
+  for (size_t i = 0; i < servers(); ++i) {
+    const absl::Time serves = networks_[i].tap->serves_since();
+    if (serves == absl::InfiniteFuture() || serves < since) continue;
+    since = serves;
+    leader_ = i;
+  }
+  return leader_;
 }
 
 void Cluster::AddMember(const std::string& name, std::vector<std::string> argv) {
@@ -134,16 +177,40 @@ void Cluster::Surprise(Member& member, const std::string& what) {
   surprises_.push_back(absl::StrCat(member.name, " ", what, ": ", words));
 }
 
-// A server that cannot open its store exits with a message, and its unit restarts it.
-bool Cluster::MetAFullDisk(const Member& member) const {
-  return &member == &members_[0] &&
-         absl::StrContains(member.process->Errors(), "free space on the disk of " + store());
+bool Cluster::WasEndedByAnError(Member& member) {
+  const bool is_server = &member < &members_[0] + servers();
+  if (!is_server || member.process->Wait() != kFailureCode) return false;
+  restarts_.push_back(
+      {Intervention::Kind::kRestart, absl::Now(), member.name, LastLine(member.process->Errors())});
+  member.expected_end = true;
+  member.start_at = absl::Now() + kRestartPause;
+  return true;
+}
+
+void Cluster::SuperviseDatabase() {
+  const bool is_due = absl::Now() >= database_start_at_;
+  if (database_->Running()) {
+    if (is_due) database_was_killed_ = false;
+    return;
+  }
+  if (!is_due) return;
+  if (!database_was_killed_) {
+    std::string words = database_->Log();
+    if (words.size() > kDatabaseWords) words.erase(0, words.size() - kDatabaseWords);
+    restarts_.push_back({Intervention::Kind::kRestart, absl::Now(), "the database", words});
+    database_start_at_ = absl::Now() + kRestartPause;
+    database_was_killed_ = true;
+    return;
+  }
+  database_->Launch();
 }
 
 void Cluster::Supervise() {
+  if (database_ != nullptr) SuperviseDatabase();
   for (Member& member : members_) {
     if (member.process->Running() || absl::Now() < member.start_at) continue;
-    if (!member.expected_end && !MetAFullDisk(member)) {
+    if (!member.expected_end) {
+      if (WasEndedByAnError(member)) continue;
       Surprise(member, absl::StrCat("ended by itself with ", member.process->Wait()));
     }
     StartMember(member);
@@ -157,8 +224,22 @@ void Cluster::Kill(Member& member, absl::Duration pause) {
   member.process->Wait(kEndLimit);
 }
 
+void Cluster::KillDatabase(absl::Duration pause) {
+  database_was_killed_ = true;
+  database_start_at_ = absl::Now() + pause;
+  database_->Kill();
+}
+
+void Cluster::CalmNetworks() {
+  for (Network& network : networks_) {
+    network.workers->SetWeather({});
+    network.clients->SetWeather({});
+    if (network.database != nullptr) network.database->SetWeather({});
+  }
+}
+
 void Cluster::Shutdown() {
-  for (size_t i = members_.size(); i-- > 0;) {  // the server last
+  for (size_t i = members_.size(); i-- > 0;) {  // the servers last
     Member& member = members_[i];
     if (!member.process->Running()) continue;
     member.process->Signal(SIGCONT);
@@ -167,6 +248,12 @@ void Cluster::Shutdown() {
     if (code != 0) Surprise(member, absl::StrCat("ended with ", code, " when it was asked to"));
     KeepLog(member);
   }
+}
+
+void Cluster::EndDatabase() {
+  if (database_ == nullptr) return;
+  std::ofstream(folder_ + "/database.log") << database_->Log();
+  database_.reset();
 }
 
 void Cluster::ShiftClock(const Member& member, absl::Duration shift) {

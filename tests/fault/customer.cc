@@ -16,8 +16,11 @@ constexpr absl::Duration kAskInterval = absl::Milliseconds(300);
 }  // namespace
 
 Customer::Customer(std::string address, std::vector<std::vector<std::string>> shapes,
-                   uint64_t first_seed)
-    : address_(std::move(address)), shapes_(std::move(shapes)), seed_(first_seed) {}
+                   uint64_t first_seed, std::function<void(const v1::Job&)> on_resume)
+    : address_(std::move(address)),
+      shapes_(std::move(shapes)),
+      on_resume_(std::move(on_resume)),
+      seed_(first_seed) {}
 
 std::string Customer::wish() const {
   return absl::StrCat(absl::StrJoin(shapes_[shape_ % shapes_.size()], " "), " (seed ", seed_, ", ",
@@ -63,6 +66,7 @@ void Customer::Pursue(client::Connection& direct) {
       wants_ = false;
       ++done_;
     } else if (client::HasEnded(job.state())) {
+      on_resume_(job);
       Run("resume", {"jobs", "resume", job.id()});
     } else {
       Run("watch", {"jobs", "watch", job.id()});

@@ -1,6 +1,7 @@
 #ifndef HONE_TESTS_FAULT_CUSTOMER_H_
 #define HONE_TESTS_FAULT_CUSTOMER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,8 +17,10 @@ namespace hone::fault {
 class Customer {
  public:
   // `address`: the server, through the faults. `shapes`: arguments of `hone tune`, repeated in
-  // turn. `first_seed`: the seed of the first job; each later job adds one.
-  Customer(std::string address, std::vector<std::vector<std::string>> shapes, uint64_t first_seed);
+  // turn. `first_seed`: the seed of the first job; each later job adds one. `on_resume` is called
+  // with each job that ended without a result before it is resumed.
+  Customer(std::string address, std::vector<std::vector<std::string>> shapes, uint64_t first_seed,
+           std::function<void(const v1::Job&)> on_resume);
 
   // Checks the running command and starts the next one. `more`: start another shape after this one.
   void Step(client::Connection& direct, bool more);
@@ -38,6 +41,7 @@ class Customer {
 
   const std::string address_;
   const std::vector<std::vector<std::string>> shapes_;
+  const std::function<void(const v1::Job&)> on_resume_;
   uint64_t seed_;  // identifies the wanted job
   size_t shape_ = 0;
   bool wants_ = true;

@@ -18,8 +18,8 @@ const std::vector<FaultInfo>& AllFaults() {
   constexpr absl::Duration kNone = absl::ZeroDuration();
   const auto ms = [](int64_t n) { return absl::Milliseconds(n); };
   static const auto* const faults = new std::vector<FaultInfo>{
-      {FaultKind::kKillServer, "kill -9 server", 2, kNone, kNone, kNone},
-      {FaultKind::kStopServer, "stop server", 1, ms(300), ms(2000), ms(15000)},
+      {FaultKind::kKillLeader, "kill -9 leader", 2, kNone, kNone, kNone},
+      {FaultKind::kStopLeader, "stop leader", 1, ms(300), ms(2000), ms(15000)},
       {FaultKind::kKillWorker, "kill -9 worker", 2, kNone, kNone, kNone},
       {FaultKind::kStopWorker, "stop worker", 1, ms(300), ms(3000), ms(25000)},
       {FaultKind::kKillBuilder, "kill -9 builder", 2, kNone, kNone, kNone},
@@ -40,22 +40,40 @@ const std::vector<FaultInfo>& AllFaults() {
       {FaultKind::kFullDisk, "full disk", 1, ms(500), ms(1500), ms(4000)},
       {FaultKind::kServerClockJump, "server's clock jumps", 1, kNone, kNone, kNone},
       {FaultKind::kWorkerClockJump, "worker's clock jumps", 1, kNone, kNone, kNone},
-      {FaultKind::kRestoreBackup, "restore a backup", 1, kNone, kNone, kNone},
+      {FaultKind::kRestoreBackup, "restore a backup", 1, kNone, kNone, kNone, StoreKind::kSqlite},
+      {FaultKind::kKillStandby, "kill -9 standby", 1, kNone, kNone, kNone, StoreKind::kPostgres},
+      {FaultKind::kKillDatabase, "kill -9 database", 2, kNone, kNone, kNone, StoreKind::kPostgres},
+      {FaultKind::kDemoteDatabase, "database only accepts reads", 1, ms(500), ms(2000), ms(8000),
+       StoreKind::kPostgres},
+      {FaultKind::kPartition, "leader cut off from database", 2, ms(500), ms(3000), ms(25000),
+       StoreKind::kPostgres},
+      {FaultKind::kSlowQueries, "slow queries", 1, ms(500), ms(2000), ms(6000),
+       StoreKind::kPostgres},
   };
   return *faults;
 }
 
 const FaultInfo& InfoOf(FaultKind kind) { return AllFaults()[static_cast<size_t>(kind)]; }
 
+std::vector<FaultKind> FaultsOf(StoreKind store) {
+  std::vector<FaultKind> kinds;
+  for (const FaultInfo& info : AllFaults()) {
+    if (info.store.value_or(store) == store) kinds.push_back(info.kind);
+  }
+  return kinds;
+}
+
 std::vector<Fault> MakeSchedule(const ScheduleOptions& options) {
+  const std::vector<FaultKind> kinds =
+      options.kinds.empty() ? FaultsOf(options.store) : options.kinds;
   std::vector<Fault> schedule;
   std::vector<FaultKind> deck;
   uint64_t decks = 0;
   for (int i = 0; i < options.faults; ++i) {
     if (deck.empty()) {
       // One of each first, so that a short run has every kind; then by weight.
-      for (const FaultInfo& info : AllFaults()) {
-        deck.insert(deck.end(), decks == 0 ? 1 : info.weight, info.kind);
+      for (const FaultKind kind : kinds) {
+        deck.insert(deck.end(), decks == 0 ? 1 : InfoOf(kind).weight, kind);
       }
       Rng rng(options.seed, kShuffle, decks++);
       for (size_t k = deck.size(); k > 1; --k) std::swap(deck[k - 1], deck[rng.Below(k)]);

@@ -1,11 +1,18 @@
 #include "tests/fault/fault_schedule.h"
 
 #include <set>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hone::fault {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 TEST(FaultScheduleTest, DependsOnTheSeedOnly) {
   const ScheduleOptions options{.seed = 7, .faults = 100};
@@ -20,9 +27,13 @@ TEST(FaultScheduleTest, TheTableIsInTheOrderOfTheKinds) {
 }
 
 TEST(FaultScheduleTest, FaultsAreInOrderOfTime) {
-  const int kinds = static_cast<int>(AllFaults().size());
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const ScheduleOptions options{.seed = seed, .faults = kinds, .length = absl::Seconds(10)};
+    const StoreKind store = seed % 2 == 0 ? StoreKind::kSqlite : StoreKind::kPostgres;
+    const std::vector<FaultKind> kinds = FaultsOf(store);
+    const ScheduleOptions options{.seed = seed,
+                                  .store = store,
+                                  .faults = static_cast<int>(kinds.size()),
+                                  .length = absl::Seconds(10)};
     std::set<FaultKind> seen;
     absl::Duration before;
     for (const Fault& fault : MakeSchedule(options)) {
@@ -32,7 +43,24 @@ TEST(FaultScheduleTest, FaultsAreInOrderOfTime) {
       before = fault.at;
       seen.insert(fault.kind);
     }
-    EXPECT_EQ(static_cast<int>(seen.size()), kinds) << "seed " << seed;
+    EXPECT_EQ(seen, std::set<FaultKind>(kinds.begin(), kinds.end())) << "seed " << seed;
+  }
+}
+
+TEST(FaultScheduleTest, EachStoreHasItsFaults) {
+  EXPECT_THAT(FaultsOf(StoreKind::kSqlite),
+              AllOf(Contains(FaultKind::kRestoreBackup), Not(Contains(FaultKind::kPartition))));
+  EXPECT_THAT(FaultsOf(StoreKind::kPostgres),
+              AllOf(Contains(FaultKind::kPartition), Not(Contains(FaultKind::kRestoreBackup))));
+  EXPECT_THAT(FaultsOf(StoreKind::kSqlite), SizeIs(23));
+  EXPECT_THAT(FaultsOf(StoreKind::kPostgres), SizeIs(27));
+}
+
+TEST(FaultScheduleTest, AScheduleMayBeOfSomeKinds) {
+  const std::vector<FaultKind> kinds = {FaultKind::kKillLeader, FaultKind::kPartition};
+  for (const Fault& fault :
+       MakeSchedule({.store = StoreKind::kPostgres, .kinds = kinds, .faults = 10})) {
+    EXPECT_THAT(kinds, Contains(fault.kind));
   }
 }
 

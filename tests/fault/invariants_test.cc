@@ -85,6 +85,35 @@ TEST(InvariantsTest, LateResultIsMeasuredAgain) {
   EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
 }
 
+// The next leader does not need another measurement of a candidate that has a record.
+TEST(InvariantsTest, ResultOfAnEarlierLeaderNeedNotBeMeasuredAgain) {
+  Ledger next;
+  next.Answered(Grant("a-1", 1));
+  next.Answered(Grant("b-1", 2));
+  next.Told(Finish("a-1", {1.5, 2.5}));
+  next.Answered(Durable("a-1"));
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, next.acknowledged()).violations,
+              IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({}, next.acknowledged()).violations, SizeIs(1));
+  // A leader that is cut off from its database grants a lease after the next one has done so.
+  Ledger ledger;
+  ledger.Answered(Grant("b-1", 1));
+  ledger.Answered(Grant("a-1", 1));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));
+  ledger.Answered(Durable("a-1"));
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, ledger.acknowledged()).violations,
+              IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1))
+      << "its candidate must have a record";
+  Ledger of_one;
+  of_one.Answered(Grant("a-1", 1));
+  of_one.Answered(Grant("a-2", 1));
+  of_one.Told(Finish("a-2", {1.5, 2.5}));
+  of_one.Answered(Durable("a-2"));
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, of_one.acknowledged()).violations,
+              SizeIs(1));
+}
+
 TEST(InvariantsTest, RecordsShownToAClientPersist) {
   Ledger ledger;
   const auto record = Screened(1, 1, {1.5, 2.5});

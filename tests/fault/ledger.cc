@@ -9,6 +9,12 @@
 #include "hone/v1/worker.pb.h"
 
 namespace hone::fault {
+namespace {
+
+// Lease ids begin with the name of the run of the server.
+std::string ServerOf(const std::string& lease) { return lease.substr(0, lease.rfind('-')); }
+
+}  // namespace
 
 std::string MarkOf(const std::vector<double>& samples_ns) {
   if (samples_ns.size() < 2) return "";
@@ -48,6 +54,9 @@ void Ledger::Answered(const v1::SynchronizeResponse& response) {
                    .policy = granted.policy().name()};
     lease.run = granted.run();
     lease.grant = ++grants_[lease.asked];
+    const std::string server = ServerOf(granted.lease_id());
+    servers_[lease.asked].insert(server);
+    last_server_[granted.job_id()] = server;
   }
   for (const std::string& id : response.cancel()) {
     if (auto lease = leases_.find(id); lease != leases_.end()) lease->second.cancelled = true;
@@ -76,6 +85,8 @@ std::vector<Acknowledged> Ledger::acknowledged() const {
     const Lease& lease = leases_.at(id);
     result.cancelled = lease.cancelled;
     result.grants_after = grants_.at(lease.asked) - lease.grant;
+    result.by_several_servers =
+        servers_.at(lease.asked).size() > 1 || last_server_.at(lease.asked.job) != ServerOf(id);
   }
   return all;
 }

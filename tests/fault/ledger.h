@@ -40,6 +40,9 @@ struct Acknowledged {
   record::Outcome outcome = record::Outcome::kOk;
   std::string mark;
   int grants_after = 0;  // later leases of the same candidate
+  // Whether another run of a server has continued the job since, or has also granted a lease of the
+  // candidate. It measures what it needs, such as no more processes of a finalist that is too slow.
+  bool by_several_servers = false;
   bool cancelled = false;
 };
 
@@ -95,6 +98,8 @@ class Ledger {
   mutable absl::Mutex mutex_;
   std::map<std::string, Lease> leases_ ABSL_GUARDED_BY(mutex_);
   std::map<Asked, int> grants_ ABSL_GUARDED_BY(mutex_);
+  std::map<Asked, std::set<std::string>> servers_ ABSL_GUARDED_BY(mutex_);  // that granted it
+  std::map<std::string, std::string> last_server_ ABSL_GUARDED_BY(mutex_);  // by job
   Promises promises_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -73,6 +73,10 @@ TEST_F(MachineTest, ServerSurvivesAFileSizeLimit) {
   limit(RLIM_INFINITY);
   const auto tune = Tune(8);
   EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
+  integration::Process& server = *cluster_->server().process;
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << "the writes that failed were reported at that time\n"
+                              << server.Errors();
 }
 
 }  // namespace

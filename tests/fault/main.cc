@@ -12,6 +12,7 @@
 #include "tests/integration/process.h"
 
 int main(int argc, char** argv) {
+  using hone::OneOf;
   using hone::ShowDefault;
   hone::Command app(
       "Runs a fleet of real processes, injects the faults that a seed selects, and checks the "
@@ -20,9 +21,13 @@ int main(int argc, char** argv) {
   hone::fault::ChaosOptions options;
   double seconds = 60;
   double settle = 90;
+  std::string store = "sqlite";
   std::string markdown;
   std::string folder;
   options.talk = true;
+  app.Add("--store", store,
+          "sqlite: one server; postgresql: a leader, a standby and a database of their own",
+          {ShowDefault(), OneOf({"sqlite", "postgresql"})});
   app.Add("--seed", options.schedule.seed, "Seed of the fault schedule", {ShowDefault()});
   app.Add("--faults", options.schedule.faults, "Number of faults", {ShowDefault()});
   app.Add("--seconds", seconds, "Length of the fault schedule in seconds", {ShowDefault()});
@@ -37,6 +42,8 @@ int main(int argc, char** argv) {
           "the end");
   if (const std::optional<int> code = app.ParseOrExit(argc, argv)) return *code;
   signal(SIGPIPE, SIG_IGN);
+  options.schedule.store =
+      store == "sqlite" ? hone::fault::StoreKind::kSqlite : hone::fault::StoreKind::kPostgres;
   options.schedule.length = absl::Seconds(seconds);
   options.settle = absl::Seconds(settle);
   options.last_wish = options.schedule.length;

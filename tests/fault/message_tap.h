@@ -11,8 +11,9 @@
 
 namespace hone::fault {
 
-// A proxy between the workers and the server. It passes calls on, records promises in the ledger,
-// and on request loses, delays, duplicates and repeats messages. Thread-safe.
+// A proxy between the workers and a server. It passes calls on, records promises in the ledger, and
+// on request loses, delays, duplicates and repeats messages. It says that it serves while the
+// server says so. Thread-safe.
 class MessageTap {
  public:
   // Serves on the Unix socket `listen` and forwards to `server`. `ledger` must outlive it.
@@ -25,6 +26,9 @@ class MessageTap {
   virtual void Trouble(FaultKind kind, int calls, absl::Duration delay) = 0;
   // Number of calls with a fault.
   virtual int64_t troubled() const = 0;
+  // Since when the server says that it serves, as the leader does; infinite future: it does not. A
+  // server that does not answer is as it was before.
+  virtual absl::Time serves_since() const = 0;
 };
 
 }  // namespace hone::fault

@@ -129,13 +129,15 @@ HandlersWorld::HandlersWorld(bool on_disk)
       limiter_(&clock_, 0, 0),
       certificates_(rpc::ServerSecurity{}),
       store_(MakeStore(folder_, on_disk)),
-      uploads_(&clock_),
+      uploads_("upload", &clock_),
+      downloads_("download", &clock_),
       fleet_(&clock_, &artifacts_,
              {.instance = "fuzz",
               .on_standing = [this](const std::string& id) { standings_.Keep(id); }}),
       standings_(
           {.clock = &clock_, .steady_clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
-      worker_memory_({.clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
+      worker_memory_(
+          {.clock = &clock_, .steady_clock = &clock_, .fleet = &fleet_, .store = store_.get()}),
       services_{.clock = &clock_,
                 .store = store_.get(),
                 .fleet = &fleet_,
@@ -145,7 +147,8 @@ HandlersWorld::HandlersWorld(bool on_disk)
       jobs_(services_, {.respect_timing_lock = false}),
       models_(services_, /*respect_timing_lock=*/false),
       drafts_(services_, {.respect_timing_lock = false}),
-      watches_(&clock_, &jobs_, &fleet_),
+      readers_(service::ReaderOptions{.short_reads = {.threads = 1}, .long_reads = {.threads = 1}}),
+      watches_(&clock_, &jobs_, &fleet_, &readers_),
       handlers_({.clock = &clock_,
                  .authenticator = &authenticator_,
                  .readiness = &readiness_,
@@ -154,6 +157,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .artifacts = &artifacts_,
                  .environment = &environment_,
                  .executor = &executor_,
+                 .readers = &readers_,
                  .jobs = &jobs_,
                  .models = &models_,
                  .drafts = &drafts_,
@@ -161,6 +165,7 @@ HandlersWorld::HandlersWorld(bool on_disk)
                  .worker_memory = &worker_memory_,
                  .watches = &watches_,
                  .uploads = &uploads_,
+                 .downloads = &downloads_,
                  .target_wait = absl::Seconds(5)}) {
   const rpc::Address address{.path = folder_ / "s"};
   auto listener = service::Listener::Start(
@@ -177,6 +182,7 @@ HandlersWorld::~HandlersWorld() {
   readiness_.Set(service::Readiness::State::kDraining);
   jobs_.Suspend();
   models_.Stop();
+  readers_.Stop();
   watches_.Drain();
   fleet_.Shutdown();
   channel_.reset();
@@ -222,6 +228,7 @@ void HandlersWorld::Pass(absl::Duration time, absl::Duration step) {
     standings_.Tick();
     worker_memory_.Tick();
     uploads_.Tick();
+    downloads_.Tick();
     watches_.Tick();
     Work();
   }

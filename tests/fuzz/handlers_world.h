@@ -20,8 +20,9 @@
 #include "server/job/search/model_work.h"
 #include "server/service/gate.h"
 #include "server/service/listener.h"
+#include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
 #include "server/store/store.h"
 #include "tests/fakes/fake_clock.h"
@@ -73,7 +74,8 @@ class HandlersWorld {
   const std::unique_ptr<store::Store> store_;
   job::ManualExecutor executor_;
   fleet::ArtifactCache artifacts_;
-  service::UploadHandler uploads_;
+  service::TransferHandler uploads_;
+  service::TransferHandler downloads_;
   fleet::Fleet fleet_;
   service::StandingKeeper standings_;
   service::WorkerMemory worker_memory_;
@@ -82,6 +84,7 @@ class HandlersWorld {
   job::JobManager jobs_;
   job::ModelWork models_;
   job::DraftWork drafts_;
+  service::ReaderThreads readers_;
   service::WatchHub watches_;
   service::Services handlers_;
   std::unique_ptr<service::Listener> listener_;

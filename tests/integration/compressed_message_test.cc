@@ -1,8 +1,11 @@
-// A small message that decompresses to a large one must not fill the memory of a server. gRPC would
-// decompress it before the server knows who calls.
+// A small message that decompresses to a large one must not fill the memory of a server, nor that
+// of a client of a hostile server. gRPC would decompress it without a limit.
 #include <grpcpp/create_channel.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -33,6 +36,38 @@ int64_t MostKiB(pid_t pid) {
     if (words.size() > 1 && words[0] == "VmHWM:" && absl::SimpleAtoi(words[1], &kib)) return kib;
   }
   return 0;
+}
+
+// Answers every question for the workers with a message of a quarter of a MiB as it is sent.
+class HostileServer final : public v1::TuningService::Service {
+ public:
+  grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse* response) override {
+    ++asked;
+    context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    response->add_workers()->set_id(std::string(256 << 20, 'a'));
+    return grpc::Status::OK;
+  }
+  std::atomic<int> asked{0};
+};
+
+TEST(HostileServerTest, DoesNotFillTheMemoryOfAClient) {
+  const TemporaryFolder folder;
+  HostileServer hostile;
+  const std::string address = "unix:" + folder / "socket";
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.SetMaxSendMessageSize(-1);
+  builder.RegisterService(&hostile);
+  const std::unique_ptr<grpc::Server> listening = builder.BuildAndStart();
+  ASSERT_NE(listening, nullptr);
+  const Result listed = RunProgram({"hone", "workers", "list", "--server", address},
+                                   {{"XDG_CONFIG_HOME", folder.path()}});
+  EXPECT_NE(listed.code, 0) << listed.output;
+  EXPECT_GT(hostile.asked.load(), 0) << listed.errors;
+  rusage used{};
+  ASSERT_EQ(getrusage(RUSAGE_CHILDREN, &used), 0);
+  EXPECT_LT(used.ru_maxrss, 200 << 10) << listed.errors;  // KiB
 }
 
 class CompressedMessageTest : public ::testing::Test {

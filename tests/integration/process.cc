@@ -10,9 +10,13 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/file.h"
 
@@ -35,6 +39,33 @@ bool Eventually(const std::function<bool()>& condition, absl::Duration limit) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   return condition();
+}
+
+std::vector<pid_t> Descendants(pid_t of, const std::string& name) {
+  std::multimap<pid_t, std::pair<pid_t, std::string>> children;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    int pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    const std::string stat = ReadFile(entry.path() / "stat").value_or("");
+    const size_t open = stat.find('('), close = stat.rfind(')');
+    if (open == std::string::npos || close == std::string::npos) continue;
+    const std::vector<std::string> rest = absl::StrSplit(stat.substr(close + 2), ' ');
+    int parent = 0;
+    if (rest.size() < 2 || rest[0] == "Z" || !absl::SimpleAtoi(rest[1], &parent)) continue;
+    children.emplace(parent, std::pair(pid, stat.substr(open + 1, close - open - 1)));
+  }
+  std::vector<pid_t> found;
+  std::vector<pid_t> look = {of};
+  while (!look.empty()) {
+    const auto [begin, end] = children.equal_range(look.back());
+    look.pop_back();
+    for (auto it = begin; it != end; ++it) {
+      look.push_back(it->second.first);
+      if (name.empty() || it->second.second == name) found.push_back(it->second.first);
+    }
+  }
+  return found;
 }
 
 Process::Process(std::vector<std::string> argv, const Variables& variables,

@@ -28,6 +28,9 @@ int FreePort();
 // Polls `condition`. Returns false if it does not hold within `limit`.
 bool Eventually(const std::function<bool()>& condition, absl::Duration limit = absl::Minutes(2));
 
+// Returns the processes with that name among a process's descendants; "": all of them.
+std::vector<pid_t> Descendants(pid_t of, const std::string& name = "");
+
 using Variables = std::map<std::string, std::string>;  // added to the environment
 
 // A program that runs next to the test, with its output in files. The destructor kills it and waits

@@ -1,6 +1,6 @@
-// Two servers on one PostgreSQL database, a worker and a client that know both. The leader dies,
+// Two servers on one PostgreSQL database, two workers and a client that know both. The leader dies,
 // stops or ends in the middle of a job, or the database goes away, and the job is finished all the
-// same.
+// same, without measuring anything twice.
 
 #include <signal.h>
 
@@ -13,9 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/bench/load/scrape.h"
 #include "tests/integration/hone_home.h"
 #include "tests/server/store/postgres_server.h"
 #include "tests/status.h"
@@ -27,14 +30,14 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 constexpr int kTrials = 40;
-// From the kill of the leader until the next result is stored. The next lease is granted within ten
-// seconds, and it takes some time to build and to measure on a busy machine.
-constexpr absl::Duration kTakeOverLimit = absl::Seconds(20);
+// From the kill of the leader until the standby grants the first lease.
+constexpr absl::Duration kTakeOverLimit = absl::Seconds(10);
 
 class TakeOverTest : public ::testing::Test {
  protected:
   struct Server {
     std::string address;
+    int metrics_port = 0;
     std::unique_ptr<Process> process;
   };
 
@@ -44,45 +47,62 @@ class TakeOverTest : public ::testing::Test {
     }
     HONE_ASSERT_OK_AND_ASSIGN(database_, store::PostgresServer::Get());
     uri_ = database_->DatabaseOf(folder_.path()).value();
-    one_ = Start("one");
-    two_ = Start("two");
-    both_ = absl::StrCat(one_.address, ",", two_.address);
-    worker_ = std::make_unique<Process>(std::vector<std::string>{
-        "hone-worker", "--server", both_, "--name", "worker", "--state-dir", folder_ / "state"});
+    Deploy();
+    ASSERT_FALSE(HasFatalFailure());
     ASSERT_TRUE(Eventually([&] {
       const nlohmann::json list = Ask(both_, {"workers", "list"});
-      return list.is_object() && !list["workers"].empty();
-    })) << worker_->Errors()
+      return list.is_object() && list["workers"].size() == workers_.size();
+    })) << workers_[0]->Errors()
         << one_.process->Errors();
   }
-  Server Start(const std::string& name) {
-    Server server{.address = absl::StrCat("unix:", folder_ / name)};
+  // Starts two servers and two workers.
+  virtual void Deploy() {
+    one_ = Start("one", absl::StrCat("unix:", folder_ / "one"), {"--store", uri_});
+    two_ = Start("two", absl::StrCat("unix:", folder_ / "two"), {"--store", uri_});
+    both_ = absl::StrCat(one_.address, ",", two_.address);
+    for (const char* const name : {"worker-1", "worker-2"}) {
+      StartWorker(name, {"--server", both_, "--name", name});
+    }
+  }
+  Server Start(const std::string& name, const std::string& address, const Words& options) {
+    Server server{.address = address, .metrics_port = FreePort()};
     const std::string ready = folder_ / (name + ".ready");
-    server.process = std::make_unique<Process>(std::vector<std::string>{
-        "hone-server", "--listen", server.address, "--store", uri_, "--ready-file", ready});
+    server.process = std::make_unique<Process>(
+        With({"hone-server", "--listen", address, "--ready-file", ready, "--metrics-listen",
+              absl::StrCat("127.0.0.1:", server.metrics_port)},
+             options));
     EXPECT_TRUE(Eventually([&] {
       return RunProgram({"/usr/bin/test", "-e", ready}).code == 0 || !server.process->Running();
     }));
     EXPECT_TRUE(server.process->Running()) << server.process->Errors();
     return server;
   }
-  static nlohmann::json Ask(const std::string& server, std::vector<std::string> words) {
-    words.insert(words.begin(), {"hone", "--server", server});
-    words.push_back("--json");
-    return OneLineOfJson(RunProgram(std::move(words)).output);
+  void StartWorker(const std::string& name, const Words& options) {
+    workers_.push_back(std::make_unique<Process>(
+        With({"hone-worker", "--state-dir", folder_ / ("state-" + name)}, options)));
   }
-  static nlohmann::json Job(const std::string& server) {
-    const nlohmann::json jobs = Ask(server, {"jobs", "list"});
+  // The command line of `hone` for these servers.
+  virtual Words Hone(const std::string& servers) const { return {"hone", "--server", servers}; }
+  nlohmann::json Ask(const std::string& servers, const Words& words) const {
+    return OneLineOfJson(RunProgram(With(With(Hone(servers), words), {"--json"})).output);
+  }
+  nlohmann::json Job(const std::string& servers) const {
+    const nlohmann::json jobs = Ask(servers, {"jobs", "list"});
     return jobs.is_object() && !jobs["jobs"].empty() ? jobs["jobs"][0] : nlohmann::json();
   }
   static bool Says(const Server& server, const std::string& text) {
     return server.process->Errors().find(text) != std::string::npos;
   }
+  // The number of leases that the server has granted since it began to lead.
+  static double Granted(const Server& server) {
+    const auto metrics = load::Scrape::Of(server.metrics_port);
+    return metrics.ok() ? (*metrics)["hone_fleet_events_total{event=\"granted\"}"] : 0;
+  }
   // Starts a job and waits until it has made some progress.
   std::unique_ptr<Process> StartJob() {
-    auto tune = std::make_unique<Process>(
-        std::vector<std::string>{"hone", "--server", both_, "tune", "matmul", "m=64", "n=64",
-                                 "k=64", "--trials", absl::StrCat(kTrials), "--json"});
+    auto tune =
+        std::make_unique<Process>(With(Hone(both_), {"tune", "matmul", "m=64", "n=64", "k=64",
+                                                     "--trials", absl::StrCat(kTrials), "--json"}));
     EXPECT_TRUE(Eventually([&] {
       const nlohmann::json job = Job(both_);
       return job.is_object() && job["trials"] >= 8;
@@ -93,7 +113,7 @@ class TakeOverTest : public ::testing::Test {
     return tune;
   }
   // Record ids and trials of the screened records.
-  static std::set<std::pair<int64_t, int64_t>> Screened(const std::string& server) {
+  std::set<std::pair<int64_t, int64_t>> Screened(const std::string& server) const {
     std::set<std::pair<int64_t, int64_t>> screened;
     const nlohmann::json list = Ask(server, {"records", "query", "--limit", "0"});
     EXPECT_TRUE(list.is_object());
@@ -125,12 +145,32 @@ class TakeOverTest : public ::testing::Test {
     EXPECT_EQ(trials.size(), static_cast<size_t>(kTrials) + 1) << "with the default schedule";
   }
 
+  // Kills the leader in the middle of a job, and expects the other server to finish it.
+  void KillTheLeader() {
+    const auto tune = StartJob();
+    const absl::Time killed = absl::Now();
+    one_.process->Signal(SIGKILL);
+    EXPECT_TRUE(Eventually([&] { return Granted(two_) > 0; })) << two_.process->Errors();
+    const absl::Duration granted = absl::Now() - killed;
+    EXPECT_TRUE(Says(two_, "is continued"));
+    EXPECT_TRUE(Eventually([&] { return Screened(both_).size() > before_.size(); }))
+        << workers_[0]->Errors() << two_.process->Errors();
+    const absl::Duration stored = absl::Now() - killed;
+    std::printf(
+        "the next lease was granted after %.1f s, and the next result stored after %.1f s\n",
+        absl::ToDoubleSeconds(granted), absl::ToDoubleSeconds(stored));
+    RecordProperty("take_over_s", absl::StrFormat("%.1f", absl::ToDoubleSeconds(granted)));
+    EXPECT_LT(granted, kTakeOverLimit);
+    ExpectFinishedOnce(both_);
+    EXPECT_EQ(tune->Wait(), 0) << "the client has found the next leader\n" << tune->Errors();
+  }
+
   TemporaryFolder folder_;
   store::PostgresServer* database_ = nullptr;
   std::string uri_;
   Server one_, two_;
   std::string both_;  // the addresses
-  std::unique_ptr<Process> worker_;
+  std::vector<std::unique_ptr<Process>> workers_;
   std::set<std::pair<int64_t, int64_t>> before_;  // the records before the fault
 };
 
@@ -147,22 +187,7 @@ TEST_F(TakeOverTest, AStandbyRefusesCalls) {
       0);
 }
 
-TEST_F(TakeOverTest, TheJobOfAKilledLeaderIsFinished) {
-  const auto tune = StartJob();
-  const absl::Time killed = absl::Now();
-  one_.process->Signal(SIGKILL);
-  EXPECT_TRUE(Eventually([&] { return Says(two_, "is continued"); })) << two_.process->Errors();
-  const absl::Duration continued = absl::Now() - killed;
-  EXPECT_TRUE(Eventually([&] { return Screened(two_.address).size() > before_.size(); }))
-      << worker_->Errors() << two_.process->Errors();
-  const absl::Duration measured = absl::Now() - killed;
-  std::printf("the job was continued after %.1f s, and the next result was stored after %.1f s\n",
-              absl::ToDoubleSeconds(continued), absl::ToDoubleSeconds(measured));
-  RecordProperty("take_over_s", absl::StrFormat("%.1f", absl::ToDoubleSeconds(measured)));
-  EXPECT_LT(measured, kTakeOverLimit);
-  ExpectFinishedOnce(both_);
-  EXPECT_EQ(tune->Wait(), 0) << "the client has found the next leader\n" << tune->Errors();
-}
+TEST_F(TakeOverTest, TheJobOfAKilledLeaderIsFinished) { KillTheLeader(); }
 
 TEST_F(TakeOverTest, AStoppedLeaderWritesNothingMore) {
   const auto tune = StartJob();
@@ -210,6 +235,42 @@ TEST_F(TakeOverTest, JobsWaitForADatabaseThatIsAway) {
   ExpectFinishedOnce(both_);
   EXPECT_EQ(tune->Wait(), 0) << tune->Errors();
 }
+
+// The commands of deploy/README.md for a leader and a standby, with two ports of one machine
+// instead of two machines: encryption, certificates and tokens from one authority.
+class DeployedTest : public TakeOverTest {
+ protected:
+  void Deploy() override {
+    const std::string one = absl::StrCat("localhost:", FreePort());
+    const std::string two = absl::StrCat("localhost:", FreePort());
+    both_ = absl::StrCat(one, ",", two);
+    const Result made = RunProgram({"hone-server", "init", team_, "--host", "localhost", "--port",
+                                    one.substr(one.find(':') + 1), "--store", uri_, "--worker",
+                                    "w-1", "--worker", "w-2"});
+    ASSERT_EQ(made.code, 0) << made.errors;
+    for (const char* const caller : {"admin", "worker-w-1", "worker-w-2"}) {
+      const std::string path = absl::StrCat(team_, "/", caller, ".conf");
+      std::string text = ReadFile(path).value();
+      ASSERT_EQ(absl::StrReplaceAll(
+                    {{absl::StrCat("\"", one, "\""), absl::StrCat("\"", both_, "\"")}}, &text),
+                1);
+      ASSERT_THAT(WriteFileAtomically(path, text), IsOk());
+    }
+    const std::string config = team_ + "/hone.toml";
+    one_ = Start("one", one, {"--config", config});
+    two_ = Start("two", two, {"--config", config});
+    for (const char* const name : {"w-1", "w-2"}) {
+      StartWorker(name, {"--config", absl::StrCat(team_, "/worker-", name, ".conf")});
+    }
+  }
+  Words Hone(const std::string&) const override {
+    return {"hone", "--config", team_ + "/admin.conf"};
+  }
+
+  const std::string team_ = folder_ / "team";
+};
+
+TEST_F(DeployedTest, TheJobOfAKilledLeaderIsFinished) { KillTheLeader(); }
 
 }  // namespace
 }  // namespace hone::integration

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
+#include "common/base/deflate.h"
 #include "common/base/file.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
@@ -34,6 +35,18 @@ constexpr int kMostResumptions = 20;
 constexpr absl::Duration kProbeInterval = absl::Minutes(1);
 constexpr absl::Duration kOtherProbeInterval = absl::Seconds(5);  // if another error appears
 constexpr absl::Duration kProbeLimit = absl::Seconds(3);
+
+// Appends the bytes of a chunk. DataLoss: it is damaged, or the artifact becomes too large.
+absl::Status AppendChunk(const v1::WorkerArtifactChunk& chunk, std::string& bytes) {
+  if (chunk.deflated().empty()) {
+    bytes += chunk.data();
+  } else {
+    HONE_ASSIGN_OR_RETURN(const std::string inflated, Inflate(chunk.deflated(), rpc::kChunkBytes));
+    bytes += inflated;
+  }
+  if (bytes.size() <= record::kMaxArtifactBytes) return absl::OkStatus();
+  return absl::DataLossError("the artifact is too large");
+}
 
 bool WasInterrupted(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -142,6 +155,7 @@ class GrpcLink final : public ServerLink {
     v1::DownloadArtifactRequest request;
     request.set_digest(digest);
     request.set_offset(static_cast<int64_t>(bytes.size()));
+    request.set_deflate(true);
     auto reader = stub_->DownloadArtifact(&context, request);
     absl::Status wrong;
     bool is_first = true;
@@ -149,10 +163,7 @@ class GrpcLink final : public ServerLink {
       if (is_first && chunk.offset() != static_cast<int64_t>(bytes.size())) {
         wrong = absl::DataLossError("the server sends another part of the artifact");
       }
-      bytes += chunk.data();
-      if (bytes.size() > record::kMaxArtifactBytes) {
-        wrong = absl::DataLossError("the artifact is too large");
-      }
+      if (const absl::Status added = AppendChunk(chunk, bytes); wrong.ok()) wrong = added;
       if (!wrong.ok()) {
         context.TryCancel();
         break;

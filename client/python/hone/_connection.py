@@ -35,8 +35,9 @@ _ERRORS: dict[grpc.StatusCode, type[errors.Error]] = {
     grpc.StatusCode.DEADLINE_EXCEEDED: errors.ServerUnavailable,
 }
 _OPTIONS: list[tuple[str, str | int]] = [
-    ("grpc.max_receive_message_length", 64 << 20),
-    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.max_receive_message_length", 16 << 20),
+    ("grpc.max_send_message_length", 16 << 20),
+    ("grpc.per_message_decompression", 0),  # gRPC would decompress without a limit; servers compress nothing
     ("grpc.min_reconnect_backoff_ms", 5000),  # of an attempt to connect, in spite of its name
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
@@ -49,6 +50,13 @@ _TO_THE_LEADER = json.dumps(
         "healthCheckConfig": {"serviceName": "hone.v1.TuningService"},
     }
 )
+# Of a leader that hangs, the kernel still answers, so that only pings find it out (common/rpc/channel.h).
+_PINGS_TO_THE_LEADER: list[tuple[str, str | int]] = [
+    ("grpc.keepalive_time_ms", 5000),
+    ("grpc.keepalive_timeout_ms", 6000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+]
 _LOCAL = ("unix:", "localhost:", "127.", "[::1]")
 _TAKE_OVER_S = 20.0  # of several servers, none may lead for so long
 _WORKER_S = 120.0  # a worker measures this machine's peak before it registers
@@ -196,6 +204,7 @@ class Connection:
             server_name = server_name or addresses[0].rpartition(":")[0].strip("[]")
         if len(addresses) > 1 or not local:
             options += [("grpc.service_config", _TO_THE_LEADER), ("grpc.dns_min_time_between_resolutions_ms", 1000)]
+            options += _PINGS_TO_THE_LEADER
         if not settings.ca or self._address.startswith("unix:"):
             if not local and not settings.insecure:
                 raise errors.PermissionDenied(

@@ -25,9 +25,6 @@ std::string TypeOf(const std::exception& thrown) {
   return type;
 }
 
-// Searches and models run at a lower priority than threads that answer workers and clients.
-constexpr int kNice = 4;
-
 }  // namespace
 
 absl::Status CatchExceptions(absl::FunctionRef<void()> work) {
@@ -51,7 +48,7 @@ absl::Status Attempt(absl::FunctionRef<absl::Status()> work) {
   return threw;
 }
 
-ThreadPool::ThreadPool(int threads) : running_(threads) {
+ThreadPool::ThreadPool(int threads, int nice) : nice_(nice), running_(threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -75,7 +72,7 @@ void ThreadPool::Schedule(absl::AnyInvocable<void() &&> work) {
 }
 
 void ThreadPool::Work() {
-  LowerThreadPriority(kNice);
+  LowerThreadPriority(nice_);
   while (true) {
     absl::AnyInvocable<void() &&> work;
     {

@@ -29,10 +29,13 @@ class Executor {
   virtual void Schedule(absl::AnyInvocable<void() &&> work) = 0;
 };
 
-// A fixed number of threads.
+// A fixed number of threads. Their nice value is `nice` above that of threads that answer workers
+// and clients.
 class ThreadPool final : public Executor {
  public:
-  explicit ThreadPool(int threads);
+  static constexpr int kNice = 4;           // of searches and the models of jobs
+  static constexpr int kNiceLearning = 10;  // of work that nobody waits for
+  explicit ThreadPool(int threads, int nice = kNice);
   ~ThreadPool() override;
   void Schedule(absl::AnyInvocable<void() &&> work) override;
   // Runs the queued functions, and those that they schedule, and ends the threads, as the
@@ -43,6 +46,7 @@ class ThreadPool final : public Executor {
  private:
   void Work();
 
+  const int nice_;
   absl::Mutex mutex_;
   std::deque<absl::AnyInvocable<void() &&>> queue_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

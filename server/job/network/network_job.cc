@@ -48,6 +48,15 @@ absl::Status NetworkChildren::Find() {
       task.granted = 0;  // an earlier server may have granted trials and not stored the child
       continue;
     }
+    if (absl::IsDataLoss(found.status()) && job_.services().store->CheckWritable().ok()) {
+      // Only the row of this child is broken. The other tasks continue, and get its trials.
+      spdlog::error("job {}: {}", Id(i), std::string(found.status().message()));
+      task.granted = 0;
+      task.closed = true;
+      task.state = std::string(JobStateName(JobState::kFailed));
+      task.error = std::string(found.status().message());
+      continue;
+    }
     HONE_RETURN_IF_ERROR(found.status());
     Child& child = children_[i];
     child.exists = true;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
+#include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/executor.h"
 #include "server/job/search/learned_draft.h"
@@ -29,7 +30,8 @@ struct Source {
 absl::StatusOr<std::vector<Source>> FindSources(store::Store& store,
                                                 const TaskEnvironment& environment,
                                                 const WorkloadInfo& workload,
-                                                const std::string& target_key, double tolerance) {
+                                                const std::string& target_key, double tolerance,
+                                                const StopCheck& check) {
   std::vector<Source> sources;
   for (const bool published : {true, false}) {
     store::RecordQuery query{.target = target_key,
@@ -42,6 +44,7 @@ absl::StatusOr<std::vector<Source>> FindSources(store::Store& store,
       for (const record::Record& record : page) {
         query.after_id = record.id;
         if (record.tolerance != tolerance || record.quarantined) continue;
+        HONE_RETURN_IF_ERROR(check());
         HONE_ASSIGN_OR_RETURN(std::string text, store.GetText(record.workload_digest));
         const double distance = environment.Distance(workload.text, text);
         if (distance < space::kOtherForm) sources.push_back({record, std::move(text), distance});
@@ -65,16 +68,12 @@ absl::StatusOr<NearestBest> AdaptIn(const TaskSpaces& spaces, const std::string&
   return nearest;
 }
 
-absl::Status Stopped() { return absl::UnavailableError("the server is shutting down"); }
-
-}  // namespace
-
 absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironment& environment,
                                         const WorkloadInfo& workload, const std::string& target_key,
                                         const std::string& target_text, double tolerance,
                                         const StopCheck& check) {
   HONE_ASSIGN_OR_RETURN(std::vector<Source> sources,
-                        FindSources(store, environment, workload, target_key, tolerance));
+                        FindSources(store, environment, workload, target_key, tolerance, check));
   const absl::Status none = absl::NotFoundError(
       absl::StrCat("no best of any ", workload.op, " of the same form is known on ", target_key));
   if (sources.empty()) return none;
@@ -83,7 +82,7 @@ absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironme
   int tries = 0;
   for (Source& source : sources) {
     if (++tries > kTries) break;
-    if (check != nullptr) HONE_RETURN_IF_ERROR(check());
+    HONE_RETURN_IF_ERROR(check());
     HONE_ASSIGN_OR_RETURN(std::string space, store.GetText(source.record.candidate.space_digest));
     const std::vector<int64_t>& decisions = source.record.candidate.decisions;
     absl::StatusOr<NearestBest> nearest = AdaptIn(*rules, space, decisions);
@@ -106,6 +105,10 @@ absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironme
   }
   return none;
 }
+
+absl::Status Stopped() { return absl::UnavailableError("the server is shutting down"); }
+
+}  // namespace
 
 void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
   if (stopped_) return std::move(answer)(Stopped());
@@ -133,6 +136,29 @@ void DraftWork::Draft(JobSpec spec, StopCheck check, Done answer) {
         if (!thrown.ok()) trace = thrown;
         std::move(done)(std::move(trace));
       });
+}
+
+absl::StatusOr<NearestBest> DraftWork::Nearest(const WorkloadInfo& workload,
+                                               const std::string& target_key,
+                                               const std::string& target_text, double tolerance,
+                                               const StopCheck& check) const {
+  if (workload.text.size() > kMostNearestBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the workload has ", workload.text.size(),
+                                                   " bytes, and schedules are adapted to workloads",
+                                                   " of at most ", kMostNearestBytes, "; tune it"));
+  }
+  const absl::Time deadline = services_.SteadyNow() + kNearestLimit;
+  const StopCheck stop = [&]() -> absl::Status {
+    if (stopped_) return Stopped();
+    if (services_.SteadyNow() > deadline) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("adapting a schedule to this workload takes longer than ",
+                       SecondsText(kNearestLimit), "; tune it"));
+    }
+    return check == nullptr ? absl::OkStatus() : check();
+  };
+  return FindNearest(*services_.store, *services_.environment, workload, target_key, target_text,
+                     tolerance, stop);
 }
 
 absl::StatusOr<std::string> DraftWork::FirstTrace(const JobSpec& spec, StopCheck check) const {

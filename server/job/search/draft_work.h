@@ -6,6 +6,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/record/record.h"
 #include "server/job/actor/job_services.h"
 #include "server/job/actor/job_types.h"
@@ -23,22 +24,8 @@ struct NearestBest {
   std::string space;            // the text of its design space
 };
 
-// Tries the bests with the workload's name, target and tolerance, nearest first: the published ones
-// and, for workloads without one, the fastest confirmed records (imports bring such records). If
-// the rules make a design space with the structure of the source's trace, the candidate belongs to
-// that space and satisfies its constraints; otherwise it belongs to the source's own trace. It is
-// replayed, but not built, checked or timed. Takes tens of milliseconds. NotFound: no known best
-// has this name and form, or none could be adapted. InvalidArgument: the workload is malformed.
-// Other errors are those of the store and of `check` (TaskEnvironment::Open).
-absl::StatusOr<NearestBest> FindNearest(store::Store& store, const TaskEnvironment& environment,
-                                        const WorkloadInfo& workload, const std::string& target_key,
-                                        const std::string& target_text, double tolerance,
-                                        const StopCheck& check = nullptr);
-
-// Finds the schedule that a job would measure as its first trial, if nothing is known of its task.
-// Makes the design spaces and the first Propose as a job does, and discards them. Measures and
-// stores nothing. Works on the executor's threads. Holds the host's timing lock in shared mode, as
-// searches do. Thread-safe. Must outlive its work.
+// Makes schedules that nobody has measured, for workloads that clients send. Measures and stores
+// nothing. Thread-safe. Must outlive its work.
 class DraftWork {
  public:
   DraftWork(const JobServices& services, const JobOptions& options)
@@ -46,6 +33,9 @@ class DraftWork {
 
   static constexpr int kMaxAtOnce = 16;
 
+  // Finds the schedule that a job would measure as its first trial, if nothing is known of its
+  // task. Makes the design spaces and the first Propose as a job does, and discards them. Works on
+  // the executor's threads. Holds the host's timing lock in shared mode, as searches do.
   // `done` gets the text of a trace file with decisions. InvalidArgument: the workload has no
   // design space on the target. FailedPrecondition: the search has no legal candidate. Internal:
   // an exception was thrown. ResourceExhausted: kMaxAtOnce drafts are in progress. Unavailable: the
@@ -54,6 +44,23 @@ class DraftWork {
   // such as Cancelled once the caller has gone.
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::string>) &&>;
   void Draft(JobSpec spec, StopCheck check, Done done);
+
+  // Adapts the schedule of the nearest workload. Tries the bests with the workload's name, target
+  // and tolerance, nearest first: the published ones and, for workloads without one, the fastest
+  // confirmed records (imports bring such records). If the rules make a design space with the
+  // structure of the source's trace, the candidate belongs to that space and satisfies its
+  // constraints; otherwise it belongs to the source's own trace. It is replayed, but not built,
+  // checked or timed. Works on the caller's thread, usually for tens of milliseconds.
+  // The workload may be hostile, and its design spaces are made in the server. It is therefore
+  // checked first, and gets only kNearestLimit. InvalidArgument: it is malformed or has more than
+  // kMostNearestBytes. ResourceExhausted: it takes too long. NotFound: no known best has this name
+  // and form, or none could be adapted. Unavailable: the server is shutting down. Other errors are
+  // those of the store and of `check`, which is asked now and then unless it is null.
+  static constexpr size_t kMostNearestBytes = 64 << 10;
+  static constexpr absl::Duration kNearestLimit = absl::Seconds(10);
+  absl::StatusOr<NearestBest> Nearest(const WorkloadInfo& workload, const std::string& target_key,
+                                      const std::string& target_text, double tolerance,
+                                      const StopCheck& check) const;
 
   // Refuses new drafts, and ends the others.
   void Stop() { stopped_ = true; }

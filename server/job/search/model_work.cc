@@ -24,6 +24,7 @@ constexpr double kTrainingShare =
 constexpr int64_t kLearningStep = 64;
 constexpr int64_t kLearningRecords = 8000;  // bounds the time, evenly over workloads
 constexpr size_t kLeastDraftTasks = 2;      // one to learn from and one to judge on
+constexpr int kLearningRest = 10;           // after learning, in times of its duration
 
 std::string MetricsJson(const ModelScore& score) {
   // NaN becomes null.
@@ -195,26 +196,37 @@ void ModelWork::NoteResult(const std::string& target_key) {
   ++fresh_[target_key];
 }
 
+void ModelWork::CountKnown(const std::string& target) {
+  // Records that an earlier server made are new to this one, also if it uses a draft that another
+  // server learned.
+  const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
+      {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target});
+  const bool own = row.ok() && row->origin.empty();
+  int64_t fresh = 0;
+  if (!own) {
+    const auto records =
+        services_.store->Query({.target = target, .page_size = static_cast<int>(kLearningStep)});
+    fresh = records.ok() ? static_cast<int64_t>(records->size()) : 0;
+  }
+  absl::MutexLock lock(&mutex_);
+  known_[target] = own ? row->records : 0;
+  fresh_[target] += fresh;
+  learning_ = false;
+}
+
 void ModelWork::Tick() {
-  std::string target;
+  std::string target, unknown;
   int64_t counted = 0;
+  const absl::Time began = services_.SteadyNow();
   {
     absl::MutexLock lock(&mutex_);
-    if (learning_ || stopped_) return;
+    if (learning_ || stopped_ || began < next_learning_) return;
     for (auto& [key, fresh] : fresh_) {
-      auto known = known_.find(key);
+      const auto known = known_.find(key);
       if (known == known_.end()) {
-        // Records that an earlier server made are new to this one, also if it uses a draft that
-        // another server learned.
-        const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
-            {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = key});
-        const bool own = row.ok() && row->origin.empty();
-        if (!own) {
-          const auto records =
-              services_.store->Query({.target = key, .page_size = static_cast<int>(kLearningStep)});
-          fresh += records.ok() ? static_cast<int64_t>(records->size()) : 0;
-        }
-        known = known_.emplace(key, own ? row->records : 0).first;
+        unknown = key;
+        learning_ = true;
+        break;
       }
       if (fresh < std::max(kLearningStep, known->second / 4)) continue;
       target = key;
@@ -223,12 +235,21 @@ void ModelWork::Tick() {
       break;
     }
   }
+  if (!unknown.empty()) {
+    // A tick must not read the store.
+    return services_.executor->Schedule([this, unknown] {
+      CountKnown(unknown);
+      Tick();
+    });
+  }
   if (target.empty()) return;
   Train({.records = {.target = target, .max_records = kLearningRecords},
          .model = {.name = kLearnedDraft}},
-        WorkLimit{}, [this, target, counted](const absl::StatusOr<store::ModelRow>& row) {
+        WorkLimit{}, [this, target, counted, began](const absl::StatusOr<store::ModelRow>& row) {
+          const absl::Time now = services_.SteadyNow();
           absl::MutexLock lock(&mutex_);
           learning_ = false;
+          next_learning_ = now + kLearningRest * (now - began);
           if (row.ok()) {
             known_[target] = row->records;
             spdlog::info("learned from {} results of {} tasks of {}: {}", row->records,

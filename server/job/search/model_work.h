@@ -31,8 +31,9 @@ struct WorkLimit {
   std::function<bool()> cancelled;  // whether the client is gone; called from any thread
 };
 
-// Trains cost models on the store's records, stores them, and evaluates models. Works on the
-// executor's threads, on one request at a time. Holds the host's timing lock in shared mode and
+// Trains cost models on the store's records, stores them, and evaluates models. Works on a thread
+// of the executor, on one request at a time; the server gives it an executor of its own, because a
+// training of many seconds must not delay jobs. Holds the host's timing lock in shared mode and
 // yields to timers, as searches do. Thread-safe. Must outlive its work.
 //
 // Errors in addition to those of EvaluateModels: ResourceExhausted: another request is in progress.
@@ -54,7 +55,8 @@ class ModelWork {
   // Counts a result of a target, from any thread.
   void NoteResult(const std::string& target_key);
   // Called periodically. If a target has many new results, learns its draft from all of them, in
-  // the background (learned_draft.h).
+  // the background (learned_draft.h). Afterwards nothing is learned for ten times as long as that
+  // took, so that a large fleet does not keep the server learning.
   void Tick();
 
   // Ends the current request at its next pause, and refuses new ones.
@@ -67,6 +69,9 @@ class ModelWork {
   // Returns the quality of the model on left-out trials, as JSON.
   absl::StatusOr<std::string> Judge(const TrainingQuery& query, const std::string& target,
                                     const EvaluationServices& services) const;
+  // Reads from the store how many results of a target its learned draft knows, and how many it
+  // does not know.
+  void CountKnown(const std::string& target);
   absl::StatusOr<store::ModelRow> MakeModel(const TrainingQuery& query,
                                             const EvaluationServices& services) const;
 
@@ -76,6 +81,7 @@ class ModelWork {
   std::atomic<bool> stopped_{false};
   absl::Mutex mutex_;
   bool learning_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time next_learning_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // By target: results since the last learning, and records that it used.
   std::map<std::string, int64_t> fresh_ ABSL_GUARDED_BY(mutex_), known_ ABSL_GUARDED_BY(mutex_);
 };

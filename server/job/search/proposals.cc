@@ -85,6 +85,21 @@ std::vector<int64_t> WaitingProposals::Take(int n) {
   return trials;
 }
 
+absl::Status ProposerNames::Check(const std::string& job, size_t known,
+                                  const std::string& caller) const {
+  if (known >= kMostProposers) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        kMostProposers, " programs have proposed for job ", job, "; use one of their names"));
+  }
+  const auto own = of_caller_.find(caller);
+  if (caller.empty() || own == of_caller_.end() || own->second < kMostProposersOfOne) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("'", caller, "' has proposed for job ", job, " in the names of ", own->second,
+                   " programs, which is the limit for one caller; use one of their names"));
+}
+
 int ShareOfProposals(int batch, int64_t proposed) {
   return batch == 1 ? static_cast<int>(proposed % 2) : batch / 2;
 }

@@ -28,8 +28,10 @@ inline constexpr size_t kMostWaitingOfOne = 64;
 inline constexpr size_t kAlwaysMayWait = 8;
 // The most bytes of the design spaces that proposals add to a job, which keeps them in memory.
 inline constexpr size_t kMostAddedBytes = 64 << 20;
-// The most programs that may propose for a job.
+// The most programs that may propose for a job, and the most names of programs that one caller may
+// bring.
 inline constexpr size_t kMostProposers = 32;
+inline constexpr size_t kMostProposersOfOne = 8;
 // The most traces that are being checked at the same time, of all callers and of one.
 inline constexpr int kMostChecked = 256;
 inline constexpr int kMostCheckedOfOne = 64;
@@ -37,6 +39,7 @@ inline constexpr int kMostCheckedOfOne = 64;
 // A call of a program.
 struct Proposals {
   std::string proposer;
+  std::string caller;               // who calls; "" without authentication
   std::vector<std::string> traces;  // texts of trace files
   StopCheck check;                  // whether the caller still waits; may be null
   std::shared_ptr<void> place;      // of CheckingLimit
@@ -119,6 +122,19 @@ class WaitingProposals {
   std::deque<Waiting> waiting_;
   std::map<std::string, int64_t> turns_;  // the last turn of each program
   int64_t turn_ = 0;
+};
+
+// Counts the names of programs that each caller brings to a job. A restart of the server forgets
+// who brought a name. Belongs to the job's strand.
+class ProposerNames {
+ public:
+  // Whether `caller` may bring another name to a job that has `known` ones. ResourceExhausted: the
+  // job has too many, or too many of this caller, which does not apply to a caller without a name.
+  absl::Status Check(const std::string& job, size_t known, const std::string& caller) const;
+  void Add(const std::string& caller) { ++of_caller_[caller]; }
+
+ private:
+  std::map<std::string, size_t> of_caller_;
 };
 
 // Returns how many candidates of a batch proposals may have while the search proposes, too: half of

@@ -361,14 +361,14 @@ Verdict SearchPhase::Judge(const std::string& proposer, const GivenCandidate& gi
   return {.refusal = full.empty() ? Refusal::kNone : Refusal::kFull, .why = std::move(full)};
 }
 
-void SearchPhase::Accept(const std::string& proposer, std::vector<GivenCandidate> given,
+void SearchPhase::Accept(const Proposals& proposals, std::vector<GivenCandidate> given,
                          ProposalAnswer answer) {
+  const std::string& proposer = proposals.proposer;
   Verdicts verdicts;
   std::map<std::string, ProposerState>& known = job_.state().proposers;
-  if (!known.contains(proposer) && known.size() >= kMostProposers) {
-    return answer(absl::ResourceExhaustedError(
-        absl::StrCat(kMostProposers, " programs have proposed for job ", job_.id(),
-                     "; use one of their names")));
+  if (!known.contains(proposer)) {
+    absl::Status may = names_.Check(job_.id(), known.size(), proposals.caller);
+    if (!may.ok()) return answer(std::move(may));
   }
   std::vector<store::JobEvent> events;
   std::vector<int64_t> accepted;
@@ -382,6 +382,7 @@ void SearchPhase::Accept(const std::string& proposer, std::vector<GivenCandidate
         .candidate = std::move(each.candidate), .event = event.number, .waits = true};
     waiting_.Add(verdict.trial, proposer, /*stored=*/false);
     task_.SetProposer(verdict.trial, proposer);
+    if (!known.contains(proposer)) names_.Add(proposals.caller);
     ++known[proposer].accepted;
     events.push_back(Encode(job_.id(), event));
     accepted.push_back(verdict.trial);

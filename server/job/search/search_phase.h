@@ -53,9 +53,9 @@ class SearchPhase {
   absl::Duration ReservedTime() const;
   // Returns whether the job has measured all candidates that it may propose until more are allowed.
   bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
-  // Takes the schedules of another program that it can measure, stores them, and answers.
-  void Accept(const std::string& proposer, std::vector<GivenCandidate> given,
-              ProposalAnswer answer);
+  // Takes the schedules of another program that it can measure, stores them, and answers. `given`:
+  // what was read of the traces of `proposals`.
+  void Accept(const Proposals& proposals, std::vector<GivenCandidate> given, ProposalAnswer answer);
   // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
   void Tick();
   // Stores, as an event, the results that the search was told since the last event. Called before
@@ -148,9 +148,10 @@ class SearchPhase {
   std::unique_ptr<TaskSearch> search_;
   std::map<int64_t, Trial> trials_;  // including the default schedule
   WaitingProposals waiting_;         // of trials_
-  int outstanding_ = 0;              // trials submitted or about to be
-  std::vector<int64_t> deferred_;    // outstanding trials to resubmit
-  absl::Duration propose_took_;      // time of the longest Propose, which blocks the job
+  ProposerNames names_;
+  int outstanding_ = 0;            // trials submitted or about to be
+  std::vector<int64_t> deferred_;  // outstanding trials to resubmit
+  absl::Duration propose_took_;    // time of the longest Propose, which blocks the job
   absl::Time late_submission_ = absl::InfinitePast();
   absl::Time began_;                  // when the first work was submitted
   absl::Time last_;                   // when the last result arrived

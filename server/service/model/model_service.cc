@@ -231,10 +231,22 @@ absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t 
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
-    Context*, const v1::ExportModelRequest* request) {
-  absl::StatusOr<std::shared_ptr<const std::string>> file = FileOf(request->id());
-  const std::string digest = file.ok() ? Sha256Of(**file) : "";
-  return new ArtifactWriter<v1::ArtifactChunk>(digest, std::move(file));
+    Context* context, const v1::ExportModelRequest* request) {
+  auto* writer = new ArtifactWriter<v1::ArtifactChunk>(deps_, context);
+  const auto send = [this, writer, id = request->id()](const absl::Status& admitted) {
+    absl::StatusOr<std::shared_ptr<const std::string>> file = nullptr;
+    std::string digest;
+    const absl::Status read = job::Attempt([&]() -> absl::Status {
+      HONE_RETURN_IF_ERROR(admitted);
+      HONE_ASSIGN_OR_RETURN(file, FileOf(id));
+      digest = Sha256Of(**file);
+      return absl::OkStatus();
+    });
+    if (!read.ok()) file = read;
+    writer->Send(digest, std::move(file));
+  };
+  deps_.readers->Run(ReadOf(ReaderLane::kLong, deps_, context), send);
+  return writer;
 }
 
 void ModelService::KeepFile(const std::string& bytes,

@@ -2,6 +2,7 @@
 
 #include <endian.h>
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <bit>
 #include <cstdlib>
@@ -14,7 +15,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/clock.h"
 #include "common/base/status_macros.h"
+#include "server/store/read_limit.h"
 
 namespace hone::store {
 namespace {
@@ -54,6 +57,11 @@ absl::StatusCode CodeOf(absl::string_view state) {
   if (state == "3D000") return absl::StatusCode::kFailedPrecondition;  // no such database
   return absl::StatusCode::kInternal;
 }
+
+// How often a query that runs asks the ReadLimit, and how long the database may take to end a query
+// that it was told to cancel. After that the connection is given up.
+constexpr int kLookMs = 50;
+constexpr absl::Duration kCancelPatience = absl::Seconds(5);
 
 std::string OneLine(const char* message) {
   std::string text(absl::StripAsciiWhitespace(message == nullptr ? "" : message));
@@ -239,7 +247,9 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
   return connection;
 }
 
-bool PostgresConnection::IsLost() const { return PQstatus(connection_) != CONNECTION_OK; }
+bool PostgresConnection::IsLost() const {
+  return is_given_up_ || PQstatus(connection_) != CONNECTION_OK;
+}
 
 bool PostgresConnection::InTransaction() const {
   return PQtransactionStatus(connection_) != PQTRANS_IDLE;
@@ -308,15 +318,50 @@ absl::StatusOr<int64_t> PostgresConnection::UsedBytes() {
 absl::StatusOr<PostgresRows> PostgresConnection::Query(const std::string& sql,
                                                        const PostgresParams& params) {
   HONE_RETURN_IF_ERROR(params.status());
+  HONE_RETURN_IF_ERROR(ReadLimit::Check());
   HONE_ASSIGN_OR_RETURN(const std::string name, Compile(sql, params));
-  pg_result* const result =
-      PQexecPrepared(connection_, name.c_str(), params.count(), params.values().data(),
-                     params.lengths().data(), params.formats().data(), /*resultFormat=*/1);
+  if (PQsendQueryPrepared(connection_, name.c_str(), params.count(), params.values().data(),
+                          params.lengths().data(), params.formats().data(),
+                          /*resultFormat=*/1) != 1) {
+    return ErrorOf(nullptr, sql);
+  }
+  const absl::Status stopped = AwaitResult();
+  if (is_given_up_) return stopped;
+  pg_result* const result = PQgetResult(connection_);
+  while (pg_result* const more = PQgetResult(connection_)) PQclear(more);
+  if (!stopped.ok()) {
+    PQclear(result);
+    return IsLost() ? ErrorOf(nullptr, sql) : stopped;
+  }
   const ExecStatusType status = PQresultStatus(result);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return PostgresRows(result);
   const absl::Status error = ErrorOf(result, sql);
   PQclear(result);
   return error;
+}
+
+absl::Status PostgresConnection::AwaitResult() {
+  absl::Status stopped;
+  absl::Time give_up = absl::InfiniteFuture();
+  while (PQisBusy(connection_) == 1) {
+    pollfd readable{.fd = PQsocket(connection_), .events = POLLIN};
+    poll(&readable, 1, ReadLimit::IsSet() ? kLookMs : -1);
+    if (readable.revents != 0 && PQconsumeInput(connection_) != 1) break;  // it is lost
+    if (!stopped.ok()) {
+      if (SteadyNow() < give_up) continue;
+      is_given_up_ = true;
+      break;
+    }
+    stopped = ReadLimit::Check();
+    if (stopped.ok()) continue;
+    give_up = SteadyNow() + kCancelPatience;
+    char error[256];
+    PGcancel* const cancel = PQgetCancel(connection_);
+    // If this fails, the connection is given up soon.
+    if (cancel != nullptr) PQcancel(cancel, error, sizeof error);
+    PQfreeCancel(cancel);
+  }
+  return stopped;
 }
 
 absl::StatusOr<std::vector<PostgresRows>> PostgresConnection::Pipeline(

@@ -113,7 +113,8 @@ class PostgresConnection final : public Connection {
   absl::StatusOr<Statement> Prepare(absl::string_view sql) override;
   absl::StatusOr<int64_t> SizeBytes() override;
   absl::StatusOr<int64_t> UsedBytes() override;
-  // Runs one statement, compiled once per connection. Parameters are ?, ?1 or $1.
+  // Runs one statement, compiled once per connection. Parameters are ?, ?1 or $1. The thread's
+  // ReadLimit cancels it in the database.
   absl::StatusOr<PostgresRows> Query(const std::string& sql, const PostgresParams& params = {});
   // Sends all statements before it waits for the first result. Returns a result per command;
   // statements after a failed one are not run. REQUIRES: a transaction is open, and the results are
@@ -124,10 +125,14 @@ class PostgresConnection final : public Connection {
   explicit PostgresConnection(pg_conn* connection);
   // Returns the name of the compiled statement on the server.
   absl::StatusOr<std::string> Compile(const std::string& sql, const PostgresParams& params);
+  // Waits until the result of the query that was sent can be read. Returns the error of the
+  // ReadLimit if that has cancelled the query, whose result is then an error.
+  absl::Status AwaitResult();
   // Returns the error of a result, or of the connection if there is no result.
   absl::Status ErrorOf(pg_result* result, absl::string_view what) const;
 
   pg_conn* const connection_;
+  bool is_given_up_ = false;  // a query was not cancelled in time
   std::string name_;
   absl::flat_hash_map<std::string, std::string> statements_;  // SQL → its name on the server
 };

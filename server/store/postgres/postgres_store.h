@@ -11,7 +11,7 @@
 namespace hone::store {
 
 struct PostgresStoreOptions {
-  size_t max_readers = 8;  // maximum number of connections for reads; further reads wait
+  size_t max_readers = 16;  // maximum number of connections for reads; further reads wait
   // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;
 };

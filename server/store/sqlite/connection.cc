@@ -11,6 +11,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "server/store/read_limit.h"
 
 namespace hone::store {
 namespace {
@@ -45,8 +46,8 @@ int SystemErrno(sqlite3* database, int extended) {
 const char* NonNull(absl::string_view bytes) { return bytes.data() == nullptr ? "" : bytes.data(); }
 
 constexpr int kBusyTimeoutMs = 5000;
-// Steps of SQLite's virtual machine between two checks of StopEarly. They take well under a
-// millisecond.
+// Steps of SQLite's virtual machine between two checks of StopEarly and of the ReadLimit. They take
+// well under a millisecond.
 constexpr int kProgressSteps = 10000;
 // A negative number means KiB. 16 MiB suffice, because readers run short statements and the writer
 // changes only a few pages at a time.
@@ -144,6 +145,9 @@ absl::StatusOr<bool> SqliteStatement::Step() {
       return true;
     case SQLITE_DONE:
       return false;
+    case SQLITE_INTERRUPT:
+      HONE_RETURN_IF_ERROR(ReadLimit::Check());
+      [[fallthrough]];
     default:
       return SqliteError(sqlite3_db_handle(statement_), *path_, "run a statement");
   }
@@ -188,7 +192,11 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const s
   // after the call.
   sqlite3_progress_handler(
       database, kProgressSteps,
-      [](void* self) { return static_cast<SqliteConnection*>(self)->stop_early_ ? 1 : 0; },
+      [](void* self) {
+        const bool stops =
+            static_cast<SqliteConnection*>(self)->stop_early_ || !ReadLimit::Check().ok();
+        return stops ? 1 : 0;
+      },
       connection.get());
   return connection;
 }

@@ -34,9 +34,9 @@ absl::Status SqliteError(sqlite3* database, const std::string& path, absl::strin
 absl::Status DamagedError(const std::string& path, absl::string_view message);
 bool IsDamaged(const absl::Status& status);
 
-// One use of a prepared statement, made by SqliteConnection::Prepare. Destruction resets the
-// statement, which ends its read transaction; the connection owns and keeps the compiled form. Not
-// thread-safe.
+// One use of a prepared statement, made by SqliteConnection::Prepare. The thread's ReadLimit ends
+// it. Destruction resets the statement, which ends its read transaction; the connection owns and
+// keeps the compiled form. Not thread-safe.
 class SqliteStatement final : public StatementRun {
  public:
   SqliteStatement(sqlite3_stmt* statement, const std::string* path)

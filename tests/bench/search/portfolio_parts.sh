@@ -2,6 +2,7 @@
 # Compares the default search with the same search without each of its parts, with 256 trials on every held-out task of the sample. The
 # machine must be quiet. A run of a variant on a task should take 10 to 20 s, and there are 235 of them (47 tasks, 5 variants), so about an hour;
 # -m ends it after some minutes, and the same command continues. The table is printed, and kept in OUT/summary.md, once all runs are there.
+# SAMPLE names the dataset of this machine, whose fastest candidates are known. The default is that of a Zen 3 with two cores.
 #   tests/bench/search/portfolio_parts.sh OUT [-m MINUTES] [-t TRIALS] [-s SEEDS] [-o TEXT]      -o: only tasks whose name contains TEXT
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -30,7 +31,7 @@ variants=(
   --variant neither=evolutionary-drafted
   --variant no-model=portfolio,random
 )
-sample=tests/bench/sample/x86_64-znver3-avx2-2c.h5
+sample=${SAMPLE:-tests/bench/sample/x86_64-znver3-avx2-2c.h5}
 code=0
 timeout --signal=INT $((60 * minutes)) "$lab" compare --held-out --only "$only" --trials "$trials" --seeds "$seeds" --sample "$sample" \
   "${variants[@]}" --out "$out" || code=$?

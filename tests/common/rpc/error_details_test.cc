@@ -1,7 +1,6 @@
 #include "common/rpc/rate_limit.h"
 #include "common/rpc/status.h"
 #include "gtest/gtest.h"
-#include "tests/common/rpc/reason_of.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/status.h"
 

@@ -60,6 +60,7 @@ TEST_F(JobPublishTest, AnArtifactThatAnotherBuilderDoesNotReproduceIsNotPublishe
   EXPECT_THAT(job->note, testing::HasSubstr("other built "));
   EXPECT_THAT(job->note, testing::HasSubstr(Sha256Of("other code")));
   EXPECT_EQ(fleet->standings().refused_count(), 0) << "nobody knows which of them is wrong";
+  EXPECT_EQ(fleet->Counts().build_mismatches, 1);
   for (const FakeDevice* one : {&device, &other}) {
     for (const fleet::LeaseGrant& lease : one->rebuilt) {
       EXPECT_NE(lease.work->worker_id, "");

@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_clock.h"
 #include "tests/status.h"
 
 namespace hone::fleet {
@@ -43,11 +44,8 @@ class DeliveriesTest : public ::testing::Test {
   LeaseBook book_{&options_};
   DeferredCalls deferred_;
   std::vector<std::pair<std::string, bool>> ended_;  // commits
-  Deliveries deliveries_{&options_,
-                         &artifacts_,
-                         &registry_,
-                         &book_,
-                         &deferred_,
+  FakeClock clock_;
+  Deliveries deliveries_{{clock_, options_, artifacts_, standings_, registry_, book_, deferred_},
                          [this](const std::string& lease_id, bool durable) {
                            ended_.emplace_back(lease_id, durable);
                          }};

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "server/fleet/worker_list.h"
+#include "server/fleet/worker_calls.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace hone::fleet {
 
-// The parts of a fleet that the list of its workers needs, without the fleet that composes them.
+// The parts of a fleet that answer the calls of its workers, without the fleet that composes them.
 class FleetPartsTest : public ::testing::Test {
  protected:
   explicit FleetPartsTest(FleetOptions options) : options_(std::move(options)) {}
@@ -20,21 +20,9 @@ class FleetPartsTest : public ::testing::Test {
   Standings standings_;
   WorkerRegistry registry_{&standings_};
   LeaseBook book_{&options_};
-  Dispatcher dispatcher_{&options_, &artifacts_, &standings_, &registry_, &book_};
   DeferredCalls deferred_;
-  WorkerCalls calls_{{.clock = &clock_,
-                      .options = &options_,
-                      .standings = &standings_,
-                      .registry = &registry_,
-                      .book = &book_,
-                      .dispatcher = &dispatcher_,
-                      .deferred = &deferred_}};
-  const WorkerList list_{{.clock = &clock_,
-                          .options = &options_,
-                          .standings = &standings_,
-                          .registry = &registry_,
-                          .book = &book_,
-                          .calls = &calls_}};
+  const FleetParts parts_{clock_, options_, artifacts_, standings_, registry_, book_, deferred_};
+  WorkerCalls calls_{parts_};
 };
 
 }  // namespace hone::fleet

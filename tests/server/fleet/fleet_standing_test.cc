@@ -121,9 +121,9 @@ TEST_F(StandingTest, IdleWorkerStealsFromASlowOne) {
 }
 
 TEST_F(StandingTest, WorkerStatesSurviveRestart) {
-  fleet.Adopt({{.worker_id = "drained", .drained = true},
-               {.worker_id = "flagged", .refused = "it lies"},
-               {.worker_id = "removed", .refused = "go", .removed = true}});
+  fleet.standings().Adopt({{.worker_id = "drained", .drained = true},
+                           {.worker_id = "flagged", .refused = "it lies"},
+                           {.worker_id = "removed", .refused = "go", .removed = true}});
   Submit(Item("job", 1));
   for (const char* const name : {"drained", "flagged", "removed"}) {
     FakeWorker worker = FakeWorker::Both(name, 1);
@@ -185,9 +185,9 @@ TEST(FlagTest, StandingCallbackIsCalled) {
 }
 
 TEST_F(StandingTest, ListsAbsentWorkersWithSpecialStates) {
-  fleet.Adopt({{.worker_id = "a", .drained = true},
-               {.worker_id = "c", .refused = "it lies"},
-               {.worker_id = "d", .refused = "go", .removed = true}});
+  fleet.standings().Adopt({{.worker_id = "a", .drained = true},
+                           {.worker_id = "c", .refused = "it lies"},
+                           {.worker_id = "d", .refused = "go", .removed = true}});
   FakeWorker worker = FakeWorker::Both("b", 1);
   worker.Call(fleet);
   EXPECT_THAT(fleet.Workers(), SizeIs(1));

@@ -1,11 +1,10 @@
-#include "server/fleet/target_waits.h"
-
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/fleet/worker_calls.h"
 #include "tests/status.h"
 
 namespace hone::fleet {

@@ -1,7 +1,5 @@
 // The events of workers, which the server logs.
 
-#include "server/fleet/worker_events.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/fleet/fleet_harness.h"

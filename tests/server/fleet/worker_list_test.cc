@@ -1,25 +1,27 @@
-#include "server/fleet/worker_list.h"
+// Descriptions of workers, for lists and look-ups.
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/fleet/fleet_parts.h"
+#include "tests/server/fleet/fleet_harness.h"
+#include "tests/status.h"
 
 namespace hone::fleet {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
-class WorkerListTest : public FleetPartsTest {
+class WorkerListTest : public ::testing::Test, protected Harness {
  protected:
-  WorkerListTest() : FleetPartsTest({.instance = "test"}) {}
-  Worker& Add(const std::string& id, Capabilities capabilities) {
-    Worker& worker = registry_.Add(id);
-    WorkerReport report{.worker_id = id, .epoch = "1", .capabilities = std::move(capabilities)};
-    registry_.Update(worker, report, clock_.Now());
+  static FakeWorker Of(const std::string& id, Capabilities capabilities) {
+    FakeWorker worker = FakeWorker::Both(id, 4);
+    worker.report.capabilities = std::move(capabilities);
     return worker;
   }
   static std::vector<std::string> Names(const std::vector<WorkerInfo>& workers) {
@@ -30,90 +32,101 @@ class WorkerListTest : public FleetPartsTest {
 };
 
 TEST_F(WorkerListTest, OnlyTheStandingOfAnAbsentWorkerIsKnown) {
-  Add("b", {.target_key = "x86-t", .can_run = true});
-  standings_.Change({.worker_id = "a", .refused = "it lies"}, false, true);
-  EXPECT_THAT(Names(list_.Registered()), ElementsAre("b"));
-  EXPECT_THAT(Names(list_.Known()), ElementsAre("a", "b"));
-  EXPECT_EQ(list_.Find("a"), std::nullopt);
-  const WorkerInfo absent = list_.Of("a");
-  EXPECT_EQ(absent.flagged, "it lies");
-  EXPECT_EQ(absent.silent, absl::InfiniteDuration());
-  EXPECT_FALSE(absent.TakesWork());
-  EXPECT_TRUE(list_.Find("b")->TakesWork());
+  fleet.standings().Adopt({{.worker_id = "a", .refused = "it lies"}});
+  Of("b", {.target_key = "x86-t", .can_run = true}).Call(fleet);
+  EXPECT_THAT(Names(fleet.Workers()), ElementsAre("b"));
+  const std::vector<WorkerInfo> known = fleet.KnownWorkers();
+  ASSERT_THAT(Names(known), ElementsAre("a", "b"));
+  EXPECT_EQ(fleet.FindWorker("a"), std::nullopt);
+  EXPECT_EQ(known[0].flagged, "it lies");
+  EXPECT_EQ(known[0].silent, absl::InfiniteDuration());
+  EXPECT_FALSE(known[0].TakesWork());
+  EXPECT_TRUE(fleet.FindWorker("b")->TakesWork());
 }
 
 TEST_F(WorkerListTest, ATargetIsServedWhileARunnerAndABuilderCall) {
-  Worker& runner = Add("runner", {.target_key = "x86-t", .can_run = true});
-  EXPECT_FALSE(list_.IsServed("x86-t")) << "no worker builds";
-  Worker& builder = Add("builder", {.target_key = "x86-u", .can_build = true});
-  EXPECT_TRUE(list_.IsServed("x86-t"));
-  EXPECT_FALSE(list_.IsServed("x86-u")) << "no worker runs it";
-  standings_.Change({.worker_id = "builder", .drained = true}, true, false);
-  EXPECT_FALSE(list_.IsServed("x86-t"));
-  standings_.Change({.worker_id = "builder"}, true, false);
-  clock_.Advance(absl::Seconds(5));
-  EXPECT_FALSE(list_.IsServed("x86-t")) << "they are silent";
-  for (Worker* const worker : {&runner, &builder}) {
-    calls_.Take(*worker, absl::Seconds(8), [](const SynchronizeReply&) {});
-  }
-  clock_.Advance(absl::Seconds(5));
-  EXPECT_TRUE(list_.IsServed("x86-t")) << "their calls are held";
-  EXPECT_EQ(list_.Of("runner").silent, absl::ZeroDuration());
-  runner.leaving = true;
-  EXPECT_FALSE(list_.IsServed("x86-t"));
+  FakeWorker runner = Of("runner", {.target_key = "x86-t", .can_run = true});
+  FakeWorker builder = Of("builder", {.target_key = "x86-u", .can_build = true});
+  runner.Call(fleet);
+  EXPECT_FALSE(fleet.IsServed("x86-t")) << "no worker builds";
+  builder.Call(fleet);
+  EXPECT_TRUE(fleet.IsServed("x86-t"));
+  EXPECT_FALSE(fleet.IsServed("x86-u")) << "no worker runs it";
+  ASSERT_THAT(fleet.Drain("builder", /*resume=*/false), IsOk());
+  EXPECT_FALSE(fleet.IsServed("x86-t"));
+  ASSERT_THAT(fleet.Drain("builder", /*resume=*/true), IsOk());
+  clock.Advance(absl::Seconds(5));
+  EXPECT_FALSE(fleet.IsServed("x86-t")) << "they are silent";
+  builder.Call(fleet);  // which tells it that it was resumed
+  for (FakeWorker* const worker : {&runner, &builder}) worker->Call(fleet, absl::Seconds(8));
+  clock.Advance(absl::Seconds(5));
+  EXPECT_TRUE(fleet.IsServed("x86-t")) << "their calls are held";
+  EXPECT_EQ(fleet.FindWorker("runner")->silent, absl::ZeroDuration());
+  runner.report.draining = true;
+  runner.Call(fleet);
+  EXPECT_FALSE(fleet.IsServed("x86-t"));
 }
 
 TEST_F(WorkerListTest, AWorkerShowsTheLeasesThatItHasStarted) {
-  Add("w", {.target_key = "x86-t", .can_build = true, .can_run = true});
-  const auto any = [](const auto&) { return true; };
-  for (const char* const op : {"matmul", "conv2d", "relu"}) {
-    book_.queue().Add({.job_id = "7", .op = op, .target_key = "x86-t"}, [](auto, auto) {});
-  }
-  const auto grant = [&]() -> std::string {
-    const Lease* const lease = book_.Grant("w", clock_.Now(), any, any, any);
-    return lease == nullptr ? "" : lease->id;
+  const auto submit = [this](const std::string& op) {
+    WorkItem item = Item("7", 1);
+    item.op = op;
+    Submit(std::move(item));
   };
-  book_.End(grant(), {.why = "lost"});  // the first attempt
-  const std::string again = grant(), second = grant();
-  grant();  // stays queued
-  const auto start = [&](const std::string& id, LeasePhase phase) {
-    Lease* const lease = book_.Find(id);
-    lease->phase = phase;
-    lease->phase_since = clock_.Now();
-  };
-  start(again, LeasePhase::kRunning);
-  clock_.Advance(absl::Seconds(3));
-  start(second, LeasePhase::kBuilding);
-  clock_.Advance(absl::Seconds(2));
-  const WorkerInfo worker = list_.Of("w");
-  EXPECT_EQ(worker.leases, 3);
-  ASSERT_EQ(worker.activities.size(), 2u);
-  EXPECT_EQ(worker.activities[0].work->op, "matmul");
-  EXPECT_TRUE(worker.activities[0].running);
-  EXPECT_EQ(worker.activities[0].duration, absl::Seconds(5));
-  EXPECT_EQ(worker.activities[0].attempt, 2);
-  EXPECT_EQ(worker.activities[1].work->op, "conv2d");
-  EXPECT_FALSE(worker.activities[1].running);
-  EXPECT_EQ(worker.activities[1].duration, absl::Seconds(2));
-  EXPECT_EQ(worker.activities[1].attempt, 1);
+  FakeWorker worker = FakeWorker::Both("w", 3);
+  submit("matmul");
+  worker.Call(fleet);
+  worker.Restart("second");  // ends the first attempt
+  worker.Call(fleet);
+  for (const char* const op : {"conv2d", "relu"}) submit(op);
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(3));
+  const std::string again = worker.started[0].lease_id, second = worker.started[1].lease_id;
+  worker.SetPhase(again, LeasePhase::kRunning);
+  worker.Call(fleet);
+  clock.Advance(absl::Seconds(3));
+  worker.SetPhase(second, LeasePhase::kBuilding);
+  worker.Call(fleet);
+  clock.Advance(absl::Seconds(2));
+  const WorkerInfo info = *fleet.FindWorker("w");
+  EXPECT_EQ(info.leases, 3);
+  ASSERT_THAT(info.activities, SizeIs(2));
+  EXPECT_EQ(info.activities[0].work->op, "matmul");
+  EXPECT_TRUE(info.activities[0].running);
+  EXPECT_EQ(info.activities[0].duration, absl::Seconds(5));
+  EXPECT_EQ(info.activities[0].attempt, 2);
+  EXPECT_EQ(info.activities[1].work->op, "conv2d");
+  EXPECT_FALSE(info.activities[1].running);
+  EXPECT_EQ(info.activities[1].duration, absl::Seconds(2));
+  EXPECT_EQ(info.activities[1].attempt, 1);
 }
 
 TEST_F(WorkerListTest, ASecondProcessIsMentionedForAWhile) {
-  Worker& worker = Add("w", {.target_key = "x86-t", .can_run = true});
-  worker.last_error = "crash: why";
-  worker.rival = "another process uses the name";
-  worker.rival_seen = clock_.Now();
-  EXPECT_EQ(list_.Of("w").last_error, "another process uses the name");
-  clock_.Advance(options_.rival_limit());
-  EXPECT_EQ(list_.Of("w").last_error, "crash: why");
+  const std::shared_ptr<Answer> answer = Submit(Item("job", 1));
+  FakeWorker worker = FakeWorker::Both("w", 1);
+  worker.Call(fleet);
+  ASSERT_THAT(worker.started, SizeIs(1));
+  worker.Finish(worker.started[0].lease_id, {.outcome = record::Outcome::kCrash, .detail = "why"});
+  worker.Call(fleet);
+  std::move(answer->acknowledge)();
+  worker.Call(fleet);
+  worker.Call(fleet, absl::Seconds(10));
+  EXPECT_EQ(fleet.FindWorker("w")->last_error, "crash: why");
+  FakeWorker second = FakeWorker::Both("w", 1);
+  second.report.epoch = "second";
+  second.Call(fleet);
+  EXPECT_THAT(fleet.FindWorker("w")->last_error, HasSubstr("uses the name w"));
+  clock.Advance(FleetOptions().rival_limit());
+  EXPECT_EQ(fleet.FindWorker("w")->last_error, "crash: why");
 }
 
 TEST_F(WorkerListTest, AWorkerThatOnlyRunsNamesItsBuilder) {
-  Add("runner", {.target_key = "x86-t", .can_run = true});
-  Add("builder", {.target_key = "x86-u",
-                  .can_build = true,
-                  .environment = {.compiler = "hone 7", .codegen_version = 7}});
-  for (const WorkerInfo& worker : list_.Registered()) {
+  Of("runner", {.target_key = "x86-t", .can_run = true}).Call(fleet);
+  Of("builder", {.target_key = "x86-u",
+                 .can_build = true,
+                 .environment = {.compiler = "hone 7", .codegen_version = 7}})
+      .Call(fleet);
+  for (const WorkerInfo& worker : fleet.Workers()) {
     EXPECT_EQ(worker.capabilities.environment.codegen_version, 7) << worker.id;
   }
 }

@@ -73,6 +73,20 @@ TEST_F(JobBookTest, LimitsCountPlacesButNoChildren) {
   EXPECT_THAT(book_.States(), ElementsAre(Pair(JobState::kPending, 2)));
 }
 
+TEST_F(JobBookTest, AJobThatIsResumedCountsLikeANewOne) {
+  EXPECT_EQ(book_.AddNew(Make("1", {.owner = "a"})), std::nullopt);
+  const std::optional<SnapshotOr> own = book_.AddAgain(Make("2", {.owner = "a"}));
+  ASSERT_TRUE(own.has_value());
+  EXPECT_THAT(own->status(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(book_.Find("2"), nullptr);
+  EXPECT_EQ(book_.AddAgain(Make("3", {.owner = "b"})), std::nullopt);
+  const std::optional<SnapshotOr> any = book_.AddAgain(Make("4", {.owner = "c"}));
+  ASSERT_TRUE(any.has_value());
+  EXPECT_THAT(any->status(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(book_.AddAgain(Make("1.0", {.owner = "a", .parent = "1"})), std::nullopt)
+      << "children do not count";
+}
+
 // The next leader continues it, so it stays in the book until this server ends.
 TEST_F(JobBookTest, AJobThatCouldNotBeStoredWithoutTheLeadershipIsSuspended) {
   const JobBook::JobPtr job = Make("1");

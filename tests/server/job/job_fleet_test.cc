@@ -56,6 +56,33 @@ TEST(JobQuotaTest, LimitsJobsPerOwnerAndReportsTheLimit) {
   EXPECT_THAT(create("ann", "6"), IsOk()) << "jobs that have ended do not count";
 }
 
+TEST(JobQuotaTest, AResumedJobCounts) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 1;
+  JobHarness harness(options);
+  JobSpec spec = JobHarness::Spec(20, "1");
+  spec.owner = "ann";
+  const std::string first = harness.Create(spec);
+  const auto end = [&](const std::string& id) {
+    ASSERT_THAT(harness.jobs->Cancel(id, /*confirm=*/false), IsOk());
+    for (int i = 0; i < 500 && !harness.jobs->Unfinished().empty(); ++i) harness.Step();
+    for (int i = 0; i < 3; ++i) harness.Step();  // until its end is stored
+  };
+  end(first);
+  spec.request_id = "2";
+  const std::string second = harness.Create(spec);
+  const auto resume = [&] {
+    absl::Status status = absl::UnknownError("there is no answer");
+    harness.jobs->Resume(first, 0, absl::ZeroDuration(),
+                         [&](const SnapshotOr& job) { status = job.status(); });
+    return status;
+  };
+  EXPECT_THAT(resume(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("'ann' has 1 job")));
+  end(second);
+  EXPECT_THAT(resume(), IsOk());
+}
+
 TEST(JobQuotaTest, ReservationCountsUntilReleased) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;

@@ -38,9 +38,10 @@ class JobProposalsTest : public ::testing::Test, protected JobHarness {
  protected:
   // Proposes and returns the answer, which `answer_` gets, too.
   absl::StatusOr<Verdicts> Propose(const std::string& id, std::vector<std::string> traces,
-                                   const std::string& proposer = "mutator") {
+                                   const std::string& proposer = "mutator",
+                                   const std::string& caller = "caller") {
     answer_ = absl::UnknownError("there is no answer");
-    jobs->Propose(id, "caller", {.proposer = proposer, .traces = std::move(traces)},
+    jobs->Propose(id, caller, {.proposer = proposer, .traces = std::move(traces)},
                   [this](absl::StatusOr<Verdicts> verdicts) { answer_ = std::move(verdicts); });
     executor->RunAll();
     return answer_;
@@ -339,11 +340,32 @@ TEST_F(JobProposalsTest, OnlySoManyProgramsPropose) {
   const std::string id = Create(Spec(400));
   Step(0);
   for (int i = 0; i < 32; ++i) {
-    EXPECT_THAT(Propose(id, Traces(1, i), absl::StrCat("program ", i)), IsOk());
+    EXPECT_THAT(
+        Propose(id, Traces(1, i), absl::StrCat("program ", i), absl::StrCat("caller ", i / 8)),
+        IsOk());
   }
-  EXPECT_THAT(Propose(id, {"foreign 11,11,11"}, "one more"),
+  EXPECT_THAT(Propose(id, {"foreign 11,11,11"}, "one more", "caller 4"),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("32 programs")));
   EXPECT_THAT(Propose(id, {"foreign 11,11,11"}, "program 3"), IsOk());
+}
+
+TEST_F(JobProposalsTest, OneCallerCannotUseUpTheNamesOfPrograms) {
+  const std::string id = Create(Spec(400));
+  Step(0);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_THAT(Propose(id, Traces(1, i), absl::StrCat("program ", i), "ann"), IsOk());
+  }
+  EXPECT_THAT(
+      Propose(id, Traces(1, 20), "one more", "ann"),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("'ann' has proposed for job " + id + " in the names of 8 programs")));
+  EXPECT_THAT(Propose(id, Traces(1, 20), "program 7", "ann"), IsOk());
+  EXPECT_THAT(Propose(id, Traces(1, 21), "one more", "bob"), IsOk());
+  EXPECT_THAT(Propose(id, Traces(1, 22), "one more", "ann"), IsOk()) << "it is known by now";
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_THAT(Propose(id, Traces(1, 30 + i), absl::StrCat("local ", i), ""), IsOk())
+        << "without authentication, everybody is the same caller";
+  }
 }
 
 TEST_F(JobProposalsTest, AJobThatDoesNotSearchRefusesThemWithAdvice) {

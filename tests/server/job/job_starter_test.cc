@@ -46,9 +46,34 @@ TEST_F(JobStarterTest, TheJobThatAnotherCallMadeForTheRequestIsReturned) {
   store_.PutJob(RowOf(Snapshot("7", "r"), clock_.Now()), [](const absl::Status&) {});
   store_.FailWrites(absl::AlreadyExistsError("the request has a job"));
   starter_.StartNew(Snapshot("8", "r"), Keep());
+  EXPECT_FALSE(answer_.has_value()) << "the thread of the store does not read it";
+  executor_.RunAll();
   ASSERT_TRUE(answer_.has_value() && answer_->ok());
   EXPECT_EQ((**answer_)->id, "7");
   EXPECT_EQ(book_.Find("8"), nullptr);
+}
+
+// After a crash, a job that cannot be continued does not hold up those behind it for ever.
+TEST_F(JobStarterTest, AJobThatDoesNotBeginLosesItsTurn) {
+  JobSnapshot first = Snapshot("1"), second = Snapshot("2");
+  first.spec.workload = second.spec.workload = "fake op 12";
+  const std::shared_ptr<JobActor> stuck = starter_.Make(first), next = starter_.Make(second);
+  store_.Hold();  // a job begins once its first step is stored
+  JobTurns turns(services_);
+  turns.Add({stuck, next});
+  executor_.RunAll();
+  EXPECT_EQ(stuck->snapshot()->state, JobState::kRunning);
+  clock_.Advance(JobTurns::kLongest - absl::Seconds(1));
+  turns.Pass();
+  executor_.RunAll();
+  EXPECT_EQ(next->snapshot()->state, JobState::kPending) << "another crash would have two suspects";
+  clock_.Advance(absl::Seconds(1));
+  turns.Pass();
+  executor_.RunAll();
+  EXPECT_EQ(next->snapshot()->state, JobState::kRunning);
+  stuck->Suspend();
+  next->Suspend();
+  store_.Crash();  // the callbacks of held writes use the services
 }
 
 TEST_F(JobStarterTest, ASuspendedBookGetsNoJobs) {

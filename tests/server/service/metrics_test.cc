@@ -43,6 +43,10 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
   metrics->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::OK, absl::Milliseconds(3));
   metrics->OnCall("/hone.v1.TuningService/GetJob", grpc::StatusCode::NOT_FOUND,
                   absl::Milliseconds(1));
+  for (int i = 0; i < 3; ++i) {
+    metrics->OnRefusal("/hone.v1.TuningService/GetJob", "TOKEN_UNKNOWN");
+  }
+  metrics->OnRefusedConnection("connections_of_host");
   metrics->OnSynchronize(absl::Microseconds(300));
   metrics->OnResult(record::Outcome::kOk);
   metrics->Watch([] {
@@ -51,6 +55,7 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
                        .leases = {{"waiting", 40}},
                        .fleet = {{"granted", 100}},
                        .states = {{"leader", 0}, {"standby", 1}},
+                       .connections = {{"used", 7}, {"unused", 8}},
                        .store_bytes = 4096,
                        .store_queued_writes = 5,
                        .store_damaged = true,
@@ -65,6 +70,10 @@ TEST(MetricsTest, ExportsCountersAndServerState) {
   for (const char* line : {
            "hone_calls_total{code=\"0\",method=\"GetJob\"} 1",
            "hone_calls_total{code=\"5\",method=\"GetJob\"} 1",
+           "hone_refused_calls_total{method=\"GetJob\",reason=\"TOKEN_UNKNOWN\"} 3",
+           "hone_refused_connections_total{reason=\"connections_of_host\"} 1",
+           "hone_connections{state=\"used\"} 7",
+           "hone_connections{state=\"unused\"} 8",
            "hone_call_seconds_count{method=\"GetJob\"} 2",
            "hone_synchronize_handling_seconds_count 1",
            "hone_synchronize_handling_seconds_bucket{le=\"0.0005\"} 1",

@@ -6,7 +6,7 @@
 #include "common/record/reference_name.h"
 #include "common/target/target.h"
 #include "gtest/gtest.h"
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 #include "tests/status.h"
 
 namespace hone::service {

@@ -20,14 +20,12 @@
 #include "common/rpc/secret.h"
 #include "common/rpc/status.h"
 #include "gmock/gmock.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "hone/v1/dashboard.pb.h"
 #include "nlohmann/json.hpp"
 #include "server/service/gate.h"
 #include "server/service/offline_commands.h"
-#include "tests/common/rpc/reason_of.h"
 #include "tests/fakes/kept_log.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
@@ -82,24 +80,6 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
     v1::SynchronizeResponse response;
     return rpc::FromGrpc(
         Call(*v1::WorkerService::NewStub(channel), &Working::Synchronize, request, &response));
-  }
-  // Calls a method by name with arbitrary bytes as the request.
-  static absl::Status Raw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                          const std::string& bytes) {
-    grpc::GenericStub stub(channel);
-    grpc::ClientContext context;
-    rpc::SetDeadline(context, absl::Minutes(1));
-    grpc::CompletionQueue queue;
-    grpc::Slice slice(bytes);
-    grpc::ByteBuffer request(&slice, 1), response;
-    auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
-    call->StartCall();
-    grpc::Status status;
-    call->Finish(&response, &status, &context);
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    return rpc::FromGrpc(status);
   }
   std::string Audit() { return ReadFile(folder + "/audit.jsonl").value_or(""); }
 
@@ -253,6 +233,8 @@ class MethodObserver final : public ServerObserver {
     absl::MutexLock lock(&mutex_);
     methods_.insert(std::string(method));
   }
+  void OnRefusal(absl::string_view, absl::string_view) override {}
+  void OnRefusedConnection(absl::string_view) override {}
   void OnSynchronize(absl::Duration) override {}
   void OnResult(record::Outcome) override {}
   std::set<std::string> methods() {
@@ -501,6 +483,23 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
     EXPECT_THAT(List(dial("worker-pi-07.conf", token)),
                 StatusIs(absl::StatusCode::kPermissionDenied));
   }
+}
+
+TEST_F(InitTest, TheStoreIsAFileOrADatabase) {
+  const auto store_of = [&](const std::string& store) {
+    EXPECT_THAT(
+        Initialize({.folder = folder + "/etc", .hosts = {"a"}, .store = store}, absl::Now()),
+        IsOk());
+    const std::string named = Value("hone.toml", "store"), log = Value("hone.toml", "audit-log");
+    std::filesystem::remove_all(folder + "/etc");
+    return std::pair(named, log);
+  };
+  const std::string etc = folder + "/etc";
+  EXPECT_EQ(store_of(""), std::pair(etc + "/hone.db", etc + "/audit.jsonl"));
+  EXPECT_EQ(store_of("/srv/./hone.db"),
+            std::pair(std::string("/srv/hone.db"), std::string("/srv/audit.jsonl")));
+  const std::string uri = "postgresql://hone@db-1,db-2/hone?target_session_attrs=read-write";
+  EXPECT_EQ(store_of(uri), std::pair(uri, etc + "/audit.jsonl"));
 }
 
 TEST_F(InitTest, EachWorkerHasItsOwnToken) {

@@ -16,6 +16,7 @@
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_store.h"
+#include "tests/fault/tcp_proxy.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
 
@@ -383,6 +384,40 @@ TEST_F(LeaderTest, AChannelToAllServersFindsTheLeader) {
   while (!list().ok() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_TRUE(list().ok());
   EXPECT_FALSE(standby->IsDeposed());
+}
+
+// Of a leader that hangs, or whose machine has lost its network, the connections stay open.
+TEST_F(LeaderTest, AChannelToAllServersMovesOnFromALeaderThatHangs) {
+  store_->SetLeads(false);
+  ASSERT_THAT(StartOnStore(), IsOk());
+  const std::unique_ptr<Server> standby = std::move(server);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto to_standby, fault::TcpProxy::Start(address.path));
+  address.path = folder + "/two";
+  ASSERT_THAT(Start(), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto to_leader, fault::TcpProxy::Start(address.path));
+  const std::string both = absl::StrCat(to_leader->address(), ",", to_standby->address());
+  const auto stub = v1::TuningService::NewStub(*rpc::CreateChannel(both, {}));
+  const auto list = [&] {
+    grpc::ClientContext context;
+    rpc::SetDeadline(context, absl::Seconds(20));  // as clients have it
+    v1::ListJobsResponse jobs;
+    return stub->ListJobs(&context, v1::ListJobsRequest(), &jobs);
+  };
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  while (!list().ok() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_TRUE(list().ok());
+  to_leader->SetWeather({.black_hole = true});
+  store_->SetLeads(true);
+  const absl::Time began = absl::Now();
+  grpc::Status status = list();
+  EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)
+      << "the call fails in time to be made again";
+  while (!status.ok() && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(100));
+    status = list();
+  }
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_LT(absl::Now() - began, absl::Seconds(20));
 }
 
 TEST_F(ServerTest, PrivateServerCancelsJobsAtShutdown) {

@@ -10,7 +10,9 @@
 #include "common/record/given_inputs.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "server/store/read_limit.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/status.h"
 
@@ -149,6 +151,11 @@ absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, Serv
   return absl::OkStatus();
 }
 
+void ServiceHarness::Stop() {
+  server.reset();
+  EXPECT_EQ(store::NoReads::count(), 0) << "see the server's log";
+}
+
 std::shared_ptr<grpc::Channel> ServiceHarness::Connect() {
   return *rpc::CreateChannel(address.ToText(), {});
 }
@@ -179,6 +186,24 @@ v1::GetJobRequest ServiceHarness::JobOf(const std::string& id) {
   v1::GetJobRequest request;
   request.set_id(id);
   return request;
+}
+
+absl::Status ServiceHarness::Raw(const std::shared_ptr<grpc::Channel>& channel,
+                                 const std::string& method, const std::string& bytes) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  rpc::SetDeadline(context, absl::Minutes(1));
+  grpc::CompletionQueue queue;
+  grpc::Slice slice(bytes);
+  grpc::ByteBuffer request(&slice, 1), response;
+  auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
+  call->StartCall();
+  grpc::Status status;
+  call->Finish(&response, &status, &context);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return rpc::FromGrpc(status);
 }
 
 v1::Job ServiceHarness::WaitForEnd(const std::string& id) {

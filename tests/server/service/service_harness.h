@@ -65,8 +65,9 @@ class ServiceHarness {
   // `environment`: null for one without watched steps.
   absl::Status StartWith(std::unique_ptr<store::Store> store, ServerOptions options = {},
                          std::unique_ptr<job::TaskEnvironment> environment = nullptr);
-  // Stops the server; the store remains.
-  void Stop() { server.reset(); }
+  // Stops the server; the store remains. Checks that the store was read on no thread of gRPC or of
+  // the fleet.
+  void Stop();
   std::shared_ptr<grpc::Channel> Connect();
 
   static v1::CreateJobRequest Request(int64_t trials, const std::string& request_id = "");
@@ -75,6 +76,9 @@ class ServiceHarness {
   static v1::GetJobRequest JobOf(const std::string& id);
   // Returns the answer to the creation of a job.
   grpc::Status Create(const v1::CreateJobRequest& request);
+  // Calls a unary method by name with arbitrary bytes as the request.
+  static absl::Status Raw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                          const std::string& bytes);
   // Waits for the end of a job and returns the job.
   v1::Job WaitForEnd(const std::string& id);
 

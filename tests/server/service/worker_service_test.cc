@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/base/deflate.h"
 #include "common/base/digest.h"
 #include "common/base/sha256.h"
 #include "common/ir/workload_parser.h"
@@ -80,6 +81,8 @@ TEST_F(WorkerServiceTest, AnIdleCallIsAnsweredInTime) {
 class HandlingObserver final : public ServerObserver {
  public:
   void OnCall(absl::string_view, grpc::StatusCode, absl::Duration) override {}
+  void OnRefusal(absl::string_view, absl::string_view) override {}
+  void OnRefusedConnection(absl::string_view) override {}
   void OnSynchronize(absl::Duration handling) override {
     absl::MutexLock lock(&mutex_);
     handling_.push_back(handling);
@@ -263,22 +266,32 @@ TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   EXPECT_FALSE(silent->writer->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, DownloadsAreCompressed) {
+TEST_F(WorkerServiceTest, DownloadsAreCompressedOnRequest) {
   std::string bytes;
   for (int i = 0; i < 100000; ++i) bytes.push_back(static_cast<char>(i % 100));
   const std::string digest = Sha256Of(bytes);
   ASSERT_THAT(Upload(digest, static_cast<int64_t>(bytes.size()), {bytes}), IsOk());
   HONE_ASSERT_OK_AND_ASSIGN(const auto proxy, fault::TcpProxy::Start(address.path));
   const auto stub = v1::WorkerService::NewStub(rpc::CreateChannel(proxy->address(), {}).value());
-  grpc::ClientContext context;
-  v1::DownloadArtifactRequest request;
-  request.set_digest(digest);
-  auto reader = stub->DownloadArtifact(&context, request);
-  std::string received;
-  for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk);) received += chunk.data();
-  EXPECT_THAT(reader->Finish(), IsOk());
-  EXPECT_EQ(received, bytes);
+  const auto download = [&](bool deflate) {
+    grpc::ClientContext context;
+    v1::DownloadArtifactRequest request;
+    request.set_digest(digest);
+    request.set_deflate(deflate);
+    auto reader = stub->DownloadArtifact(&context, request);
+    std::string received;
+    for (v1::WorkerArtifactChunk chunk; reader->Read(&chunk);) {
+      EXPECT_EQ(chunk.data().empty(), deflate);
+      received += chunk.data();
+      if (deflate) received += Inflate(chunk.deflated(), rpc::kChunkBytes).value();
+    }
+    EXPECT_THAT(reader->Finish(), IsOk());
+    EXPECT_EQ(received, bytes);
+  };
+  download(true);
   EXPECT_LT(proxy->bytes(), 10000);
+  download(false);
+  EXPECT_GT(proxy->bytes(), 100000) << "a worker that does not ask for it gets plain bytes";
 }
 
 TEST_F(WorkerServiceTest, ReferencesAreNamedByWorkloadAndTarget) {

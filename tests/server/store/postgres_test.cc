@@ -18,6 +18,7 @@
 #include "server/store/postgres/connection.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/postgres/schema.h"
+#include "server/store/read_limit.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
 #include "tests/server/store/store_factories.h"
@@ -74,6 +75,25 @@ TEST_F(PostgresTest, OneServerLeadsAndTheNextOneFollows) {
   one.reset();
   EXPECT_TRUE(LeadsSoon(*two));
   EXPECT_THAT(PutText(*two, "u", "of the next leader"), IsOk());
+}
+
+TEST_F(PostgresTest, AReadThatNobodyWaitsForIsCancelledInTheDatabase) {
+  const auto connection = PostgresConnection::Open(uri_).value();
+  const absl::Time begin = SteadyNow();
+  {
+    const auto check = [&] {
+      return SteadyNow() < begin + absl::Milliseconds(200) ? absl::OkStatus()
+                                                           : absl::CancelledError("gone");
+    };
+    const ReadLimit limit(check);
+    EXPECT_THAT(connection->Query("SELECT pg_sleep(60)").status(),
+                StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_LT(SteadyNow() - begin, absl::Seconds(30));
+  EXPECT_FALSE(connection->IsLost());
+  PostgresRows rows = connection->Query("SELECT 1").value();
+  ASSERT_TRUE(rows.Next()) << "the connection can be used again";
+  EXPECT_EQ(rows.Int64(), 1);
 }
 
 TEST_F(PostgresTest, ADeposedLeaderCommitsNothing) {

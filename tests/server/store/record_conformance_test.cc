@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/store/read_limit.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
 #include "tests/status.h"
@@ -46,6 +47,33 @@ TEST_P(RecordConformanceTest, EveryFieldSurvivesReopening) {
   HONE_ASSERT_OK_AND_ASSIGN(const auto records, store_->Query({}));
   ASSERT_EQ(records.size(), 1u);
   ExpectEqual(records.front(), record);
+}
+
+TEST_P(RecordConformanceTest, AReadEndsWithTheLimitOfItsThread) {
+  AppendId(ScreenedRecord());
+  absl::Status wanted;
+  const auto check = [&] { return wanted; };
+  {
+    const ReadLimit limit(check);
+    EXPECT_EQ(Ids({}).size(), 1u);
+    wanted = absl::CancelledError("nobody waits for it");
+    EXPECT_THAT(store_->Query({}), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_GT(AppendId(ScreenedRecord()), 0) << "writes have no limit";
+  }
+  EXPECT_EQ(Ids({}).size(), 2u);
+}
+
+TEST_P(RecordConformanceTest, AReadOnAThreadThatMustNotReadIsCounted) {
+  const int64_t before = NoReads::count();
+  {
+    const NoReads no_reads("the thread of a test");
+    AppendId(ScreenedRecord());
+    EXPECT_EQ(NoReads::count(), before) << "writes are queued";
+    EXPECT_EQ(Ids({}).size(), 1u) << "it works nevertheless";
+    EXPECT_EQ(NoReads::count(), before + 1);
+  }
+  EXPECT_EQ(Ids({}).size(), 1u);
+  EXPECT_EQ(NoReads::count(), before + 1);
 }
 
 TEST_P(RecordConformanceTest, FailuresAndSpecialNumbersRoundTrip) {

@@ -13,11 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/base/deflate.h"
 #include "common/base/digest.h"
 #include "common/base/sha256.h"
 #include "common/record/reference_name.h"
 #include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/listener.h"
 #include "common/rpc/server_certificates.h"
 #include "hone/v1/worker.grpc.pb.h"
@@ -33,9 +35,18 @@ using ::testing::ElementsAre;
 // Sends `bytes_per_call` bytes of an artifact in each call, and then breaks it.
 class FlakyServer final : public v1::WorkerService::Service {
  public:
-  grpc::Status DownloadArtifact(grpc::ServerContext*, const v1::DownloadArtifactRequest* request,
+  grpc::Status DownloadArtifact(grpc::ServerContext* context,
+                                const v1::DownloadArtifactRequest* request,
                                 grpc::ServerWriter<v1::WorkerArtifactChunk>* writer) override {
     absl::MutexLock lock(&mutex_);
+    if (compressed_by_grpc) context->set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    if (!deflated.empty()) {
+      EXPECT_TRUE(request->deflate());
+      v1::WorkerArtifactChunk chunk;
+      chunk.set_deflated(deflated);
+      writer->Write(chunk);
+      return grpc::Status::OK;
+    }
     offsets_.push_back(request->offset());
     const auto begin = static_cast<size_t>(request->offset());
     const size_t most = offsets_.size() <= breaks ? bytes_per_call : bytes.size();
@@ -66,6 +77,8 @@ class FlakyServer final : public v1::WorkerService::Service {
   std::string bytes;
   size_t bytes_per_call = 300;
   size_t breaks = 0;  // calls that are broken
+  bool compressed_by_grpc = false;
+  std::string deflated;  // sent instead of `bytes`
 
  private:
   absl::Mutex mutex_;
@@ -112,6 +125,30 @@ TEST_F(ServerLinkTest, OnlyArtifactsAreResumed) {
   const std::string name = record::ReferenceName{DigestOf("w").ToHex(), "t"}.ToText();
   EXPECT_FALSE(link_->Download(name).ok());
   EXPECT_THAT(server_.offsets(), ElementsAre(0));
+}
+
+TEST_F(ServerLinkTest, ChunksMayBeCompressed) {
+  server_.deflated = Deflate(server_.bytes);
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, Download());
+  EXPECT_EQ(bytes, server_.bytes);
+}
+
+// A hostile server must not fill the memory of a worker.
+TEST_F(ServerLinkTest, AChunkThatBecomesTooLongIsRefused) {
+  server_.bytes = std::string(rpc::kChunkBytes + 1, 'a');
+  server_.deflated = Deflate(server_.bytes);
+  EXPECT_THAT(Download(), StatusIs(absl::StatusCode::kDataLoss,
+                                   ::testing::HasSubstr("more than 262144 bytes")));
+  server_.deflated = "damaged";
+  EXPECT_THAT(Download(), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST_F(ServerLinkTest, MessagesThatGrpcCompressedAreNotRead) {
+  server_.bytes = std::string(100, 'a');
+  HONE_ASSERT_OK_AND_ASSIGN(const auto bytes, Download());
+  EXPECT_EQ(bytes, server_.bytes);
+  server_.compressed_by_grpc = true;
+  EXPECT_FALSE(Download().ok());
 }
 
 // Servers refuse to decompress (common/rpc/listener.cc).

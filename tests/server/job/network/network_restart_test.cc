@@ -112,6 +112,25 @@ TEST_F(NetworkRestartTest, TrialsThatATaskDidNotGetAreGrantedAgain) {
   EXPECT_EQ(AllTrials(), 24);
 }
 
+// One task whose job cannot be read does not hold up the others.
+TEST_F(NetworkRestartTest, ATaskThatCannotBeReadIsLeftOut) {
+  const std::string id = Create(NetworkOf(96));
+  for (int i = 0; i < 20; ++i) Step(5);
+  jobs->Suspend();
+  store::JobRow row = *store.GetJob(TaskJobId(id, 1));
+  row.summary = "nonsense";
+  store.PutJob(row, [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
+  Restart();
+  const auto job = RunToEnd(id, 1500);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_THAT(job->note, testing::HasSubstr("cannot be read"));
+  EXPECT_EQ(job->network->tasks[1].state, "failed");
+  for (const int i : {0, 2}) {
+    EXPECT_TRUE(job->network->tasks[i].confirmed) << i;
+    EXPECT_EQ(job->network->tasks[i].state, "done") << i;
+  }
+}
+
 TEST_F(NetworkRestartTest, TasksOfAnEndedNetworkEnd) {
   const std::string id = Create(NetworkOf(10000));
   for (int i = 0; i < 40; ++i) Step();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,6 +123,32 @@ TEST(DraftWorkTest, EndsWhenItsCallerHasGone) {
     harness.executor->RunAll();
     EXPECT_THAT(answer, StatusIs(absl::StatusCode::kCancelled)) << patience;
   }
+}
+
+// The design spaces of a workload that a client sends are made in the server.
+TEST(DraftWorkTest, AdaptsOnlyToModestWorkloads) {
+  JobHarness harness;
+  ASSERT_EQ(harness.RunToEnd(harness.Create(JobHarness::Spec(60)))->state, JobState::kDone);
+  JobServices services = ServicesOf(harness);
+  services.clock = &harness.clock;
+  DraftWork work(services, JobHarness::DefaultOptions());
+  const auto adapt = [&](const std::string& workload, const StopCheck& check = GoOn) {
+    const WorkloadInfo info = *harness.environment.Describe(workload);
+    return work.Nearest(info, "t", "target text", /*tolerance=*/0, check).status();
+  };
+  EXPECT_THAT(adapt("fake op 3"), IsOk());
+  EXPECT_THAT(adapt(absl::StrCat("fake ", std::string(DraftWork::kMostNearestBytes, 'o'), " 3")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of at most 65536; tune it")));
+  EXPECT_THAT(adapt("fake op 3", [] { return absl::CancelledError("gone"); }),
+              StatusIs(absl::StatusCode::kCancelled));
+  harness.environment.WatchSteps([&](absl::string_view step, absl::string_view) {
+    if (step == "open") harness.clock.Advance(2 * DraftWork::kNearestLimit);
+  });
+  EXPECT_THAT(adapt("fake op 3"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("longer than 10 s")));
+  harness.environment.WatchSteps(nullptr);
+  work.Stop();
+  EXPECT_THAT(adapt("fake op 3"), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST(DraftWorkTest, MistakesAndDefectsAreErrors) {

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/job/search/learned_draft.h"
+#include "server/store/read_limit.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"
@@ -98,6 +99,40 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   EXPECT_GT(store_.GetModel(key)->id, first.id);
 }
 
+// With thousands of workers, results come faster than they can be learned from.
+TEST_F(ModelWorkTest, RestsTenTimesAsLongAsItLearned) {
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  PutTrials(store_, "other", 10, 240, "another job");
+  work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  for (int i = 0; i < 1000; ++i) work_.NoteResult("t");
+  work_.Tick();
+  steady_clock_.Advance(absl::Seconds(3));  // how long it takes
+  executor_.RunAll();
+  const int64_t first = store_.GetModel(key)->id;
+  for (int i = 0; i < 1000; ++i) work_.NoteResult("t");
+  steady_clock_.Advance(absl::Seconds(29));
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_EQ(store_.GetModel(key)->id, first);
+  steady_clock_.Advance(absl::Seconds(1));
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_GT(store_.GetModel(key)->id, first);
+}
+
+TEST_F(ModelWorkTest, ATickReadsNothing) {
+  const int64_t before = store::NoReads::count();
+  {
+    const store::NoReads no_reads("the test");
+    work_.NoteResult("t");
+    work_.Tick();
+  }
+  EXPECT_EQ(store::NoReads::count(), before);
+  executor_.RunAll();
+}
+
 // A draft that was learned from one task cannot be judged, so it does not replace an imported one.
 TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
@@ -122,9 +157,9 @@ TEST_F(ModelWorkTest, OneTaskIsTooFewForADraft) {
 
 TEST_F(ModelWorkTest, LearnsLaterIfAClientTrains) {
   PutTrials(store_, "other", 10, 240, "another job");
-  Train();
   work_.NoteResult("t");
   work_.Tick();
+  Train();
   executor_.RunAll();
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
   EXPECT_TRUE(absl::IsNotFound(store_.GetModel(key).status()));

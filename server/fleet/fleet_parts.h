@@ -1,10 +1,16 @@
-#ifndef HONE_SERVER_FLEET_DEFERRED_CALLS_H_
-#define HONE_SERVER_FLEET_DEFERRED_CALLS_H_
+#ifndef HONE_SERVER_FLEET_FLEET_PARTS_H_
+#define HONE_SERVER_FLEET_FLEET_PARTS_H_
 
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "common/base/clock.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet_options.h"
+#include "server/fleet/lease_book.h"
+#include "server/fleet/standings.h"
+#include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
 
@@ -26,6 +32,17 @@ class DeferredCalls {
   std::vector<absl::AnyInvocable<void() &&>> calls_;
 };
 
+// What the parts of a fleet share. The fleet owns it, and its lock guards it.
+struct FleetParts {
+  const Clock& clock;
+  const FleetOptions& options;
+  const ArtifactCache& artifacts;
+  Standings& standings;
+  WorkerRegistry& registry;
+  LeaseBook& book;
+  DeferredCalls& deferred;
+};
+
 }  // namespace hone::fleet
 
-#endif  // HONE_SERVER_FLEET_DEFERRED_CALLS_H_
+#endif  // HONE_SERVER_FLEET_FLEET_PARTS_H_

@@ -1,4 +1,4 @@
-#include "server/service/upload_handler.h"
+#include "server/service/transfer_handler.h"
 
 #include <utility>
 
@@ -24,49 +24,58 @@ absl::Status CheckReference(const std::string& name, const std::string& bytes) {
 
 }  // namespace
 
-int64_t UploadHandler::Enter(std::function<void()> cancel) {
+int64_t TransferHandler::Enter(std::function<void()> cancel) {
   absl::MutexLock lock(&mutex_);
-  uploads_[++last_] = {.cancel = std::move(cancel), .last_progress = clock_->Now()};
+  transfers_[++last_] = {.cancel = std::move(cancel), .last_progress = clock_->Now()};
   return last_;
 }
 
-absl::Status UploadHandler::Reserve(int64_t upload, int64_t bytes) {
+absl::Status TransferHandler::Reserve(int64_t transfer, int64_t bytes, const void* shared) {
   absl::MutexLock lock(&mutex_);
-  if (bytes > limits_.max_bytes - bytes_) {
+  const bool is_held = shared != nullptr && shared_.contains(shared);
+  if (!is_held && bytes > limits_.max_bytes - bytes_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("upload: not enough memory for ", bytes, " bytes in addition to the ", bytes_,
-                     " of ", uploads_.size() - 1, " other uploads; the limit of all uploads is ",
-                     limits_.max_bytes, "; try again in a second"));
+        absl::StrCat(word_, ": not enough memory for ", bytes, " bytes in addition to the ", bytes_,
+                     " of ", transfers_.size() - 1, " other ", word_, "s; the limit of all ", word_,
+                     "s is ", limits_.max_bytes, "; try again in a second"));
   }
-  uploads_.at(upload).bytes += bytes;
-  bytes_ += bytes;
+  Transfer& entry = transfers_.at(transfer);
+  entry.bytes += bytes;
+  entry.shared = shared;
+  if (shared != nullptr) ++shared_[shared];
+  if (!is_held) bytes_ += bytes;
   return absl::OkStatus();
 }
 
-void UploadHandler::Progress(int64_t upload) {
+void TransferHandler::Progress(int64_t transfer) {
   absl::MutexLock lock(&mutex_);
-  uploads_.at(upload).last_progress = clock_->Now();
+  Transfer& entry = transfers_.at(transfer);
+  entry.last_progress = clock_->Now();
+  entry.may_stall = true;
 }
 
-void UploadHandler::Received(int64_t upload) {
+void TransferHandler::Pause(int64_t transfer) {
   absl::MutexLock lock(&mutex_);
-  uploads_.at(upload).may_stall = false;
+  transfers_.at(transfer).may_stall = false;
 }
 
-void UploadHandler::Leave(int64_t upload) {
+void TransferHandler::Leave(int64_t transfer) {
   absl::MutexLock lock(&mutex_);
-  auto found = uploads_.find(upload);
-  bytes_ -= found->second.bytes;
-  uploads_.erase(found);
+  const auto found = transfers_.find(transfer);
+  const auto shared = shared_.find(found->second.shared);
+  const bool is_held = shared != shared_.end() && --shared->second > 0;
+  if (shared != shared_.end() && !is_held) shared_.erase(shared);
+  if (!is_held) bytes_ -= found->second.bytes;
+  transfers_.erase(found);
 }
 
-void UploadHandler::Tick() {
+void TransferHandler::Tick() {
   absl::MutexLock lock(&mutex_);
   const absl::Time now = clock_->Now();
-  for (auto& [number, upload] : uploads_) {
-    if (!upload.may_stall || upload.last_progress + limits_.stall_limit > now) continue;
-    upload.may_stall = false;
-    upload.cancel();
+  for (auto& [number, transfer] : transfers_) {
+    if (!transfer.may_stall || transfer.last_progress + limits_.stall_limit > now) continue;
+    transfer.may_stall = false;
+    transfer.cancel();
   }
 }
 
