@@ -11,6 +11,7 @@
 #include "server/store/postgres/commands.h"
 #include "server/store/postgres/committer.h"
 #include "server/store/postgres/schema.h"
+#include "server/store/read_limit.h"
 #include "server/store/reader_pool.h"
 #include "server/store/record_columns.h"
 #include "server/store/tables.h"
@@ -143,7 +144,8 @@ class PostgresStore final : public DatabaseStore {
     });
     // What the server shows and starts depends on reads, so it must begin anew once the database is
     // back. A job whose read failed is left to the next leader.
-    if (absl::IsUnavailable(status) && !answered) committer_.GiveUp(status);
+    const bool is_away = absl::IsUnavailable(status) && !answered && ReadLimit::Check().ok();
+    if (is_away) committer_.GiveUp(status);
     return status;
   }
   void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) override {
