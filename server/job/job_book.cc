@@ -78,7 +78,7 @@ std::optional<SnapshotOr> JobBook::AddAgain(const JobPtr& job) {
   if (suspended_) return ServerEnds();
   if (!IsChild(*job)) {
     const JobSpec& spec = job->spec();
-    if (absl::Status room = places_.Check(Holders(), spec.request_id, spec.owner); !room.ok()) {
+    if (absl::Status room = CheckLimits(spec.request_id, spec.owner); !room.ok()) {
       return room;
     }
   }
