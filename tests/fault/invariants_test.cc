@@ -95,6 +95,16 @@ TEST(InvariantsTest, ResultOfAnEarlierLeaderNeedNotBeMeasuredAgain) {
   EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, next.acknowledged()).violations,
               IsEmpty());
   EXPECT_THAT(CheckAcknowledged({}, next.acknowledged()).violations, SizeIs(1));
+  // It may also have other finalists.
+  Ledger confirming;
+  auto confirmed = Grant("a-1", 1);
+  confirmed.mutable_start(0)->mutable_policy()->set_name("confirm");
+  confirming.Answered(confirmed);
+  confirming.Told(Finish("a-1", {1.5, 2.5}));
+  confirming.Answered(Durable("a-1"));
+  EXPECT_THAT(CheckAcknowledged({}, confirming.acknowledged()).violations, SizeIs(1));
+  confirming.Answered(Grant("b-1", 2));
+  EXPECT_THAT(CheckAcknowledged({}, confirming.acknowledged()).violations, IsEmpty());
   // A leader that is cut off from its database grants a lease after the next one has done so.
   Ledger ledger;
   ledger.Answered(Grant("b-1", 1));
