@@ -136,6 +136,7 @@ class GuardedService final : public grpc::Service {
     AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
                new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
                    [=, this](Context* context, const Request* request) -> Reactor* {
+                     const store::NoReads no_reads(kThread);
                      const auto caller = Admit(*context, method, request);
                      if (!caller.ok()) return new Refused<Reactor>(caller.status());
                      return (service->*handle)(*caller, context, request);
