@@ -129,7 +129,6 @@ class Retention {
     kept_jobs_.clear();
     candidates_.clear();
     going_on_.clear();
-    unfinished_.clear();
     // A dry run has not removed the old bests.
     HONE_ASSIGN_OR_RETURN(
         Statement bests,
@@ -156,10 +155,7 @@ class Retention {
     return Connection::ForEachRow(jobs, [&] {
       std::string id = jobs.Text();
       const int64_t created = jobs.Int64();
-      if (jobs.Bool()) {
-        began_unix_ms_ = std::min(began_unix_ms_, created);
-        unfinished_.insert(id);
-      }
+      if (jobs.Bool()) began_unix_ms_ = std::min(began_unix_ms_, created);
       going_on_.insert(std::move(id));
     });
   }
@@ -337,9 +333,14 @@ class Retention {
       entry.candidate = ReadCandidate(page);
       last = entry.id;
       ++rows;
-      if (going_on_.contains(job)) in_use.insert(task);
+      if (MayGoOn(job)) in_use.insert(task);
       tasks[task].push_back(entry);
     });
+  }
+
+  // Whether a job has not ended or can be resumed, or is a task of a network of which that is true.
+  bool MayGoOn(const std::string& job) const {
+    return going_on_.contains(job) || going_on_.contains(job.substr(0, job.find('.')));
   }
 
   // Reads the victims of a table: rows of a text and a size.
@@ -414,7 +415,7 @@ class Retention {
     return absl::OkStatus();
   }
 
-  // Removes the events of jobs that are done, which cannot be resumed.
+  // Removes the events of jobs that are done, which cannot be resumed, unless their network can.
   absl::Status RemoveEvents() {
     if (options_.before.events == 0) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(
@@ -422,6 +423,7 @@ class Retention {
         Find("SELECT id, 0 FROM job WHERE state = 'done' AND updated_unix_ms < ? AND EXISTS"
              " (SELECT 1 FROM job_event WHERE job = job.id AND number = 0)",
              options_.before.events));
+    std::erase_if(jobs, [&](const Victim& job) { return MayGoOn(job.key); });
     if (options_.dry_run && options_.before.jobs > 0) {
       // RemoveJobs counts those of jobs that go as a whole.
       HONE_ASSIGN_OR_RETURN(const std::vector<Victim> whole, FindJobs());
@@ -452,10 +454,9 @@ class Retention {
       return absl::OkStatus();
     }));
     std::erase_if(jobs, [&](const Victim& job) {
-      // The tasks of a network that has not ended are its children.
-      const std::string parent = job.key.substr(0, job.key.find('.'));
-      return kept_jobs_.contains(job.key) || unfinished_.contains(parent) ||
-             (last > 0 && parent == absl::StrCat(last));
+      // The tasks of a network are its children.
+      return kept_jobs_.contains(job.key) || MayGoOn(job.key) ||
+             (last > 0 && job.key.substr(0, job.key.find('.')) == absl::StrCat(last));
     });
     return jobs;
   }
@@ -529,13 +530,12 @@ class Retention {
   const CompactOptions options_;
   CompactReport report_;
   int64_t records_before_;  // the time limit of records, which the size of the store may raise
-  absl::flat_hash_set<int64_t> kept_records_;    // of bests
-  absl::flat_hash_set<std::string> kept_jobs_;   // of their jobs
-  absl::flat_hash_set<size_t> candidates_;       // of published bests, as in RecordEntry::candidate
-  absl::flat_hash_set<std::string> unfinished_;  // jobs
-  absl::flat_hash_set<std::string> going_on_;    // the same, and jobs that can be resumed
-  int64_t began_unix_ms_ = INT64_MAX;            // when the oldest unfinished job was created
-  absl::flat_hash_set<int64_t> removed_;         // records that a dry run would remove
+  absl::flat_hash_set<int64_t> kept_records_;   // of bests
+  absl::flat_hash_set<std::string> kept_jobs_;  // of their jobs
+  absl::flat_hash_set<size_t> candidates_;      // of published bests, as in RecordEntry::candidate
+  absl::flat_hash_set<std::string> going_on_;   // jobs that have not ended or can be resumed
+  int64_t began_unix_ms_ = INT64_MAX;           // when the oldest unfinished job was created
+  absl::flat_hash_set<int64_t> removed_;        // records that a dry run would remove
 };
 
 }  // namespace

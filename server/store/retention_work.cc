@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/counted.h"
+#include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
@@ -95,6 +96,11 @@ void RetentionWork::RunOnce(absl::Time began) {
   options.pause = options_.pause;
   options.free_space = false;  // new rows use it
   if (!is_whole) options.seen_until_unix_ms = seen_until_unix_ms_;
+  // Also ends a statement that runs.
+  const auto check = [this] {
+    return IsCancelled() ? absl::CancelledError("the server ends") : absl::OkStatus();
+  };
+  const ReadLimit limit(check);
   const absl::StatusOr<CompactReport> report =
       store_.Compact(options, [this] { return IsCancelled(); });
   const absl::Status& status = report.status();

@@ -263,6 +263,22 @@ TEST_P(CompactionConformanceTest, TheTasksOfANetworkStayWithIt) {
       << "a file keeps the last number";
 }
 
+// Its tasks that are done may be opened again.
+TEST_P(CompactionConformanceTest, TheTasksOfANetworkThatCanBeResumedStay) {
+  PutEnded("9", "cancelled", kNew);
+  PutEnded("9.0", "done", kOld);
+  for (int i = 0; i < 3; ++i) AppendAt(kOld, 10 + i, "9.0");
+  CompactOptions options{.before = CompactOptions::All(kNew), .keep_best = 1, .keep_sample = 0};
+  CompactReport report = CompactAsForetold(options);
+  EXPECT_EQ(report.events.rows, 0);
+  EXPECT_EQ(report.jobs.rows, 0);
+  EXPECT_EQ(report.records.rows, 0);
+  options.before.jobs = kNew + 2;
+  report = CompactAsForetold(options);
+  EXPECT_EQ(report.events.rows, 6);
+  EXPECT_EQ(report.records.rows, 2);
+}
+
 TEST_P(CompactionConformanceTest, AStoreThatIsTooLargeLosesItsOldestRecords) {
   for (int i = 0; i < 20; ++i) AppendAt(kOld + i, 10 + i);
   const int64_t spared = AppendAt(kNew, 1000);
