@@ -28,9 +28,9 @@ struct ConnectionLimits {
   absl::Duration grace = absl::Seconds(10);
 };
 
-// The TCP connections of a server and their limits, which apply before a caller is known. So many
-// connections that nobody uses cannot lock out others for longer than a few seconds, also others of
-// the same host. Thread-safe.
+// The TCP connections of a server and their limits, which apply before a caller is known. Idle
+// connections, however many, cannot keep other callers out for longer than a few seconds, even
+// callers on the same host. Thread-safe.
 class Connections {
  public:
   // Called with "connections_of_host" or "connections", and the host whose connection was refused

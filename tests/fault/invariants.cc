@@ -85,7 +85,7 @@ Verdict CheckAcknowledged(const std::vector<Record>& records,
       verdict.violations.push_back(absl::StrCat(name, ": its candidate has no record"));
     }
   }
-  verdict.note = absl::StrCat(late, " came under a lease that had ended and were measured again");
+  verdict.note = absl::StrCat(late, " came after their lease or its server's leadership had ended");
   return verdict;
 }
 
