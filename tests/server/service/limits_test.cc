@@ -271,7 +271,7 @@ TEST_F(LimitsTest, ConnectionsOfUnknownCallersMakeRoom) {
 
 TEST_F(LimitsTest, ADownloadThatIsNotReadIsEnded) {
   ServerOptions options;
-  options.downloads.stall_limit = absl::Seconds(2);
+  options.downloads.stall_limit = absl::Seconds(5);
   Serve(std::move(options));
   const std::string digest = Upload(std::string(32 << 20, 'a'));
   EXPECT_THAT(Get(channel, digest), IsOk()) << "one that is read is not ended";
@@ -282,7 +282,7 @@ TEST_F(LimitsTest, ADownloadThatIsNotReadIsEnded) {
   auto reader = tuning->GetArtifact(&context, request);
   v1::ArtifactChunk chunk;
   ASSERT_TRUE(reader->Read(&chunk));
-  absl::SleepFor(absl::Seconds(5));
+  absl::SleepFor(absl::Seconds(10));  // much longer than the limit, for a busy machine
   size_t received = chunk.data().size();
   while (reader->Read(&chunk)) received += chunk.data().size();
   EXPECT_FALSE(reader->Finish().ok());
@@ -376,8 +376,7 @@ TEST(AuditLimitTest, RefusedCallsDoNotPushOutOtherEntries) {
 TEST(AuditLimitTest, CountsAreWrittenAfterAnInterval) {
   const TemporaryFolder folder;
   const std::string path = folder / "audit.jsonl";
-  HONE_ASSERT_OK_AND_ASSIGN(auto log,
-                            AuditLog::Open(path, {.refusal_interval = absl::Milliseconds(200)}));
+  HONE_ASSERT_OK_AND_ASSIGN(auto log, AuditLog::Open(path, {.refusal_interval = absl::Seconds(2)}));
   const auto lines = [&] {
     const std::string text = ReadFile(path).value();
     return std::count(text.begin(), text.end(), '\n');
@@ -385,7 +384,7 @@ TEST(AuditLimitTest, CountsAreWrittenAfterAnInterval) {
   const auto refuse = [&] { log->WriteRefusal({.peer = "10.0.0.1", .reason = "ROLE"}); };
   for (int i = 0; i < 3; ++i) refuse();
   EXPECT_EQ(lines(), 1);
-  absl::SleepFor(absl::Milliseconds(250));
+  absl::SleepFor(absl::Milliseconds(2100));
   log->Tick();
   EXPECT_EQ(lines(), 2);
   EXPECT_THAT(ReadFile(path).value(), HasSubstr("\"count\":2"));
