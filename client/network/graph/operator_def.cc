@@ -33,6 +33,7 @@ const Registry& AllOperators() {
              RepeatOperators(),
              ReshapeTransposeOperators(),
              ResizeOperators(),
+             SelectionOperators(),
              SliceOperators(),
              SoftmaxOperators(),
              TopKOperators(),
