@@ -495,3 +495,12 @@ DRAWERS = {
 
 # Operators that are computed when a model is read, and one that the references have in opset 23.
 WITHOUT_CASES = {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "RMSNormalization"}
+# Operators that choose nodes or elements when a model is read.
+WITHOUT_CASES |= {"BlackmanWindow", "CenterCropPad", "Compress", "ConcatFromSequence", "HammingWindow",
+                  "HannWindow", "If", "Loop", "MelWeightMatrix", "NonMaxSuppression", "NonZero",
+                  "Optional", "OptionalGetElement", "OptionalHasElement", "Scan", "SequenceAt",
+                  "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+                  "SequenceLength", "SequenceMap", "SplitToSequence", "Unique"}
+# Operators that the importer replaces by others, which have cases of their own, and determinants.
+WITHOUT_CASES |= {"AffineGrid", "DFT", "Det", "GridSample", "MaxUnpool", "MeanVarianceNormalization",
+                  "NegativeLogLikelihoodLoss", "RoiAlign", "STFT", "SoftmaxCrossEntropyLoss"}

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
+#include "client/network/onnx/composer.h"
 #include "client/network/onnx/graph_builder.h"
 #include "common/base/status_macros.h"
 
@@ -22,13 +23,13 @@ namespace hone::onnx {
 namespace {
 
 // A node while a rule rewrites it. Its first input is present.
-class Rewrite {
+class Rewrite : public Composer {
  public:
   Rewrite(VersionedNode& versioned, GraphBuilder& builder)
-      : versioned_(versioned), builder_(builder) {}
+      : Composer(builder, versioned.node, versioned.opset, versioned.outputs),
+        versioned_(versioned) {}
 
   graph::Node& node() { return versioned_.node; }
-  graph::NodeView view() const { return graph::NodeView(builder_.graph(), versioned_.node); }
   int64_t all_outputs() const { return versioned_.all_outputs; }
 
   std::optional<graph::Attribute> Take(const std::string& name) {
@@ -45,11 +46,11 @@ class Rewrite {
     const std::optional<graph::Attribute> value = Take(name);
     if (!value) return absl::OkStatus();
     if (const auto* ints = std::get_if<std::vector<int64_t>>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), *ints));
+      SetInput(index, Ints(name, *ints));
     } else if (const auto* one = std::get_if<int64_t>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), {*one}));
+      SetInput(index, Ints(name, {*one}));
     } else if (const auto* floats = std::get_if<std::vector<double>>(&*value)) {
-      SetInput(index, builder_.AddFloats(TensorName(name), *floats));
+      SetInput(index, Floats(name, *floats));
     } else {
       return view().InvalidError(absl::StrCat("attribute '", name, "' must be a list of numbers"));
     }
@@ -60,37 +61,12 @@ class Rewrite {
     if (!view().HasAttribute(name)) return absl::OkStatus();
     HONE_ASSIGN_OR_RETURN(const double number, view().Float(name, 0));
     Take(name);
-    SetInput(index, builder_.AddScalar(TensorName(name), view().Type(0).dtype, number));
+    SetInput(index, Scalar(name, node().inputs[0], number));
     return absl::OkStatus();
-  }
-  // Adds a node that applies `op` to values, and returns its result.
-  absl::StatusOr<graph::ValueId> Apply(absl::string_view op, std::vector<graph::ValueId> inputs,
-                                       std::map<std::string, graph::Attribute> attributes = {}) {
-    graph::Node added{builder_.FreshNodeName(absl::StrCat(node().name, "_", op)),
-                      std::string(op),
-                      std::move(inputs),
-                      {},
-                      std::move(attributes)};
-    const std::string name = builder_.FreshTensorName(TensorName(op));
-    HONE_ASSIGN_OR_RETURN(const std::vector<graph::ValueId> results,
-                          builder_.Add(std::move(added), {name}));
-    return results[0];
-  }
-  graph::ValueId Ints(absl::string_view name, const std::vector<int64_t>& elements) {
-    return builder_.AddInts(TensorName(name), elements);
-  }
-  // A scalar of the element type of another value.
-  graph::ValueId Scalar(absl::string_view name, graph::ValueId like, double value) {
-    return builder_.AddScalar(TensorName(name), builder_.graph().value(like).type.dtype, value);
   }
 
  private:
-  std::string TensorName(absl::string_view suffix) const {
-    return absl::StrCat(versioned_.node.name, "_", suffix);
-  }
-
   VersionedNode& versioned_;
-  GraphBuilder& builder_;
 };
 
 using graph::ValueId;

@@ -7,17 +7,41 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/network/graph/operator_def.h"
+#include "client/network/onnx/composition.h"
 #include "client/network/onnx/opset.h"
 #include "client/network/onnx/replaced.h"
+#include "client/network/onnx/sequence.h"
 #include "onnx/onnx_pb.h"
 
 namespace hone::onnx {
 namespace {
 
+// The operators of which other nodes remain, or none, with the notes on them.
+const std::map<std::string, std::string>& ImporterLimits() {
+  static const auto* const limits = [] {
+    auto* const all = new std::map<std::string, std::string>{
+        {"If", "a condition that is known when the model is read"},
+        {"Loop", "a condition and a trip count that are known when the model is read"},
+        {"Scan", ""},
+        {"SequenceMap", ""}};
+    for (const std::string& op : SequenceOperators()) {
+      all->emplace(op, "not for inputs and outputs of the model; constant positions and sizes");
+    }
+    for (const Composition& each : Compositions()) {
+      if (graph::FindOperator(each.op) == nullptr) {
+        all->emplace(std::string(each.op), std::string(each.limits));
+      }
+    }
+    return all;
+  }();
+  return *limits;
+}
+
 bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
   if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
   if (opset < OldestOpset(node.op_type())) return false;
-  return IsReplaced(node.op_type()) || graph::FindOperator(CurrentName(node.op_type())) != nullptr;
+  return IsReplaced(node.op_type()) || ImporterLimits().contains(node.op_type()) ||
+         graph::FindOperator(CurrentName(node.op_type())) != nullptr;
 }
 
 // The note on an operator that the importer replaces.
@@ -34,13 +58,7 @@ struct Reason {
 
 const std::vector<Reason>& Reasons() {
   static const auto* const reasons = new std::vector<Reason>{
-      {{"Compress", "NonMaxSuppression", "NonZero", "Unique"},
-       "the shape of its result depends on the elements of its inputs, but all shapes are fixed "
-       "when a model is read"},
-      {{"If", "Loop", "Scan"}, "control flow is not supported"},
       {{"Bernoulli", "Multinomial", "Random*"}, "random numbers are not supported"},
-      {{"ConcatFromSequence", "Optional*", "Sequence*", "SplitToSequence"},
-       "sequences and optional values are not supported"},
       {{"RegexFullMatch", "String*", "TfIdfVectorizer"}, "strings are not supported"},
   };
   return *reasons;
@@ -67,7 +85,7 @@ struct Uses {
 }  // namespace
 
 std::vector<SupportedOperator> SupportedOperators() {
-  std::map<std::string, std::string> limits;
+  std::map<std::string, std::string> limits = ImporterLimits();
   for (const graph::OperatorDef* const def : graph::Operators()) {
     limits[std::string(def->name)] = std::string(def->limits);
   }
@@ -83,11 +101,12 @@ std::vector<SupportedOperator> SupportedOperators() {
 }
 
 absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
-                            int64_t opset) {
+                            int64_t opset,
+                            const std::function<bool(const ::onnx::NodeProto&)>& is_function) {
   std::map<std::string, Uses> unsupported;
   for (const int n : nodes) {
     const ::onnx::NodeProto& node = graph.node(n);
-    if (IsSupported(node, opset)) continue;
+    if (is_function(node) || IsSupported(node, opset)) continue;
     const std::string op = node.domain().empty()
                                ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
                                : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");

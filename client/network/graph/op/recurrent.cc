@@ -13,10 +13,9 @@
 
 // Recurrent layers. The language has no recurrences, so each step of the sequence has its own
 // stages. One stage computes the products with the inputs of all steps. An importer divides long
-// sequences into nodes of one step, which have two inputs that ONNX does not have: without W, X has
-// the products of the inputs, [steps, batch, rows of all gates], of one direction; and the number
-// of the first step, which counts for the lengths of sequences, is an input, so that all steps are
-// the same workload.
+// sequences into nodes of one step, which may differ from ONNX: without W, X has the products of
+// the inputs, [steps, batch, rows of all gates], of one direction, and there may be more lengths
+// than the batch needs, so that the lengths for each step begin at aligned addresses.
 namespace hone::graph {
 namespace {
 
@@ -44,7 +43,7 @@ KindInfo InfoOf(Kind kind) {
 constexpr int64_t kOtherTensors = 24;
 
 // The positions of the inputs.
-enum RecurrentInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes, kFirstStep };
+enum RecurrentInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 // The shapes and attributes of a layer.
 struct Layer {
@@ -103,7 +102,7 @@ absl::StatusOr<bool> HasLengths(const NodeView& node, int64_t steps) {
   if (dtype != ir::DType::kI32 && dtype != ir::DType::kI64) {
     return node.InvalidError(absl::StrCat("lengths are ", node.Type(kLengths).ToText()));
   }
-  if (node.Has(kFirstStep) || !node.IsConstant(kLengths)) return true;
+  if (!node.IsConstant(kLengths)) return true;
   HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, node.Ints(kLengths));
   return std::any_of(lengths.begin(), lengths.end(),
                      [&](int64_t length) { return length < steps; });
@@ -113,9 +112,6 @@ absl::StatusOr<Layer> Layer::Of(const NodeView& node, Kind kind) {
   const KindInfo info = InfoOf(kind);
   if (node.Rank(kX) != 3 || (node.Has(kW) && node.Rank(kW) != 3)) {
     return node.InvalidError("the input and the weights must have the rank 3");
-  }
-  if (kind != Kind::kLstm && (node.Has(kInitialC) || node.Has(kPeepholes))) {
-    return node.InvalidError("only an LSTM has cells and peepholes");
   }
   Layer l{.kind = kind, .gates = info.gates};
   HONE_ASSIGN_OR_RETURN(const int64_t layout, node.Int("layout", 0));
@@ -148,7 +144,9 @@ absl::StatusOr<Layer> Layer::Of(const NodeView& node, Kind kind) {
   HONE_RETURN_IF_ERROR(NeedShape(node, kInitialC, l.StateShape()));
   HONE_RETURN_IF_ERROR(NeedShape(node, kPeepholes, {d, 3 * l.hidden}));
   HONE_ASSIGN_OR_RETURN(l.activations, Activations(node, info, d));
-  HONE_RETURN_IF_ERROR(NeedShape(node, kLengths, {l.batch}));
+  const bool more_lengths = node.Has(kLengths) && !node.Has(kW) && node.Rank(kLengths) == 1 &&
+                            node.Shape(kLengths)[0] > l.batch;
+  if (!more_lengths) HONE_RETURN_IF_ERROR(NeedShape(node, kLengths, {l.batch}));
   HONE_ASSIGN_OR_RETURN(l.has_lengths, HasLengths(node, l.steps));
   const int64_t stages = info.stages + (l.has_lengths ? (kind == Kind::kLstm ? 2 : 1) : 0);
   const int64_t most = (static_cast<int64_t>(ir::kMaxTensors) - kOtherTensors) / (stages * d);
@@ -204,14 +202,8 @@ class Direction {
 
   // Whether the time t is in the sequence b.
   std::string IsInSequence(int64_t t) {
-    std::string time = Literal(ir::DType::kI64, t);
-    if (node_.Has(kFirstStep)) {
-      absl::StrAppend(&time, " + ",
-                      Convert(node_.Type(kFirstStep).dtype, ir::DType::kI64,
-                              First(node_, writer_, kFirstStep)));
-    }
     return absl::StrCat(
-        time, " < ",
+        Literal(ir::DType::kI64, t), " < ",
         Convert(node_.Type(kLengths).dtype, ir::DType::kI64, writer_.In(kLengths, {"b"})));
   }
   // The new state, or the old one beyond the end of a sequence.
@@ -421,9 +413,9 @@ constexpr absl::string_view kRecurrentLimits =
 
 absl::Span<const OperatorDef> RecurrentOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"GRU", 1, 9, Infer<Kind::kGru>, Define<Kind::kGru>, kRecurrentLimits},
-      {"LSTM", 1, 9, Infer<Kind::kLstm>, Define<Kind::kLstm>, kRecurrentLimits},
-      {"RNN", 1, 9, Infer<Kind::kRnn>, Define<Kind::kRnn>, kRecurrentLimits},
+      {"GRU", 1, 6, Infer<Kind::kGru>, Define<Kind::kGru>, kRecurrentLimits},
+      {"LSTM", 1, 8, Infer<Kind::kLstm>, Define<Kind::kLstm>, kRecurrentLimits},
+      {"RNN", 1, 6, Infer<Kind::kRnn>, Define<Kind::kRnn>, kRecurrentLimits},
   };
   return kOperators;
 }
