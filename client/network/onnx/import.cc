@@ -297,8 +297,10 @@ class ModelImporter {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no input '", name, "' that could be constant"));
     }
+    std::vector<std::string> assumed;
     HONE_ASSIGN_OR_RETURN(std::vector<graph::TensorType> types,
-                          InputTypes(inputs, options_.shapes));
+                          InputTypes(inputs, options_.shapes, assumed));
+    for (std::string& text : assumed) Warn(std::move(text));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string& name = inputs[i]->name();
       values_[name] = builder_.graph().AddValue(name, std::move(types[i]));
