@@ -25,15 +25,25 @@ constexpr double kTimeToCalmDown = 0.1;
 constexpr int kMostConflicts = 3;
 // A disturbed finalist wins if it took at most this share of the winner's time.
 constexpr double kSurelyFaster = 0.8;
+// A process whose latency contradicts the search is repeated at once if this much time is left but
+// not enough to wait.
+constexpr absl::Duration kRunAgain = absl::Seconds(1);
+
+// Whether a process of a finalist took much longer than the search measured.
+bool Contradicts(const Finalist& finalist, const record::Record& record) {
+  return finalist.screened_ns > 0 && record.result.outcome == record::Outcome::kOk &&
+         record::SteadyLatencyNs(record.result) > kContradiction * finalist.screened_ns;
+}
 
 }  // namespace
 
-void ConfirmPhase::Begin(Found found) {
+void ConfirmPhase::Begin(Found found, const ConfirmationOptions& options) {
   job_.SetDoing("choosing the finalists");
+  options_ = options;
   if (found.screened.empty()) return job_.Fail(NothingRan(job_));
   if (found.untiled) screened_default_ = found.untiled->record;
   known_default_ = std::move(found.known_default);
-  StartRounds(ChooseFinalists(job_, task_, std::move(found)), PhaseKind::kConfirming);
+  StartRounds(ChooseFinalists(job_, task_, std::move(found), options_), PhaseKind::kConfirming);
 }
 
 void ConfirmPhase::BeginRevalidation() {
@@ -56,7 +66,7 @@ void ConfirmPhase::StartRounds(Finalists finalists, PhaseKind phase) {
   }
   ChooseDevice();
   confirmation_.emplace(static_cast<int>(finalists_.list.size()), finalists_.incumbent,
-                        job_.spec().seed, job_.options().confirmation);
+                        job_.spec().seed, options_);
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     confirmation_->AddEarlier(static_cast<int>(i), finalists_.list[i].earlier);
   }
@@ -271,8 +281,12 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   Finalist& finalist = finalists_.list[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
   device_ = worker_id;  // differs from the previous one if that was lost
-  const absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
-  const bool may_wait = calm_down < job_.TimeLeft() * kTimeToCalmDown;
+  absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
+  bool may_wait = calm_down < job_.TimeLeft() * kTimeToCalmDown;
+  if (!may_wait && Contradicts(finalist, record) && job_.TimeLeft() > kRunAgain) {
+    calm_down = absl::ZeroDuration();
+    may_wait = true;
+  }
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
