@@ -1,6 +1,7 @@
 #include "client/cli/network/network_best.h"
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -172,10 +173,13 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
+  const std::optional<RunningJob> running =
+      FindRunningJob(*session, found.unknown, target, tolerance);
   absl::Status result;
-  if (!found.counts.AnyTuned()) {
-    result = CheckNetworkKnown(network, found.unknown.size(), target, tolerance,
-                               FindRunningJob(*session, found.unknown, target, tolerance));
+  if (!found.counts.AnyMeasured() && !WasTuned(*session, found.unknown, target, tolerance)) {
+    result = CheckNetworkKnown(network, found.unknown.size(), target, tolerance, running);
+  } else if (running.has_value()) {
+    PrintWrapped(stderr, RunningJobText(*running, found.unknown.size()));
   }
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(

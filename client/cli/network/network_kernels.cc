@@ -259,13 +259,15 @@ absl::StatusOr<NetworkKernels> LoadNetworkKernels(Session& session, const Networ
                         FindSchedules(session, network.tasks, options.tolerance));
   const ScheduleCounts counts = CountSchedules(schedules);
   const bool suffices = options.only_confirmed ? counts.measured + counts.draft == 0
-                                               : options.draft || counts.AnyTuned();
+                                               : options.draft || counts.AnyMeasured();
   if (!suffices) {
     const std::vector<std::string> unknown = DigestsOfUnknown(network, schedules);
     HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-    HONE_RETURN_IF_ERROR(CheckNetworkKnown(network, unknown.size(), key, options.tolerance,
-                                           FindRunningJob(session, unknown, key, options.tolerance),
-                                           options.hint));
+    if (options.only_confirmed || !WasTuned(session, unknown, key, options.tolerance)) {
+      HONE_RETURN_IF_ERROR(CheckNetworkKnown(
+          network, unknown.size(), key, options.tolerance,
+          FindRunningJob(session, unknown, key, options.tolerance), options.hint));
+    }
   }
   HONE_ASSIGN_OR_RETURN(std::string target, session.TargetText());
   return KernelLoader(session, network.tasks, std::move(target), options.tolerance,

@@ -43,8 +43,7 @@ struct ScheduleCounts {
   int64_t unchecked = 0;
 
   void Add(ScheduleSource source);
-  // Whether anything of the network was ever tuned.
-  bool AnyTuned() const { return confirmed + measured > 0; }
+  bool AnyMeasured() const { return confirmed + measured > 0; }
 };
 // "52 of 134 tasks have no confirmed schedule: 31 use the best measured one, 21 the draft's; the
 // output of 21 of them was not checked"; "" if all are confirmed.

@@ -20,12 +20,12 @@ TEST(UnconfirmedTextTest, CountsWhatTasksUseInstead) {
             "was not checked");
 }
 
-TEST(CountSchedulesTest, KnowsWhetherAnythingWasTuned) {
+TEST(CountSchedulesTest, KnowsWhetherAnythingWasMeasured) {
   std::vector<TaskSchedule> schedules(3);
-  EXPECT_FALSE(CountSchedules(schedules).AnyTuned());
+  EXPECT_FALSE(CountSchedules(schedules).AnyMeasured());
   schedules[1].source = ScheduleSource::kMeasured;
   const ScheduleCounts counts = CountSchedules(schedules);
-  EXPECT_TRUE(counts.AnyTuned());
+  EXPECT_TRUE(counts.AnyMeasured());
   EXPECT_EQ(counts.draft, 2);
   EXPECT_EQ(ToJson(counts).dump(), R"({"confirmed":0,"measured":1,"draft":2,"unchecked":0})");
 }
