@@ -29,6 +29,9 @@ constexpr int kMostPreparing = 2;
 // In the first pass, a task whose trials fail gets this many, one at a time, before the others get
 // their second batches.
 constexpr int64_t kFirstTries = 4;
+// So many tasks are measured or confirmed at a time in the first pass: enough to keep the workers
+// busy, and so few that the heaviest tasks are confirmed before the others are measured.
+constexpr int64_t kMostInFirstPass = 4;
 // The limit of confirming a first choice, which takes a few tenths of a second.
 constexpr absl::Duration kBriefLimit = absl::Seconds(10);
 // The speed of a device that has not said how fast it is, in 10⁹ operations and bytes per second.
@@ -421,7 +424,8 @@ void NetworkJob::Grant() {
   }
   SetPhase({});
   const bool first_pass = IsInFirstPass();
-  while (measuring <= batch_ && preparing < kMostPreparing) {
+  const int64_t most = first_pass ? kMostInFirstPass : batch_;
+  while (measuring <= most && preparing < kMostPreparing) {
     const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
     if (left <= 0) return;
     const std::optional<int> next = NextTask();
