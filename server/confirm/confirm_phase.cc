@@ -25,8 +25,9 @@ constexpr double kTimeToCalmDown = 0.1;
 constexpr int kMostConflicts = 3;
 // A disturbed finalist wins if it took at most this share of the winner's time.
 constexpr double kSurelyFaster = 0.8;
-// A process whose latency contradicts the search is repeated at once if this much time is left but
-// not enough to wait.
+// A process that took more than this many times as long as the search measured is repeated at once,
+// without a wait, if this much time is left.
+constexpr double kContradiction = 2;
 constexpr absl::Duration kRunAgain = absl::Seconds(1);
 
 // Whether a process of a finalist took much longer than the search measured.
@@ -281,17 +282,21 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
   Finalist& finalist = finalists_.list[index];
   const bool ok = record.result.outcome == record::Outcome::kOk;
   device_ = worker_id;  // differs from the previous one if that was lost
-  absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
-  bool may_wait = calm_down < job_.TimeLeft() * kTimeToCalmDown;
-  if (!may_wait && Contradicts(finalist, record) && job_.TimeLeft() > kRunAgain) {
-    calm_down = absl::ZeroDuration();
-    may_wait = true;
-  }
+  const absl::Duration calm_down = kCalmDown * (1 << finalist.noisy_rounds);
+  const bool may_wait = calm_down < job_.TimeLeft() * kTimeToCalmDown;
   if (record.quarantined && finalist.noisy_rounds < kNoisyRounds && may_wait) {
     ++finalist.noisy_rounds;
     waiting_.push_back({index, job_.Steady() + calm_down});
     job_.SetPhase({PhaseKind::kWaitingForQuiet, job_.state().disturbance});
     return job_.ShowState();
+  }
+  // The search may have been wrong, so that one that does not seem to be disturbed is repeated
+  // once.
+  const int most_repeats = record.quarantined ? kNoisyRounds : 1;
+  if (Contradicts(finalist, record) && finalist.noisy_rounds < most_repeats &&
+      job_.TimeLeft() > kRunAgain) {
+    ++finalist.noisy_rounds;
+    return waiting_.push_back({index, job_.Steady()});
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {

@@ -29,11 +29,8 @@ constexpr Limits kScreen = {.drift = 4,
 // more or less than the probe. A published latency must not depend on a large correction.
 // On a very busy machine, nearly all samples may be slow, and about equally so: then only the
 // fastest shows that the kernel is not.
-constexpr Limits kConfirm = {.drift = 1.5,
-                             .steal = 0.3,
-                             .dispersion = 0.5,
-                             .over_fastest = 2,
-                             .over_earlier = kContradiction};
+constexpr Limits kConfirm = {
+    .drift = 1.5, .steal = 0.3, .dispersion = 0.5, .over_fastest = 2, .over_earlier = 5};
 // Two processes that agree within this factor were not disturbed, even if the machine is slow: on a
 // virtual machine it may stay so, for example because its cores are threads of cores that others
 // use, too. What takes away time hits some processes more than others.

@@ -34,10 +34,9 @@ TEST(RecordPolicyTest, ConfirmationThatIsManyTimesAsSlowAsTheScreeningWasDisturb
   const record::Record slow = Quiet("confirm");  // all of its samples are equally slow
   const double steady = record::SteadyLatencyNs(slow.result);
   EXPECT_EQ(WhyOutOfPolicy(slow, steady / 12),
-            "the kernel took 12 times as long as when it was measured first (2 times are "
+            "the kernel took 12 times as long as when it was measured first (5 times are "
             "tolerated)");
-  EXPECT_THAT(WhyOutOfPolicy(slow, steady / 2.4), HasSubstr("took 2.4 times as long"));
-  EXPECT_THAT(WhyOutOfPolicy(slow, steady / 1.9), IsEmpty());
+  EXPECT_THAT(WhyOutOfPolicy(slow, steady / 4), IsEmpty());
   EXPECT_THAT(WhyOutOfPolicy(slow, 0), IsEmpty()) << "there was no earlier process";
   EXPECT_THAT(WhyOutOfPolicy(Quiet("screen"), steady / 12), IsEmpty());
 }
