@@ -76,7 +76,7 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
 }
 
 void JobStarter::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,
-                             ChildDone done) {
+                             bool skips_default, ChildDone done) {
   if (book_.Find(id) != nullptr) return std::move(done)(absl::OkStatus());
   const absl::Status stored = services_.store->GetJob(id).status();
   // OK: an earlier server has stored the child, but its parent did not note it.
@@ -85,7 +85,8 @@ void JobStarter::CreateChild(const std::string& id, JobSpec spec, int64_t allowa
   if (!snapshot.ok()) return std::move(done)(snapshot.status());
   snapshot->allowance = snapshot->unmeasured = allowance;
   store::JobRow row = RowOf(*snapshot, services_.clock->Now());
-  std::shared_ptr<JobActor> job = Make(*std::move(snapshot));
+  auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
+  if (skips_default) job->SkipDefault();
   if (!book_.Add(job)) return;
   StoreAndStart(std::move(row), std::move(job),
                 [done = std::move(done)](const SnapshotOr& created) mutable {
@@ -125,9 +126,8 @@ void JobStarter::AllowChild(const std::string& id, int64_t candidates) {
   if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
 }
 
-void JobStarter::ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr)
-    job->Confirm(limit, cancelled);
+void JobStarter::ConfirmChild(const std::string& id, Job::ConfirmRequest request) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Confirm(request);
 }
 
 void JobStarter::CancelChild(const std::string& id) {

@@ -51,15 +51,16 @@ class JobStarter {
   };
   // Stores a job with this id and starts it, unless a job has this id. `done` runs once it is
   // durable, or with an error of the store. If the server is shutting down, `done` is not called,
-  // and the next server continues.
-  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, ChildDone done);
+  // and the next server continues. `skips_default`: see Job::SkipDefault.
+  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, bool skips_default,
+                   ChildDone done);
   // Restarts a child that has ended, with at least this allowance.
   void ReopenChild(const std::string& id, int64_t allowance, ChildDone done);
   // NotFound: no such job.
   absl::StatusOr<Child> GetChild(const std::string& id) const;
   // See Job::Allow, Job::Confirm and JobActor::Cancel. They do nothing if the job has ended.
   void AllowChild(const std::string& id, int64_t candidates);
-  void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled);
+  void ConfirmChild(const std::string& id, Job::ConfirmRequest request);
   void CancelChild(const std::string& id);
 
  private:

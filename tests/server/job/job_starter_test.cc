@@ -95,7 +95,8 @@ TEST_F(JobStarterTest, AJobThatDoesNotBeginLosesItsTurn) {
 TEST_F(JobStarterTest, ASuspendedBookGetsNoJobs) {
   book_.Suspend();
   bool called = false;
-  starter_.CreateChild("1.0", {.parent = "1"}, 8, [&](const absl::Status&) { called = true; });
+  starter_.CreateChild("1.0", {.parent = "1"}, 8, /*skips_default=*/false,
+                       [&](const absl::Status&) { called = true; });
   EXPECT_FALSE(called) << "the next server continues";
   starter_.StartNew(Snapshot("2"), Keep());
   ASSERT_TRUE(answer_.has_value());
