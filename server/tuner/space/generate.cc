@@ -84,19 +84,26 @@ std::vector<std::string> PaddedContractions(const ir::Workload& workload,
   return names;
 }
 
+// Whether an index divides one of the axes, as c / 4 does.
+bool DividesAxis(const ir::Workload& workload, const ir::Index& index,
+                 absl::Span<const ir::Axis> axes) {
+  return absl::c_any_of(index.terms(), [&](const ir::IndexTerm& term) {
+    const ir::Atom& atom = workload.atoms[term.atom];
+    if (atom.kind == ir::Atom::Kind::kVar) return false;
+    const ir::AtomId var = atom.argument.SingleAtom();
+    const bool is_axis =
+        absl::c_any_of(axes, [&](const ir::Axis& axis) { return axis.var == var; });
+    return (is_axis && atom.kind == ir::Atom::Kind::kFloorDiv) ||
+           DividesAxis(workload, atom.argument, axes);
+  });
+}
+
 // Whether a stage reads one of its axes in groups, as a grouped convolution reads its channels.
 bool ReadsInGroups(const ir::Workload& workload, const ir::Stage& stage) {
   bool reads = false;
   workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
-    for (const ir::Index& index : workload.pool.IndicesOf(load)) {
-      for (const ir::IndexTerm& term : index.terms()) {
-        const ir::Atom& atom = workload.atoms[term.atom];
-        reads |= atom.kind == ir::Atom::Kind::kFloorDiv &&
-                 absl::c_any_of(stage.spatial, [&](const ir::Axis& axis) {
-                   return axis.var == atom.argument.SingleAtom();
-                 });
-      }
-    }
+    for (const ir::Index& index : workload.pool.IndicesOf(load))
+      reads |= DividesAxis(workload, index, stage.spatial);
   });
   return reads;
 }
@@ -136,25 +143,17 @@ Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& 
   return algorithm;
 }
 
-// Returns the stages whose windows slide along the vectors, such as depthwise convolutions with
-// channels first, if a padded copy of the image gives them a schedule without masks.
+// Returns the stages whose padded windows slide along the vectors, such as depthwise convolutions
+// with channels first. A padded copy of the image gives them schedules without masks.
 std::vector<std::string> PaddedWindows(const ir::Workload& workload) {
   std::vector<std::string> names;
   const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
   for (const ir::Stage& stage : workload.stages) {
-    if (stage.reducer != ir::Reducer::kSum) continue;
+    if (stage.reducer != ir::Reducer::kSum || stage.guards.empty()) continue;
     const std::string& name = workload.tensors[stage.tensors[0]].name;
-    const ir::NodeId block = program.FindBlock(name);
-    if (AnalyzeContraction(program, block).has_value()) continue;
-    const std::optional<Window> window = AnalyzeWindow(program, program.BlockOf(block));
-    if (window.has_value() && (!window->slides_along_vectors || stage.guards.empty())) continue;
-    absl::StatusOr<ir::Workload> rewritten =
-        schedule::ApplyRewriteTo(workload, kPadImage, name, {});
-    if (!rewritten.ok()) continue;
-    const auto padded =
-        ir::Program::FromWorkload(std::make_shared<const ir::Workload>(*std::move(rewritten)));
-    if (AnalyzeWindow(padded, padded.BlockOf(padded.FindBlock(name))).has_value())
-      names.push_back(name);
+    const std::optional<Window> window =
+        AnalyzeWindow(program, program.BlockOf(program.FindBlock(name)));
+    if (window.has_value() && window->slides_along_vectors) names.push_back(name);
   }
   return names;
 }
