@@ -29,8 +29,8 @@ struct ImportOptions {
   std::vector<std::string>* warnings = nullptr;
 };
 
-// Reads a network from an ONNX file of the opsets 7 to 22, and of older ones if its operators did
-// not change, as a graph with the semantics of opset 22. Weights become constants; nodes that only
+// Reads a network from an ONNX file of the opsets 7 to 25, and of older ones if its operators did
+// not change, as a graph with the semantics of opset 25. Weights become constants; nodes that only
 // compute shapes vanish. The model and files of weights beside it are mapped, so that weights
 // are read when they are first used: these files must not change while the graph is used.
 //
