@@ -148,12 +148,13 @@ std::vector<Primitive> MakePrimitives() {
                 {kBlock, kLoop}),
       Transform("reverse_compute_inline", 2, "", Apply<ReverseComputeInline>,
                 "merges the block into its producer, as its last operation", {kBlock}),
-      Transform("rewrite", 2, "", Apply<RewriteAlgorithm>,
-                "replaces a stage with another algorithm",
-                {StringOf("algorithm", "bf16, im2col, online_softmax, split_k or winograd"),
-                 StringOf("stage", "the tensor that the stage computes"),
-                 NumberOf("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6",
-                          Count::kMany)}),
+      Transform(
+          "rewrite", 2, "", Apply<RewriteAlgorithm>, "replaces a stage with another algorithm",
+          {StringOf("algorithm",
+                    "bf16, im2col, online_softmax, pad_image, regroup_axes, split_k or winograd"),
+           StringOf("stage", "the tensor that the stage computes"),
+           NumberOf("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6",
+                    Count::kMany)}),
       Transform(
           "rfactor", 1, "b", ApplyRfactor,
           "computes partial results, one per iteration of a reduction loop; returns the block that "

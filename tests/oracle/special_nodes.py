@@ -493,8 +493,9 @@ DRAWERS = {
     "Xor": _binary("Xor", _bool),
 }
 
-# Operators that are computed when a model is read, and one that the references have in opset 23.
-WITHOUT_CASES = {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "RMSNormalization"}
+# Operators that are computed when a model is read, and those that the references have in newer opsets.
+WITHOUT_CASES = {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "RMSNormalization", "Attention", "RotaryEmbedding",
+                 "SimplifiedLayerNormalization", "Swish", "TensorScatter"}
 # Operators that choose nodes or elements when a model is read.
 WITHOUT_CASES |= {"BlackmanWindow", "CenterCropPad", "Compress", "ConcatFromSequence", "HammingWindow",
                   "HannWindow", "If", "Loop", "MelWeightMatrix", "NonMaxSuppression", "NonZero",

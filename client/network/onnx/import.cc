@@ -15,13 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/onnx/body.h"
-#include "client/network/onnx/function.h"
+#include "client/network/onnx/body/body.h"
+#include "client/network/onnx/body/function.h"
+#include "client/network/onnx/body/item.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/input_types.h"
-#include "client/network/onnx/item.h"
 #include "client/network/onnx/model_file.h"
 #include "client/network/onnx/opset.h"
+#include "client/network/onnx/supported_operators.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/status_macros.h"
 #include "common/ir/dtype.h"
@@ -89,13 +90,19 @@ absl::StatusOr<int64_t> CheckModel(const ::onnx::ModelProto& model) {
                                                  "' is sparse, which is not supported"));
   }
   if (graph.output_size() == 0) return absl::InvalidArgumentError("the model has no outputs");
+  std::optional<int64_t> own;
   for (const auto& opset : model.opset_import()) {
-    if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
-    if (1 <= opset.version() && opset.version() <= kNewestOpset) return opset.version();
-    return absl::UnimplementedError(absl::StrCat("the model has opset ", opset.version(),
-                                                 "; the newest that is supported is ",
-                                                 kNewestOpset));
+    const std::optional<int64_t> newest = NewestVersion(opset.domain());
+    if (!newest) continue;  // operators of other domains are refused one by one
+    const bool is_own = IsOwnDomain(opset.domain());
+    if (opset.version() < 1 || opset.version() > *newest) {
+      return absl::UnimplementedError(absl::StrCat("the model has opset ", opset.version(),
+                                                   is_own ? "" : " of " + opset.domain(),
+                                                   "; the newest that is supported is ", *newest));
+    }
+    if (is_own) own = opset.version();
   }
+  if (own) return *own;
   return absl::InvalidArgumentError("the model does not say which opset it uses");
 }
 
@@ -163,8 +170,10 @@ class ModelImporter {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no input '", name, "' that could be constant"));
     }
+    std::vector<std::string> assumed;
     HONE_ASSIGN_OR_RETURN(std::vector<graph::TensorType> types,
-                          InputTypes(inputs, options_.shapes));
+                          InputTypes(inputs, options_.shapes, assumed));
+    for (std::string& text : assumed) Warn(std::move(text));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string& name = inputs[i]->name();
       const ValueId id = builder_.graph().AddValue(name, std::move(types[i]));

@@ -18,9 +18,10 @@ struct Rewrite {
   // Names of its number arguments, for messages, e.g. "m".
   absl::string_view parameters;
   // Returns the workload with the stage replaced. Inputs and outputs are those of the original, in
-  // the same order; new tensors are named after the stage's tensor (edit.h). REQUIRES a validated
-  // workload and as many numbers as `parameters` names. InvalidArgument: a number is out of range.
-  // FailedPrecondition: the stage does not have the required form.
+  // the same order and with the same elements, possibly in other dimensions; new tensors are named
+  // after the stage's tensor (edit.h). REQUIRES a validated workload and as many numbers as
+  // `parameters` names. InvalidArgument: a number is out of range. FailedPrecondition: the stage
+  // does not have the required form.
   absl::StatusOr<ir::Workload> (*apply)(const ir::Workload& workload, int stage,
                                         absl::Span<const int64_t> numbers);
   // The smallest job tolerance (allowed error of an element relative to its magnitude Σ|a·b|) at

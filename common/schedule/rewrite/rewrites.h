@@ -44,6 +44,14 @@ double Bf16Tolerance(const ir::Workload& workload, int stage, absl::Span<const i
 absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
                                     absl::Span<const int64_t> numbers);
 
+// Copies the image that a sum reads through a window, with zeros around it, so that the window has
+// no guards (0·∞ counts as 0). If the window moves by s > 1 columns of the last dimension, the copy
+// has s phases of columns, Y_p[…, column % s, column / s], and neighbouring outputs read
+// neighbouring elements. FailedPrecondition: not a sum, not exactly one load at an index of an
+// output axis and reduced ones, or another guard.
+absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int stage,
+                                      absl::Span<const int64_t> numbers);
+
 // Divides the longest reduction axis (the first of equally long ones) into `parts` parts, reduces
 // each part and then combines the results:
 //   Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, including tuples.
@@ -60,6 +68,16 @@ absl::StatusOr<ir::Workload> SplitK(const ir::Workload& workload, int stage,
 // message states the difference.
 absl::StatusOr<ir::Workload> OnlineSoftmax(const ir::Workload& workload, int stage,
                                            absl::Span<const int64_t> numbers);
+
+// Gives the stage and its neighbours axes in which their indices are affine and long. An axis that
+// is read in groups, such as the channels of a grouped convolution, X[c / 4 * 8 + k], becomes one
+// axis of groups and one within a group. Neighbouring axes that every tensor indexes together, such
+// as the pixels of a 1×1 convolution, become one axis. The dimensions of tensors, also of inputs
+// and outputs, are divided and joined in the same way, so that elements keep their places in
+// memory. FailedPrecondition: there is no such axis; a tensor would have too many dimensions, has
+// computed indices, or elements of less than a byte.
+absl::StatusOr<ir::Workload> RegroupAxes(const ir::Workload& workload, int stage,
+                                         absl::Span<const int64_t> numbers);
 
 // For rewrites that change only the order of summation: any order satisfies the strict bound.
 inline double NoTolerance(const ir::Workload&, int, absl::Span<const int64_t>) { return 0; }

@@ -22,6 +22,24 @@ bool ContiguousAlong(const ir::IndexList& indices, AtomId var) {
   return !indices.empty() && indices.back().CoeffOf(var) == 1;
 }
 
+// Whether a block reads an image through a window that slides along the axis by one element per
+// step, and that no two results along the other axes share.
+bool SlidesAlong(const ir::Program& program, const ir::Block& block, const ir::Expr& load,
+                 AtomId axis) {
+  const ir::IndexList& indices = program.pool.IndicesOf(load);
+  if (load.gathered >= 0 || !ContiguousAlong(indices, axis)) return false;
+  if (!VariesWithReduction(program, block, indices.back())) return false;
+  const Index rest = indices.back() - Index::Of(axis);
+  const bool once =
+      !program.atoms.DependsOn(rest, axis) && absl::c_count_if(indices, [&](const Index& index) {
+                                                return program.atoms.DependsOn(index, axis);
+                                              }) == 1;
+  return once && absl::c_all_of(block.iters, [&](const ir::BlockIter& iter) {
+           return iter.reduce || iter.extent == 1 ||
+                  absl::c_any_of(indices, [&](const Index& i) { return i.CoeffOf(iter.var) != 0; });
+         });
+}
+
 ContractionOperand OperandOf(const ir::Program& program, const ir::Block& block,
                              const ir::Expr& load, const ir::IndexList& indices, AtomId tile_axis) {
   ContractionOperand operand{.buffer = load.buffer};
@@ -207,18 +225,25 @@ std::optional<Window> AnalyzeWindow(const ir::Program& program, const ir::Block&
   Window window{.vector = AxisOf(block, block.indices.back()), .taps = axes.reduce};
   if (window.vector < 0 || axes.spatial.size() != block.indices.size()) return std::nullopt;
   const ir::AtomId vector = block.iters[window.vector].var;
-  bool contiguous = false, broadcast = false;
+  bool contiguous = false, slides = false, broadcast = false, other = false;
   program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = program.pool.IndicesOf(load);
     const bool reduces = absl::c_any_of(indices, [&](const ir::Index& index) {
       return VariesWithReduction(program, block, index);
     });
     if (!reduces) return;
-    const bool along = !indices.empty() && indices.back().SingleAtom() == vector;
-    contiguous |= along;
-    broadcast |= !along;
+    if (!indices.empty() && indices.back().SingleAtom() == vector) {
+      contiguous = true;
+    } else if (SlidesAlong(program, block, load, vector)) {
+      slides = true;
+    } else if (!DependsOn(program, indices, vector)) {
+      broadcast = true;
+    } else {
+      other = true;
+    }
   });
-  if (!contiguous || broadcast) return std::nullopt;
+  if (other || contiguous == slides || (contiguous && broadcast)) return std::nullopt;
+  window.slides_along_vectors = slides;
   for (auto axis = axes.spatial.rbegin(); axis != axes.spatial.rend(); ++axis) {
     if (*axis == window.vector) continue;
     const bool tiled = block.iters[*axis].extent > 1;

@@ -81,9 +81,13 @@ std::optional<Contraction> AnalyzeContraction(const ir::Program& program, ir::No
 bool HasPaddedWindow(const ir::Program& program, ir::NodeId block, const Contraction& contraction);
 
 // A reduction whose operands are all contiguous along the result's last axis: unlike in a
-// contraction, no operand is broadcast. Axes are positions in the block's iters.
+// contraction, no element is used for several results, except through a sliding window. Axes are
+// positions in the block's iters.
 struct Window {
   int vector = -1;
+  // Whether the window slides along the vectors, as over an image with channels first. The other
+  // operands, the weights of a channel, do not depend on the vector axis.
+  bool slides_along_vectors = false;
   std::vector<int> outer;       // spatial axes that are not tiled
   int height = -1, width = -1;  // tiled axes; -1: none
   std::vector<int> taps;

@@ -16,11 +16,13 @@
 #include "server/tuner/space/gpu/gpu_limits.h"
 #include "server/tuner/space/part_spaces.h"
 #include "server/tuner/space/rule.h"
+#include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {
 
-constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kWinograd[] = "winograd";
+constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kPadImage[] = "pad_image",
+               kRegroupAxes[] = "regroup_axes", kWinograd[] = "winograd";
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
@@ -52,14 +54,15 @@ bool MultipliesBf16(const target::Target& target) {
   });
 }
 
-// Adds a rewrite of a stage if the tolerance allows it.
+// Adds a rewrite of one stage if the tolerance allows it.
 void Add(const ir::Workload& workload, Algorithm algorithm, double tolerance,
          std::vector<Algorithm>& algorithms) {
+  const std::string& stage = algorithm.stages[0];
   const absl::StatusOr<double> needed =
-      schedule::RewriteTolerance(workload, algorithm.rewrite, algorithm.stage, algorithm.numbers);
+      schedule::RewriteTolerance(workload, algorithm.rewrite, stage, algorithm.numbers);
   if (!needed.ok() || *needed > tolerance) return;
   absl::StatusOr<ir::Workload> rewritten =
-      schedule::ApplyRewriteTo(workload, algorithm.rewrite, algorithm.stage, algorithm.numbers);
+      schedule::ApplyRewriteTo(workload, algorithm.rewrite, stage, algorithm.numbers);
   if (!rewritten.ok()) return;
   algorithm.rewritten = *std::move(rewritten);
   algorithms.push_back(std::move(algorithm));
@@ -77,6 +80,80 @@ std::vector<std::string> PaddedContractions(const ir::Workload& workload,
     const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
     if (contraction.has_value() && HasPaddedWindow(program, block, *contraction))
       names.push_back(name);
+  }
+  return names;
+}
+
+// Whether an index divides one of the axes, as c / 4 does.
+bool DividesAxis(const ir::Workload& workload, const ir::Index& index,
+                 absl::Span<const ir::Axis> axes) {
+  return absl::c_any_of(index.terms(), [&](const ir::IndexTerm& term) {
+    const ir::Atom& atom = workload.atoms[term.atom];
+    if (atom.kind == ir::Atom::Kind::kVar) return false;
+    const ir::AtomId var = atom.argument.SingleAtom();
+    const bool is_axis =
+        absl::c_any_of(axes, [&](const ir::Axis& axis) { return axis.var == var; });
+    return (is_axis && atom.kind == ir::Atom::Kind::kFloorDiv) ||
+           DividesAxis(workload, atom.argument, axes);
+  });
+}
+
+// Whether a stage reads one of its axes in groups, as a grouped convolution reads its channels.
+bool ReadsInGroups(const ir::Workload& workload, const ir::Stage& stage) {
+  bool reads = false;
+  workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    for (const ir::Index& index : workload.pool.IndicesOf(load))
+      reads |= DividesAxis(workload, index, stage.spatial);
+  });
+  return reads;
+}
+
+// Returns the extent of the axis along which the vectors of a contraction run. Returns 0 if the
+// stage is no contraction.
+int64_t VectorExtent(const ir::Workload& workload, absl::string_view stage) {
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  const ir::NodeId block = program.FindBlock(stage);
+  const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
+  return contraction.has_value() ? program.BlockOf(block).iters[contraction->vector].extent : 0;
+}
+
+// Returns the workload with other axes, which have the same elements in the same order: grouped
+// convolutions become batches of products, and the vectors of 1×1 convolutions with channels first
+// run along all pixels instead of one row of the image. Has no stages if there is no such stage.
+Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& target) {
+  Algorithm algorithm{.name = "pixels", .rewrite = kRegroupAxes, .thoroughly = true};
+  algorithm.rewritten = workload;
+  for (const ir::Stage& stage : workload.stages) {
+    if (stage.reducer == ir::Reducer::kNone) continue;
+    const ir::Tensor& result = workload.tensors[stage.tensors[0]];
+    const bool in_groups = ReadsInGroups(workload, stage);
+    const int64_t extent = VectorExtent(workload, result.name);
+    const bool fills_vectors = extent % TileLimits::Of(target, result.dtype).lanes == 0;
+    if (!in_groups && fills_vectors) continue;
+    absl::StatusOr<ir::Workload> rewritten =
+        schedule::ApplyRewriteTo(algorithm.rewritten, kRegroupAxes, result.name, {});
+    if (!rewritten.ok()) continue;
+    const int64_t after = VectorExtent(*rewritten, result.name);
+    if (after == 0 || (!in_groups && after <= extent)) continue;
+    algorithm.rewritten = *std::move(rewritten);
+    algorithm.stages.push_back(result.name);
+    algorithm.replaces |= in_groups;
+  }
+  if (algorithm.replaces) algorithm.name = "groups";
+  return algorithm;
+}
+
+// Returns the stages whose padded windows slide along the vectors, such as depthwise convolutions
+// with channels first. A padded copy of the image gives them schedules without masks.
+std::vector<std::string> PaddedWindows(const ir::Workload& workload) {
+  std::vector<std::string> names;
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  for (const ir::Stage& stage : workload.stages) {
+    if (stage.reducer != ir::Reducer::kSum || stage.guards.empty()) continue;
+    const std::string& name = workload.tensors[stage.tensors[0]].name;
+    const std::optional<Window> window =
+        AnalyzeWindow(program, program.BlockOf(program.FindBlock(name)));
+    if (window.has_value() && window->slides_along_vectors) names.push_back(name);
   }
   return names;
 }
@@ -110,10 +187,12 @@ Sketch InitialSketch(const ir::Workload& workload) {
 // Makes the initial sketch for another algorithm, which has its own stages.
 Sketch InitialSketch(const Algorithm& algorithm) {
   Sketch sketch;
-  std::vector<schedule::Operand> operands = {schedule::Text(algorithm.rewrite),
-                                             schedule::Text(algorithm.stage)};
-  for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
-  sketch.trace.Add("rewrite", std::move(operands));
+  for (const std::string& stage : algorithm.stages) {
+    std::vector<schedule::Operand> operands = {schedule::Text(algorithm.rewrite),
+                                               schedule::Text(stage)};
+    for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
+    sketch.trace.Add("rewrite", std::move(operands));
+  }
   AddNests(algorithm.rewritten, /*minor=*/algorithm.thoroughly ? 0 : kMaxMinor, sketch);
   sketch.name.push_back(algorithm.name);
   return sketch;
@@ -225,17 +304,26 @@ std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target:
                                      double tolerance) {
   std::vector<Algorithm> algorithms;
   for (const std::string& name : PaddedContractions(workload, target)) {
-    Add(workload, {kIm2col, kIm2col, name, {}, {}, /*thoroughly=*/true}, tolerance, algorithms);
+    Add(workload, {kIm2col, kIm2col, {name}, {}, {}, /*thoroughly=*/true}, tolerance, algorithms);
+  }
+  if (target.kind == target::Kind::kCpu) {
+    Algorithm regrouped = WithRegroupedAxes(workload, target);
+    if (!regrouped.stages.empty()) algorithms.push_back(std::move(regrouped));
+    for (const std::string& name : PaddedWindows(workload)) {
+      Add(workload, {"padded", kPadImage, {name}, {}, {}, /*thoroughly=*/true}, tolerance,
+          algorithms);
+    }
   }
   if (tolerance <= 0) return algorithms;
   for (const ir::Stage& stage : workload.stages) {
     const std::string& name = workload.tensors[stage.tensors[0]].name;
     for (const int64_t m : kWinogradTiles) {
       if (FitsWinograd(workload, name, m, tolerance) && HasConstantFactor(workload, stage))
-        Add(workload, {absl::StrCat(kWinograd, m), kWinograd, name, {m}, {}}, tolerance,
+        Add(workload, {absl::StrCat(kWinograd, m), kWinograd, {name}, {m}, {}}, tolerance,
             algorithms);
     }
-    if (MultipliesBf16(target)) Add(workload, {kBf16, kBf16, name, {}, {}}, tolerance, algorithms);
+    if (MultipliesBf16(target))
+      Add(workload, {kBf16, kBf16, {name}, {}, {}}, tolerance, algorithms);
   }
   return algorithms;
 }
@@ -247,9 +335,14 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> GenerateDesignSpaces(
   if (const std::vector<StageRange> parts = PartsOf(*workload); HasManyParts(*workload, parts))
     return SpacesOfParts(std::move(workload), parts, target, generation);
   const RuleContext context{workload, &target};
-  HONE_ASSIGN_OR_RETURN(std::vector<Sketch> sketches,
-                        ApplyRules(context, InitialSketch(*workload), generation));
-  for (const Algorithm& algorithm : AlgorithmsFor(*workload, target, generation.tolerance)) {
+  const std::vector<Algorithm> algorithms =
+      generation.rewrites ? AlgorithmsFor(*workload, target, generation.tolerance)
+                          : std::vector<Algorithm>();
+  std::vector<Sketch> sketches;
+  if (absl::c_none_of(algorithms, [](const Algorithm& each) { return each.replaces; })) {
+    HONE_ASSIGN_OR_RETURN(sketches, ApplyRules(context, InitialSketch(*workload), generation));
+  }
+  for (const Algorithm& algorithm : algorithms) {
     HONE_ASSIGN_OR_RETURN(std::vector<Sketch> others,
                           ApplyRules(context, InitialSketch(algorithm), generation));
     for (Sketch& sketch : others) sketches.push_back(std::move(sketch));

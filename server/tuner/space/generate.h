@@ -17,21 +17,26 @@
 
 namespace hone::space {
 
-// Another algorithm for a stage of a workload (common/schedule/rewrite). The first instruction of a
-// trace selects it, for example rewrite("winograd", "Y", 4).
+// Another algorithm for some stages of a workload (common/schedule/rewrite). The first instructions
+// of a trace select it, for example rewrite("winograd", "Y", 4).
 struct Algorithm {
   std::string name;  // used in names of design spaces: "winograd4", "bf16"
-  std::string rewrite, stage;
+  std::string rewrite;
+  std::vector<std::string> stages;  // each is rewritten, in this order
   std::vector<int64_t> numbers;
   ir::Workload rewritten;
   // Whether the rules schedule it as thoroughly as the workload as written (Sketch::minor).
   bool thoroughly = false;
+  // Whether the workload as written gets no design spaces.
+  bool replaces = false;
 };
 
 // Returns the algorithms that the rules offer on a target besides the workload as written: for GPUs
 // im2col (implicit GEMM) of padded convolutions, whose copies in shared memory contain the padding,
-// so that the threads need no conditions; Winograd's and products of bf16 if a job with this
-// tolerance allows them.
+// so that the threads need no conditions; for CPUs other axes (regroup_axes), with which grouped
+// convolutions are batches of products, and vectors run along all pixels of an image, and padded
+// copies for depthwise convolutions with channels first; Winograd's and products of bf16 if a job
+// with this tolerance allows them.
 std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
                                      double tolerance);
 
@@ -45,6 +50,9 @@ bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t
 struct Generation {
   // Spaces of other algorithms that it allows come last; 0: a strict job.
   double tolerance = 0;
+  // Whether there may be spaces of other algorithms. They begin with a rewrite, which cannot follow
+  // the schedule of another part of a workload.
+  bool rewrites = true;
   // Estimates a program's speed; higher is faster. Ranks the schedules of the parts of a large
   // workload (part_spaces.h). Null: the first ones are taken.
   std::function<double(const ir::Program&)> score;

@@ -73,8 +73,6 @@ class PartDrafter {
     std::vector<Drafted> drafts;
     const int draws = std::max<int>(1, estimates_ / 2 / static_cast<int>(spaces.size()));
     for (std::unique_ptr<DesignSpace>& space : spaces) {
-      // A rewrite must come before everything else, and would renumber the other parts.
-      if (StartsWithRewrite(*space)) continue;
       Drafted best{.space = std::move(space)};
       for (int draw = 0, tries = 0; draw < draws && tries < draws + kTries; ++tries) {
         if (generation_.check != nullptr) HONE_RETURN_IF_ERROR(generation_.check());
@@ -90,11 +88,6 @@ class PartDrafter {
   }
 
  private:
-  static bool StartsWithRewrite(const DesignSpace& space) {
-    const std::vector<schedule::Instruction>& all = space.trace().instructions;
-    return !all.empty() && all[0].primitive->name == "rewrite";
-  }
-
   static void Sort(std::vector<Drafted>& drafts) {
     absl::c_stable_sort(drafts,
                         [](const Drafted& a, const Drafted& b) { return a.score > b.score; });
@@ -399,11 +392,11 @@ absl::StatusOr<std::vector<std::unique_ptr<DesignSpace>>> SpacesOfParts(
   const int estimates = std::max(kLeastEstimates, kEstimates / static_cast<int>(different.size()));
   std::map<const ir::Workload*, std::vector<Drafted>> drafts;
   std::map<const ir::Workload*, std::shared_ptr<const DesignSpace>> untiled;
-  Generation strict = generation;
-  strict.tolerance = 0;  // other algorithms begin with a rewrite, which cannot be joined
+  Generation as_written = generation;
+  as_written.rewrites = false;  // a rewrite must come before everything else
   for (const auto& [digest, part] : different) {
     HONE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<DesignSpace>> spaces,
-                          GenerateDesignSpaces(part, target, strict));
+                          GenerateDesignSpaces(part, target, as_written));
     HONE_ASSIGN_OR_RETURN(drafts[part.get()],
                           PartDrafter(generation, estimates).Draft(std::move(spaces)));
     HONE_ASSIGN_OR_RETURN(untiled[part.get()], DefaultCandidate(part, target));

@@ -123,6 +123,13 @@ void AddCacheConstraints(const TileLimits& limits, const TileDecisions& at, cons
   const auto depth = [=](Decisions d) {
     return Inner(d, at.reduce) * d[at.k_unroll] * at.window_points;
   };
+  if (at.reduction > 0 && at.reduction <= limits.short_reduction) {
+    constraints.push_back({"short reduction", at.reduce.outer + 2, [=](Decisions d) {
+                             const int64_t tiles = Outer(d, at.reduce);
+                             return tiles == 1 ||
+                                    tiles * Inner(d, at.reduce) * d[at.k_unroll] == at.reduction;
+                           }});
+  }
   constraints.push_back({"panels", at.reduce.outer + 2, [=](Decisions d) {
                            const int64_t wide = d[at.rows] + d[at.vectors] * shape.lanes;
                            return Inner(d, at.reduce) == 1 ||

@@ -27,6 +27,9 @@ struct TileLimits {
   int64_t short_statements = 512;
   // With fewer steps than this, a micro-kernel is too short unless a window is unrolled.
   int64_t few_steps = 8;
+  // A reduction of up to this many steps is only divided into equal tiles. Otherwise the
+  // accumulators would be stored and loaded again for a few steps.
+  int64_t short_reduction = 32;
   int64_t prefetch_steps =
       4;  // how far ahead the micro-kernel's loop prefetches; covers the latency of L3
   int64_t prefetch_rows = 4;  // how far ahead a copy prefetches; hardware prefetchers stop at pages
@@ -81,6 +84,7 @@ struct TileDecisions {
   Tile vector, row;
   int window_unroll = -1;     // -1: no unrolled window
   Tile reduce;                // not sampled if the reduction is not tiled
+  int64_t reduction = 0;      // steps of `reduce` before the split; 0: not known
   int64_t window_points = 1;  // iterations of all windows together
   bool guarded = false;       // the reduction's domain has guards
   bool short_steps =
@@ -102,6 +106,7 @@ void AddTileConstraints(const TileLimits& limits, const TileDecisions& decisions
 
 // Adds the constraints on what a contraction keeps in registers and caches:
 //   statements  rows · vectors · k_unroll · unrolled window within the limit;
+//   short       a short reduction in equal tiles;
 //   panels      the two panels of a micro-kernel within limits.panel_bytes, unless they have the
 //               minimum size;
 //   block       the operand that the inner tile loops stream repeatedly within

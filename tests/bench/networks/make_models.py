@@ -1,6 +1,6 @@
 """Writes networks as ONNX files, with the usual architectures and seeded random weights. Times do not depend on the weights.
 
-  make_models.py FOLDER [NAME...]     without names: all networks
+  make_models.py FOLDER [NAME...]     without names: all networks; "grouped": single convolutions in groups
 
 Batch normalizations are folded into the convolutions, as exporters of networks for inference do. Needs onnx and numpy, and onnxruntime
 for the quantized networks: NETWORK_int8 has u8 activations and i8 weights with a scale per channel, and NETWORK_int8_symmetric i8
@@ -174,6 +174,49 @@ def resnet18(net):
     return net.classify(x, 512)
 
 
+def shuffle(net, x, channels, groups, size):
+    parts = net.op("Reshape", x, net.ints(1, groups, channels // groups, size, size))
+    return net.op("Reshape", net.op("Transpose", parts, perm=[0, 2, 1, 3, 4]), net.ints(1, channels, size, size))
+
+
+def shufflenet(net, groups=4):
+    """ShuffleNet with groups: 68, 136 and 272 channels between the grouped convolutions, 17, 34 and 68 in a group."""
+    x, channels, size = net.relu(net.conv(net.image(224, 224), 3, 24, 3, 2)), 24, 56
+    x = net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for outputs, repeat in ((272, 4), (544, 8), (1088, 4)):
+        for i in range(repeat):
+            stride, narrow = 2 if i == 0 else 1, outputs // 4
+            y = net.relu(net.conv(x, channels, narrow, 1, groups=1 if channels == 24 else groups))
+            y = net.conv(shuffle(net, y, narrow, groups, size), narrow, narrow, 3, stride, groups=narrow)
+            if stride == 2:
+                y = net.conv(y, narrow, outputs - channels, 1, groups=groups)
+                x = net.op("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, count_include_pad=1)
+                x, size = net.relu(net.op("Concat", x, y, axis=1)), size // 2
+            else:
+                x = net.relu(net.op("Add", x, net.conv(y, narrow, outputs, 1, groups=groups)))
+            channels = outputs
+    return net.classify(x, 1088)
+
+
+# Single convolutions in groups: size of the image, channels, kernel, stride, groups.
+GROUPED = [
+    (28, 272, 68, 1, 1, 4), (28, 68, 272, 1, 1, 4), (14, 544, 136, 1, 1, 4), (14, 136, 544, 1, 1, 4),
+    (7, 1088, 272, 1, 1, 4), (7, 272, 1088, 1, 1, 4), (28, 240, 120, 1, 1, 3), (14, 1000, 1000, 1, 1, 8),
+    (56, 64, 64, 3, 1, 8), (28, 128, 128, 3, 1, 8), (14, 240, 240, 3, 1, 10), (14, 336, 336, 3, 2, 14), (56, 128, 128, 3, 1, 32),
+    (14, 512, 512, 3, 1, 32), (28, 68, 68, 3, 1, 68), (14, 272, 272, 3, 1, 272), (14, 272, 272, 3, 2, 272),
+    (7, 544, 544, 3, 1, 544),
+]
+
+
+def grouped_convolution(size, inputs, outputs, kernel, stride, groups):
+    def build(net):
+        image = net.input("image", TensorProto.FLOAT, [1, inputs, size, size])
+        return net.relu(net.conv(image, inputs, outputs, kernel, stride, groups=groups))
+
+    build.__name__ = f"conv_{size}_{inputs}_{outputs}_k{kernel}_s{stride}_g{groups}"
+    return build
+
+
 def vgg16(net):
     x, channels = net.image(224, 224), 3
     for outputs, repeat in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
@@ -214,7 +257,8 @@ def transformer(net, length, width, heads, layers, words, causal):
     return net.linear(net.norm(x, width), width, words) if causal else x
 
 
-NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, vgg16, bert_base, gpt_small]
+NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, shufflenet, vgg16, bert_base, gpt_small]
+LAYERS = [grouped_convolution(*shape) for shape in GROUPED]
 SUFFIXES = {"_int8": False, "_int8_symmetric": True}
 QUANTIZED = ["resnet18_int8", "resnet18_int8_symmetric", "mobilenet_v2_int8", "gpt_small_int8"]
 
@@ -253,20 +297,23 @@ def save_quantized(model, path, symmetric):
 
 
 def main():
-    builders = {build.__name__: build for build in NETWORKS}
+    builders = {build.__name__: build for build in NETWORKS + LAYERS}
+    networks = [build.__name__ for build in NETWORKS] + QUANTIZED
     parser = argparse.ArgumentParser(description="Writes networks with random weights as ONNX files.")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("names", nargs="*", help="of %s, also with a suffix %s" % (", ".join(builders), " or ".join(SUFFIXES)))
+    parser.add_argument("names", nargs="*", help="of %s, also with a suffix %s; grouped" % (", ".join(networks), " or ".join(SUFFIXES)))
     arguments = parser.parse_args()
-    names = arguments.names or [*builders, *QUANTIZED]
-    networks = []
+    names = arguments.names or networks
+    if "grouped" in names:
+        names = [name for name in names if name != "grouped"] + [build.__name__ for build in LAYERS]
+    wanted = []
     for name in names:
         suffix = next((end for end in SUFFIXES if name.endswith(end)), "")
-        networks.append((name, name.removesuffix(suffix), suffix))
-        if networks[-1][1] not in builders:
-            parser.error(f"no network is named {name}; choose from {', '.join([*builders, *QUANTIZED])}")
+        wanted.append((name, name.removesuffix(suffix), suffix))
+        if wanted[-1][1] not in builders:
+            parser.error(f"no network is named {name}; choose from {', '.join(networks)}, grouped")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for name, network, suffix in networks:
+    for name, network, suffix in wanted:
         net = Network(network)
         model = net.model(builders[network](net))
         path = arguments.folder / f"{name}.onnx"

@@ -43,7 +43,13 @@ absl::StatusOr<Convolution> Convolution::Of(const NodeView& node, int x, int w) 
                                           " groups do not fit images of type ",
                                           node.Type(x).ToText()));
   }
-  Convolution c{x, w, last, groups, group_inputs, outputs / groups, {}, {image[0], outputs}};
+  HONE_ASSIGN_OR_RETURN(const int64_t shuffled, node.Int(kShuffledGroups, 1));
+  if (shuffled < 1 || inputs % shuffled != 0) {
+    return node.InvalidError(
+        absl::StrCat(shuffled, " shuffled groups do not divide ", inputs, " channels"));
+  }
+  Convolution c{
+      x, w, last, groups, group_inputs, outputs / groups, shuffled, {}, {image[0], outputs}};
   HONE_ASSIGN_OR_RETURN(c.windows, Windows(node, extents));
   for (const Window& window : c.windows) c.shape.push_back(window.outputs);
   if (last) MoveChannelsLast(c.shape);
@@ -65,7 +71,13 @@ std::vector<std::string> Convolution::ImageIndices() const {
     absl::StrAppend(&channel, channel.empty() ? "" : " + ", group,
                     group_inputs == 1 ? "" : absl::StrCat(" * ", group_inputs));
   }
-  std::vector<std::string> indices = {"n", channel.empty() ? "0" : channel};
+  if (channel.empty()) channel = "0";
+  if (shuffled_groups > 1) {
+    channel = absl::StrCat("(", channel, ") % ", shuffled_groups, " * ",
+                           groups * group_inputs / shuffled_groups, " + (", channel, ") / ",
+                           shuffled_groups);
+  }
+  std::vector<std::string> indices = {"n", channel};
   for (size_t d = 0; d < windows.size(); ++d) {
     indices.push_back(windows[d].At(Position(d), Tap(d)));
   }

@@ -20,6 +20,7 @@ struct Convolution {
   bool channels_last;
   int64_t groups;
   int64_t group_inputs, group_outputs;  // channels per group
+  int64_t shuffled_groups;              // of the channels of the image (window.h); 1: not shuffled
   std::vector<Window> windows;
   std::vector<int64_t> shape;  // of the result
 

@@ -17,6 +17,11 @@ namespace hone::graph {
 // ci/groups, …]. AssignLayouts() (pass/passes.h) sets it.
 inline constexpr char kChannelsLast[] = "channels_last";
 
+// An attribute of a Conv that ONNX does not have: if it is g, the convolution reads the image as if
+// its channels were shuffled. Channel c is then channel c % g · channels / g + c / g of the image.
+// FoldShuffles() (pass/passes.h) sets it.
+inline constexpr char kShuffledGroups[] = "shuffled_groups";
+
 // Whether the second input of an operator is a convolution kernel.
 inline bool HasKernels(absl::string_view op) { return op == "Conv" || op == "ConvInteger"; }
 

@@ -14,8 +14,9 @@ namespace {
 
 // Costs are times, expressed as the number of bytes that could be copied in that time.
 constexpr int64_t kStepBytes = 20'000;  // the cost of an additional kernel
-// With channels first, a convolution costs one byte for this many FLOPs.
-constexpr double kFlopsPerByte = 40;
+// With channels first, a convolution costs one byte for this many FLOPs: of all channels, of groups
+// of channels through a window, and of each channel on its own.
+constexpr double kFlopsPerByte = 40, kGroupedFlopsPerByte = 4, kDepthwiseFlopsPerByte = 1;
 
 // The cost of transposing an image. With one channel or one pixel there is nothing to move.
 int64_t TranspositionCost(const TensorType& type) {
@@ -67,7 +68,7 @@ class Assignment {
         if (HasKernels(node.op)) {
           const absl::StatusOr<Group> group = MakeGroup(graph_, {n}, "node");
           if (group.ok()) {
-            cost = static_cast<int64_t>(ir::FlopCount(group->workload) / kFlopsPerByte);
+            cost = static_cast<int64_t>(ir::FlopCount(group->workload) / FlopsPerByte(node));
           }
         }
         cut_.AddCosts(n, cost, 0);
@@ -86,6 +87,16 @@ class Assignment {
       case LayoutRole::kReduction:
         break;
     }
+  }
+
+  // The rows of small images are short for vectors, and groups have few channels to share them.
+  double FlopsPerByte(const Node& node) const {
+    const std::vector<int64_t>& kernels = graph_.value(node.inputs[1]).type.shape;
+    if (NodeView(graph_, node).Int("group", 1).value_or(1) == 1) return kFlopsPerByte;
+    const bool slides =
+        std::any_of(kernels.begin() + 2, kernels.end(), [](int64_t taps) { return taps > 1; });
+    if (!slides) return kFlopsPerByte;
+    return kernels[1] == 1 ? kDepthwiseFlopsPerByte : kGroupedFlopsPerByte;
   }
 
   // A value is transposed if the layout of the node that computes it differs from that of any node

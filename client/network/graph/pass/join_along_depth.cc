@@ -46,7 +46,8 @@ bool HasPlainPads(const NodeView& view) {
 bool CanEnd(const Graph& graph, const Node& node, ValueId image) {
   const NodeView view(graph, node);
   return node.op == "Conv" && node.attributes.contains(kChannelsLast) && node.inputs[0] == image &&
-         view.IsConstant(1) && view.Int("group", 1).value_or(0) == 1 && HasPlainPads(view);
+         view.IsConstant(1) && view.Int("group", 1).value_or(0) == 1 &&
+         !node.attributes.contains(kShuffledGroups) && HasPlainPads(view);
 }
 
 bool CanBeInner(const Graph& graph, const Node& node) {

@@ -31,6 +31,11 @@ absl::Status Simplify(Graph& graph) {
 
 absl::Status Optimize(Graph& graph) {
   HONE_RETURN_IF_ERROR(Simplify(graph));
+  // Later, because a shuffle must not separate a convolution from what is folded into it.
+  HONE_ASSIGN_OR_RETURN(const bool folded, FoldShuffles(graph));
+  if (folded) {
+    HONE_RETURN_IF_ERROR(Simplify(graph));
+  }
   HONE_ASSIGN_OR_RETURN(const bool changed, AssignLayouts(graph));
   if (!changed) return absl::OkStatus();
   HONE_RETURN_IF_ERROR(Simplify(graph));

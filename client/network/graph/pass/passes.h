@@ -33,6 +33,11 @@ absl::StatusOr<bool> FoldBatchNorm(Graph& graph);
 // a MaxPool.
 absl::StatusOr<bool> FoldPadding(Graph& graph);
 
+// Makes convolutions read the channels of an image in the order of a channel shuffle (Reshape,
+// Transpose, Reshape), instead of moving them. Depthwise convolutions and activations in between
+// work on the channels before the shuffle.
+absl::StatusOr<bool> FoldShuffles(Graph& graph);
+
 // Quantizes to u8 instead of i8 where the bytes are only dequantized, because x86 instructions
 // multiply u8 by i8. The zero point grows by 128, so the bytes stand for the same numbers.
 absl::StatusOr<bool> UseUnsignedBytes(Graph& graph);

@@ -148,7 +148,9 @@ std::vector<Sketch> ApplyGpuWindowReduction(const RuleContext& context, const Sk
   const std::optional<NestBlock> found = FindNestBlock(context, sketch, nest);
   if (!found.has_value()) return {};
   const std::optional<Window> window = AnalyzeWindow(found->program, found->block());
-  if (!window.has_value() || CopiesElements(found->program, found->block())) return {};
+  if (!window.has_value() || window->slides_along_vectors ||
+      CopiesElements(found->program, found->block()))
+    return {};
   const GpuTileLimits limits = GpuTileLimits::Of(*context.target);
   return {GpuWindowTiler(sketch, nest, *found, *window, limits)
               .Run(ElementwiseConsumer(sketch, found->program, found->id))};

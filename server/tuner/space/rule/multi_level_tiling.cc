@@ -57,6 +57,7 @@ class Tiler {
     TileDecisions decisions{.rows = DecisionOf(tiling.rows),
                             .vectors = DecisionOf(tiling.vectors),
                             .k_unroll = DecisionOf(k_unroll),
+                            .reduction = Extent(c_.reduce),
                             .guarded = !block_.guards.empty(),
                             .short_steps = Extent(c_.reduce) < limits_.few_steps &&
                                            Extent(c_.reduce) > 1 && !c_.windows.empty()};

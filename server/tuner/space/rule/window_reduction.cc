@@ -168,6 +168,8 @@ std::vector<Sketch> ApplyWindowReduction(const RuleContext& context, const Sketc
   const TileLimits& limits = found->limits;
   const std::optional<Window> window = AnalyzeWindow(found->program, block);
   if (!window.has_value()) return {};
+  // Each vector would need masks for its taps. PaddedWindows (generate.cc) offers a padded copy.
+  if (window->slides_along_vectors && !block.guards.empty()) return {};
   std::vector<Sketch> sketches;
   for (const Order& order : kOrders) {
     // Orders matter only if there are several tiles along both axes.

@@ -122,6 +122,7 @@ void RandomGraph::AddPattern() {
       &RandomGraph::Gelu,      &RandomGraph::Swish,       &RandomGraph::Attention,
       &RandomGraph::Unchanged, &RandomGraph::OfConstants, &RandomGraph::Again,
       &RandomGraph::Padded,    &RandomGraph::Quantized,   &RandomGraph::Quantized,
+      &RandomGraph::Shuffled,
   };
   (this->*kPatterns[Below(std::size(kPatterns))])(DrawValue());
 }
@@ -175,6 +176,35 @@ ValueId RandomGraph::Convolution(ValueId x) {
     default:
       return Unary(y);
   }
+}
+
+// A channel shuffle between convolutions.
+ValueId RandomGraph::Shuffled(ValueId x) {
+  if (Rank(x) < 3) return kNoValue;
+  constexpr int64_t kChannels = 6;
+  Shape weights(Rank(x), 1);
+  weights[0] = kChannels;
+  weights[1] = ShapeOf(x)[1];
+  x = Apply("Conv", {x, Constant(weights)});
+  if (x == kNoValue) return x;
+  const Shape shape = ShapeOf(x);
+  const int64_t groups = 2 + Below(2);
+  Ints64 parts = {shape[0], groups, kChannels / groups}, order = {0, 2, 1};
+  for (size_t d = 2; d < shape.size(); ++d) {
+    parts.push_back(shape[d]);
+    order.push_back(static_cast<int64_t>(d) + 1);
+  }
+  ValueId y = Apply("Reshape", {x, Ints(parts)});
+  y = Apply("Transpose", {y}, {{"perm", order}});
+  y = Apply("Reshape", {y, Ints(shape)});
+  if (Below(2) == 0) {
+    weights[1] = 1;
+    y = Apply("Conv", {y, Constant(weights), Constant({kChannels})}, {{"group", kChannels}});
+    y = Apply("Relu", {y});
+  }
+  const int64_t in_groups = 1 + Below(3);
+  weights[1] = kChannels / in_groups;
+  return Apply("Conv", {y, Constant(weights)}, {{"group", in_groups}});
 }
 
 ValueId RandomGraph::BatchNorm(ValueId x) {

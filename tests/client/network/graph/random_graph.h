@@ -48,6 +48,7 @@ class RandomGraph {
   ValueId Binary(ValueId x);
   ValueId Product(ValueId x);
   ValueId Convolution(ValueId x);
+  ValueId Shuffled(ValueId x);
   ValueId BatchNorm(ValueId x);
   ValueId PerChannel(ValueId x);
   ValueId Padded(ValueId x);

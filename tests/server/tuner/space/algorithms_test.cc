@@ -87,10 +87,44 @@ TEST(Algorithms, KeepsTheSpacesOfTheOriginalWorkload) {
 TEST(Algorithms, UnsupportedShapesHaveNoRewrites) {
   for (const char* text : {"conv2d n=1 h=14 w=14 ci=32 co=32 k=3 s=2 p=1",
                            "conv2d n=1 h=14 w=14 ci=32 co=32 k=1 s=1 p=0",
-                           "conv2d n=1 h=3 w=3 ci=32 co=32 k=3 s=1 p=0",  // one output
-                           "conv2d n=1 h=14 w=14 ci=32 co=32 k=3 s=1 p=1 groups=4"}) {
+                           "conv2d n=1 h=3 w=3 ci=32 co=32 k=3 s=1 p=0"}) {  // one output
     EXPECT_TRUE(Rewritten(Generate(text, kRelaxed)).empty()) << text;
   }
+}
+
+// Grouped convolutions have only spaces in which an axis of groups is one of the outer loops, and
+// no block divides by the size of a group.
+TEST(Algorithms, GroupsOfChannelsHaveAnAxis) {
+  for (const char* text : {"conv2d n=1 h=14 w=14 ci=32 co=32 k=3 s=1 p=1 groups=4",
+                           "conv2d_nchw n=1 h=14 w=14 ci=34 co=34 k=1 groups=2",
+                           "conv2d_nchw n=1 h=14 w=14 ci=24 co=24 k=3 s=2 p=1 groups=3"}) {
+    const auto spaces = Generate(text, kRelaxed);
+    EXPECT_EQ(Rewritten(Generate(text, kRelaxed)).size(), spaces.size()) << text;
+    for (const auto& space : spaces) {
+      EXPECT_TRUE(absl::StartsWith(space->name(), "groups_tile") ||
+                  absl::StartsWith(space->name(), "groups_transposed_tile"))
+          << space->name();
+      const ir::Program program = AnyProgram(*space);
+      const ir::Block& block = program.BlockOf(program.FindBlock("Y"));
+      program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+        if (!program.buffers[load.buffer].input) return;  // packed weights are padded
+        for (const ir::Index& index : program.pool.IndicesOf(load)) {
+          for (const ir::IndexTerm& term : index.terms())
+            EXPECT_EQ(program.atoms[term.atom].kind, ir::Atom::Kind::kVar) << program.ToText();
+        }
+      });
+    }
+  }
+}
+
+// The vectors of a 1×1 convolution with channels first run along all pixels, unless the rows of the
+// image are full vectors already.
+TEST(Algorithms, PixelsAreJoined) {
+  const auto count = [](absl::string_view text) { return Rewritten(Generate(text, 0)).size(); };
+  EXPECT_GT(count("conv2d_nchw n=1 h=28 w=28 ci=16 co=16 k=1"), 0);
+  EXPECT_EQ(count("conv2d_nchw n=1 h=32 w=32 ci=16 co=16 k=1"), 0);
+  EXPECT_EQ(count("conv2d_nchw n=1 h=28 w=28 ci=16 co=16 k=1 s=2"), 0);
+  EXPECT_EQ(count("conv2d n=1 h=28 w=28 ci=16 co=17 k=1"), 0);
 }
 
 // The short axes of both transforms run in registers, and their tiles are distributed over threads.

@@ -88,5 +88,20 @@ TEST_F(ContractionTest, OtherStagesAreNotContractions) {
       Analyze("workload t\ninput A: f32[6]\noutput C[i: 1] = sum(k: 6) A[k]\n", "C").has_value());
 }
 
+TEST(WindowTest, SlidesAlongTheVectorsOfAnImageWithChannelsFirst) {
+  const auto window = [](absl::string_view text) {
+    const auto program = ir::Program::FromWorkload(MakeWorkload(text));
+    return AnalyzeWindow(program, program.BlockOf(program.AllBlocks()[0]));
+  };
+  const auto depthwise = window("conv2d_nchw n=1 h=14 w=14 ci=8 co=8 k=3 groups=8");
+  ASSERT_TRUE(depthwise.has_value());
+  EXPECT_TRUE(depthwise->slides_along_vectors);
+  EXPECT_FALSE(window("depthwise_conv2d n=1 h=14 w=14 c=8 k=3")->slides_along_vectors);
+  // Neighbouring results read every other element, or share elements, or there is no window.
+  EXPECT_FALSE(window("conv2d_nchw n=1 h=14 w=14 ci=8 co=8 k=3 s=2 groups=8").has_value());
+  EXPECT_FALSE(window("conv2d_nchw n=1 h=14 w=14 ci=8 co=8 k=3 groups=4").has_value());
+  EXPECT_FALSE(window("matmul m=1 n=64 k=64").has_value());
+}
+
 }  // namespace
 }  // namespace hone::space

@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"conv2d_pointwise", "conv2d n=1 h=14 w=14 ci=1024 co=512 k=1 s=1 p=0"},
         Golden{"conv2d_nchw", "conv2d_nchw n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1", "rules",
                "transposed_tile_wco_wco_packW"},
+        Golden{"conv2d_nchw_groups", "conv2d_nchw n=1 h=28 w=28 ci=272 co=68 k=1 groups=4", "rules",
+               "", "x86-avx2"},
         Golden{"matmul_parts", "matmul m=1 n=64 k=16384"},
         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
         Golden{"quantized_conv2d", "quantized_conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",

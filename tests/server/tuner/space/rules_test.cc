@@ -60,6 +60,34 @@ const char* const kSmall[] = {
     "conv2d_nchw n=2 h=5 w=9 ci=3 co=37 k=3 s=1 p=1",
     "conv2d_nchw n=1 h=7 w=7 ci=8 co=40 k=1 s=1 p=0",
     "conv2d_nchw n=1 h=9 w=7 ci=6 co=40 k=3 s=2 p=1 groups=2",
+    // Groups of channels, also of odd sizes, with both layouts.
+    "conv2d_nchw n=2 h=5 w=6 ci=10 co=14 k=1 groups=2",
+    "conv2d_nchw n=1 h=7 w=7 ci=12 co=51 k=1 groups=3",
+    "conv2d_nchw n=1 h=6 w=7 ci=16 co=16 k=3 s=1 p=1 groups=2",
+    "conv2d_nchw n=1 h=9 w=9 ci=6 co=6 k=3 s=2 p=1 groups=6",
+    "conv2d_nchw n=2 h=7 w=20 ci=3 co=3 k=3 s=1 p=1 groups=3",
+    "conv2d_nchw n=1 h=14 w=14 ci=4 co=4 k=5 s=1 p=2 groups=4",
+    "conv2d n=1 h=5 w=6 ci=10 co=34 k=1 groups=2",
+    "conv2d n=2 h=6 w=7 ci=48 co=48 k=3 s=2 p=1 groups=2",
+    "conv2d_bn_relu n=1 h=6 w=6 ci=9 co=24 k=3 s=1 p=1 groups=3",
+    // A unit of ShuffleNet: the result of a grouped convolution is shuffled, or its image is.
+    "workload shuffled_result\n"
+    "input X: f32[1, 12, 5, 7]\n"
+    "input W: f32[20, 3, 1, 1] constant\n"
+    "input B: f32[20] constant\n"
+    "C[n: 1, c: 20, h: 5, w: 7] = sum(k: 3, r: 1, s: 1) X[n, k + c / 5 * 3, h + r, w + s] * W[c, "
+    "k, r, s]\n"
+    "D[n: 1, c: 20, h: 5, w: 7] = max(C[n, c, h, w] + B[c], 0.0)\n"
+    "output Y[n: 1, c: 20, h: 5, w: 7] = D[n, c % 4 * 5 + c / 4, h, w]\n",
+    "workload shuffled_image\n"
+    "input X: f32[1, 5, 7, 20]\n"
+    "input W: f32[1, 1, 5, 36] constant\n"
+    "input B: f32[36] constant\n"
+    "input R: f32[1, 5, 7, 36]\n"
+    "C[n: 1, h: 5, w: 7, c: 36] = sum(r: 1, s: 1, k: 5) X[n, h + r, w + s, (k + c / 9 * 5) % 4 * 5 "
+    "+ (k + c / 9 * 5) / 4] * W[r, s, k, c]\n"
+    "D[n: 1, h: 5, w: 7, c: 36] = C[n, h, w, c] + B[c]\n"
+    "output Y[n: 1, h: 5, w: 7, c: 36] = max(D[n, h, w, c] + R[n, h, w, c], 0.0)\n",
     "workload conv_nchw_relu\n"
     "input X: f32[1, 3, 6, 7]\n"
     "input W: f32[20, 3, 3, 3] constant\n"

@@ -105,6 +105,16 @@ TEST(AssignLayoutsTest, AConvolutionThatIsNotWorthItStays) {
   EXPECT_THAT(Layouts(net), ElementsAre("Conv"));
 }
 
+// Vectors along the short rows of an image are slow if each channel has its own window.
+TEST(AssignLayoutsTest, ADepthwiseConvolutionIsWorthMore) {
+  Net net;
+  const ValueId x = net.Input({1, 32, 14, 14});
+  net.graph.outputs = {net.Apply("Conv", {x, net.Weights({32, 1, 5, 5})},
+                                 {{"group", int64_t{32}}, {"pads", std::vector<int64_t>(4, 2)}})};
+  Assign(net);
+  EXPECT_THAT(Layouts(net), ElementsAre("Transpose", "Conv last", "Transpose"));
+}
+
 TEST(AssignLayoutsTest, TheSecondTimeNothingChanges) {
   Net net;
   net.graph.outputs = {Conv(net, net.Input({1, 32, 32, 32}), 32, 32)};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "client/network/graph/interpreter.h"
+#include "client/network/graph/op/window.h"
 #include "client/network/graph/pass/edit.h"
 #include "tests/client/network/graph/net.h"
 #include "tests/status.h"
@@ -109,6 +110,56 @@ TEST(ShareCommonSubexpressionsTest, SharesLargeConstantsThatAreEqual) {
   const std::vector<Node>& nodes = net.graph.nodes;
   EXPECT_EQ(nodes[0].inputs[1], nodes[1].inputs[1]);
   EXPECT_NE(nodes[0].inputs[1], nodes[2].inputs[1]);
+}
+
+ValueId Shuffle(Net& net, ValueId x, int64_t groups) {
+  const Ints shape = net.graph.value(x).type.shape;
+  const Ints parts = {shape[0], groups, shape[1] / groups, shape[2], shape[3]};
+  const ValueId split = net.Apply("Reshape", {x, net.Ints(parts)});
+  const ValueId exchanged = net.Apply("Transpose", {split}, {{"perm", Ints{0, 2, 1, 3, 4}}});
+  return net.Apply("Reshape", {exchanged, net.Ints(shape)});
+}
+
+TEST(FoldShufflesTest, TheNextConvolutionReadsTheChannelsInOrder) {
+  Net net;
+  const ValueId x = Shuffle(net, net.Input({1, 6, 5, 5}), 2);
+  net.graph.outputs = {net.Apply("Conv", {x, net.Weights({4, 3, 1, 1})}, {{"group", int64_t{2}}})};
+  EXPECT_TRUE(Changes(FoldShuffles, net.graph));
+  ASSERT_THAT(net.Operators(), ElementsAre("Conv"));
+  EXPECT_EQ(std::get<int64_t>(net.graph.nodes[0].attributes.at(kShuffledGroups)), 2);
+  EXPECT_FALSE(Changes(FoldShuffles, net.graph));
+}
+
+// A depthwise convolution in between gets its weights and its bias in the other order.
+TEST(FoldShufflesTest, PassesDepthwiseConvolutions) {
+  Net net;
+  const ValueId x = Shuffle(net, net.Input({1, 6, 5, 5}), 2);
+  const ValueId each = net.Apply(
+      "Conv",
+      {x, net.Weights({6, 1, 1, 1}, {0, 1, 2, 3, 4, 5}), net.Weights({6}, {5, 4, 3, 2, 1, 0})},
+      {{"group", int64_t{6}}});
+  net.graph.outputs = {net.Conv(net.Apply("Relu", {each}), 4)};
+  EXPECT_TRUE(Changes(FoldShuffles, net.graph));
+  ASSERT_THAT(net.Operators(), ElementsAre("Conv", "Relu", "Conv"));
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[1]), ElementsAre(0, 2, 4, 1, 3, 5));
+  EXPECT_THAT(Reals(net.graph, net.graph.nodes[0].inputs[2]), ElementsAre(5, 3, 1, 4, 2, 0));
+}
+
+TEST(FoldShufflesTest, OtherReadersKeepTheShuffle) {
+  for (const bool is_output : {false, true}) {
+    Net net;
+    const ValueId x = Shuffle(net, net.Input({1, 6, 5, 5}), 2);
+    net.graph.outputs = {net.Conv(x, 4), is_output ? x : net.Apply("Abs", {x})};
+    EXPECT_FALSE(Changes(FoldShuffles, net.graph));
+  }
+}
+
+TEST(FoldShufflesTest, OtherTranspositionsStay) {
+  Net net;
+  const ValueId split = net.Apply("Reshape", {net.Input({1, 6, 4, 4}), net.Ints({1, 2, 3, 4, 4})});
+  const ValueId turned = net.Apply("Transpose", {split}, {{"perm", Ints{0, 2, 1, 4, 3}}});
+  net.graph.outputs = {net.Conv(net.Apply("Reshape", {turned, net.Ints({1, 6, 4, 4})}), 4)};
+  EXPECT_FALSE(Changes(FoldShuffles, net.graph));
 }
 
 TEST(FoldBatchNormTest, ScalesAndShiftsWeights) {

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FoldConstants", [](Graph& graph) { return FoldConstants(graph); }, 0},
         Case{"RemoveDead", RemoveDead, 0}, Case{"RemoveIdentity", RemoveIdentity, 0},
         Case{"FoldBatchNorm", FoldBatchNorm, 1e-7}, Case{"FoldPadding", FoldPadding, 0},
-        Case{"UseUnsignedBytes", UseUnsignedBytes, 0},
+        Case{"FoldShuffles", FoldShuffles, 1e-12}, Case{"UseUnsignedBytes", UseUnsignedBytes, 0},
         Case{"UseIntegerProducts", UseIntegerProducts, 0}, Case{"FoldScale", FoldScales, 1e-7},
         Case{"SkipDequantization", SkipDequantization, 0}, Case{"MergeReshapes", MergeReshapes, 0},
         Case{"MergeTransposes", MergeTransposes, 0},
