@@ -275,8 +275,9 @@ absl::Status ListOnnxOperators(const Globals& globals) {
   const std::string indent(is_narrow ? 4 : kOnnxNameColumns, ' ');
   const int room = std::min(kNoteColumns, columns) - static_cast<int>(indent.size());
   for (const auto& [name, limits] : operators) {
-    const std::string begin = is_narrow ? absl::StrCat(name, "\n", indent)
-                                        : absl::StrFormat("%-*s", kOnnxNameColumns, name);
+    const bool is_above = is_narrow || name.size() >= static_cast<size_t>(kOnnxNameColumns);
+    const std::string begin = is_above ? absl::StrCat(name, "\n", indent)
+                                       : absl::StrFormat("%-*s", kOnnxNameColumns, name);
     const std::string lines =
         absl::StrReplaceAll(Wrapped(limits, room), {{"\n", absl::StrCat("\n", indent)}});
     absl::PrintF("%s\n", absl::StripTrailingAsciiWhitespace(absl::StrCat(begin, lines)));

@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/command_line.h"
 #include "common/base/program.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 
 namespace hone::client {
@@ -61,12 +64,13 @@ absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::stri
   return RunBuilder({"code", "--target", target, "-"}, trace, program_dir);
 }
 
-absl::StatusOr<record::Artifact> BuildKernel(const std::string& trace, const std::string& target,
-                                             const std::string& program_dir) {
+absl::StatusOr<BuiltKernel> BuildKernel(const std::string& trace, const std::string& target,
+                                        const std::string& program_dir) {
   HONE_ASSIGN_OR_RETURN(
       const std::string bytes,
       RunBuilder({"code", "--artifact", "--target", target, "-"}, trace, program_dir));
-  return record::DecodeArtifact(bytes);
+  HONE_ASSIGN_OR_RETURN(record::Artifact artifact, record::DecodeArtifact(bytes));
+  return BuiltKernel{std::move(artifact), Sha256Of(bytes)};
 }
 
 }  // namespace hone::client

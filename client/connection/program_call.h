@@ -45,10 +45,15 @@ absl::StatusOr<target::DeviceList> ListDevices(const std::string& program_dir = 
 absl::StatusOr<std::string> KernelCode(const std::string& trace, const std::string& target,
                                        const std::string& program_dir = "");
 
+struct BuiltKernel {
+  record::Artifact artifact;
+  std::string digest;  // as in MeasureResult::artifact_digest
+};
+
 // Builds the kernel of such a schedule as a worker would, but neither runs nor checks it. Errors
 // are those of KernelCode.
-absl::StatusOr<record::Artifact> BuildKernel(const std::string& trace, const std::string& target,
-                                             const std::string& program_dir = "");
+absl::StatusOr<BuiltKernel> BuildKernel(const std::string& trace, const std::string& target,
+                                        const std::string& program_dir = "");
 
 }  // namespace hone::client
 

@@ -8,7 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "common/record/record.h"
 
-// Two facts that the texts of a record hold: the server writes them, and the client reads them.
+// Facts that the texts of a record hold: the server or the worker writes them, and the client reads
+// them.
 namespace hone::record {
 
 // The name in this store of a job of another one, from which its measurements were imported.
@@ -23,6 +24,12 @@ inline std::string ForgottenReason(absl::string_view by, absl::string_view when)
 }
 inline bool IsForgotten(const Record& record) {
   return record.quarantined && absl::StartsWith(record.quarantine_reason, "forgotten ");
+}
+
+// The end of the detail of a candidate that is so slow that only a part of it was run.
+inline constexpr char kOutputNotChecked[] = "the output was not checked";
+inline bool OutputWasChecked(const MeasureResult& result) {
+  return !absl::StrContains(result.detail, kOutputNotChecked);
 }
 
 }  // namespace hone::record

@@ -48,34 +48,30 @@ int PortOf(const sockaddr_storage& address) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-// The other end of a connection, as Connections counts it.
-struct PeerNames {
-  std::string host;  // for IPv6 the network, because one host may use all of its addresses
-  std::string peer;
-};
+}  // namespace
 
-PeerNames NamesOf(const sockaddr_storage& address) {
+PeerNames PeerNamesOf(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = {};
   const int port = PortOf(address);
   if (address.ss_family == AF_INET) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text, sizeof text);
     return {.host = text, .peer = absl::StrCat(text, ":", port)};
   }
-  in6_addr v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  const auto& full = reinterpret_cast<const sockaddr_in6&>(address);
+  in6_addr v6 = full.sin6_addr;
   if (IN6_IS_ADDR_V4MAPPED(&v6)) {
     inet_ntop(AF_INET, &v6.s6_addr[12], text, sizeof text);
     return {.host = text, .peer = absl::StrCat(text, ":", port)};
   }
   inet_ntop(AF_INET6, &v6, text, sizeof text);
-  PeerNames names{.host = text, .peer = absl::StrCat("[", text, "]:", port)};
+  const std::string scope = full.sin6_scope_id == 0 ? "" : absl::StrCat("%", full.sin6_scope_id);
+  PeerNames names{.host = text, .peer = absl::StrCat("[", text, scope, "]:", port)};
   if (IN6_IS_ADDR_LOOPBACK(&v6)) return names;
   memset(&v6.s6_addr[8], 0, 8);
   inet_ntop(AF_INET6, &v6, text, sizeof text);
-  names.host = absl::StrCat(text, "/64");
+  names.host = absl::StrCat(text, scope, "/64");
   return names;
 }
-
-}  // namespace
 
 Acceptor::Acceptor(Connections* connections)
     : connections_(connections),
@@ -217,7 +213,7 @@ void Acceptor::Accept(int listening) {
 }
 
 void Acceptor::TakeIn(int connection, const sockaddr_storage& peer, int listening) {
-  const PeerNames names = NamesOf(peer);
+  const PeerNames names = PeerNamesOf(peer);
   // gRPC owns `connection` and does not say when it closes it.
   const int second = fcntl(connection, F_DUPFD_CLOEXEC, 0);
   std::optional<int64_t> number;

@@ -19,6 +19,13 @@
 
 namespace hone::rpc {
 
+// The other end of a TCP connection, as Connections counts it.
+struct PeerNames {
+  std::string host;  // for IPv6 the network, because one host may use all of its addresses
+  std::string peer;  // as PlainPeer returns it
+};
+PeerNames PeerNamesOf(const sockaddr_storage& address);
+
 // Listens on a TCP address for a gRPC server and hands over the connections that Connections
 // admits, because gRPC 1.51 has no limit of their number. A thread of its own accepts them, and
 // notices their ends: it keeps a second descriptor of each connection. One thread at a time may

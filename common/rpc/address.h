@@ -39,6 +39,11 @@ struct Address {
 // mixed.
 absl::StatusOr<std::vector<Address>> ParseAddresses(absl::string_view text);
 
+// Returns gRPC's text for the other end of a connection without its encoding:
+// "ipv6:%5Bfe80::1%252%5D:5000" is "[fe80::1%2]:5000", where 2 is the interface of a link-local
+// address.
+std::string PlainPeer(absl::string_view peer);
+
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };

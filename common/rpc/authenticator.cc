@@ -6,9 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/address.h"
 #include "common/rpc/certificate.h"
 #include "common/rpc/status.h"
 
@@ -110,11 +110,10 @@ std::string Authenticator::NameOf(const grpc::ServerContextBase& context) const 
 
 std::string PeerHost(const grpc::ServerContextBase& context) {
   // "ipv4:10.0.0.7:5000", "ipv6:%5B::1%5D:5000", "unix:"
-  std::string peer = absl::StrReplaceAll(context.peer(), {{"%5B", "["}, {"%5D", "]"}});
+  const std::string peer = PlainPeer(context.peer());
   absl::string_view host = peer;
   if (absl::StartsWith(host, "unix")) return "unix";
   if (host == "unknown") return kInProcess;  // only these connections have no address
-  if (!absl::ConsumePrefix(&host, "ipv4:")) absl::ConsumePrefix(&host, "ipv6:");
   host = host.substr(0, host.rfind(':'));
   absl::ConsumePrefix(&host, "[");
   absl::ConsumeSuffix(&host, "]");

@@ -1,19 +1,8 @@
 #include "common/rpc/connections.h"
 
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
+#include "common/rpc/address.h"
 
 namespace hone::rpc {
-namespace {
-
-// Returns gRPC's text for a peer, such as "ipv6:%5B::1%5D:5000", as Add expects it.
-std::string PlainPeer(absl::string_view peer) {
-  if (!absl::ConsumePrefix(&peer, "ipv4:")) absl::ConsumePrefix(&peer, "ipv6:");
-  return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
-}
-
-}  // namespace
-
 std::optional<int64_t> Connections::Add(const std::string& host, const std::string& peer,
                                         std::function<void()> end) {
   absl::string_view reason;

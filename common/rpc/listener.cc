@@ -49,20 +49,6 @@ absl::Status CheckSocketFree(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status AddWith(grpc::ServerBuilder& builder, const Address& address, bool tls, bool insecure,
-                     ServerCertificates* certificates, int* port) {
-  HONE_RETURN_IF_ERROR(CheckAllowed(address, tls, insecure));
-  HONE_RETURN_IF_ERROR(CheckFree(address));
-  if (address.IsUnix()) {
-    builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
-    return absl::OkStatus();
-  }
-  builder.AddListeningPort(
-      address.ToText(), tls ? certificates->MakeCredentials() : grpc::InsecureServerCredentials(),
-      port);
-  return absl::OkStatus();
-}
-
 absl::Status WhyNotBound(const Address& address, int error) {
   switch (error) {
     case EADDRINUSE:
@@ -126,15 +112,19 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 
-absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
-                         int* port) {
-  return AddWith(builder, address, /*tls=*/false, insecure, nullptr, port);
-}
-
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
                          ServerCertificates& certificates, int* port) {
   const ServerSecurity security = certificates.Get();
-  return AddWith(builder, address, security.tls(), security.insecure, &certificates, port);
+  HONE_RETURN_IF_ERROR(CheckAllowed(address, security.tls(), security.insecure));
+  HONE_RETURN_IF_ERROR(CheckFree(address));
+  if (address.IsUnix()) {
+    builder.AddListeningPort(address.ToText(), grpc::InsecureServerCredentials());
+    return absl::OkStatus();
+  }
+  builder.AddListeningPort(
+      address.ToText(),
+      security.tls() ? certificates.MakeCredentials() : grpc::InsecureServerCredentials(), port);
+  return absl::OkStatus();
 }
 
 }  // namespace hone::rpc

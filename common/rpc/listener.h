@@ -35,16 +35,14 @@ absl::Status CheckPortFree(const Address& address);
 absl::Status CheckFree(const Address& address);
 
 // Adds a listening address: a Unix socket, or a TCP port with the certificates that `certificates`
-// has at the time of each connection. After BuildAndStart, *port is the TCP port, or 0 if it could
-// not be bound; it is not changed for a Unix socket. REQUIRES: `certificates` outlives the server.
+// has at the time of each connection, or without encryption if it has none. After BuildAndStart,
+// *port is the TCP port, or 0 if it could not be bound; it is not changed for a Unix socket.
+// REQUIRES: if it has certificates, `certificates` outlives the server.
 // AlreadyExists: another server answers on that Unix socket, or the path is not a socket (a stale
 // socket is replaced). NotFound, PermissionDenied: the socket's folder does not exist or is not
 // writable. PermissionDenied: see CheckAllowed. Other errors are those of CheckPortFree.
 absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address,
                          ServerCertificates& certificates, int* port);
-// Adds a listening address without encryption.
-absl::Status AddListener(grpc::ServerBuilder& builder, const Address& address, bool insecure,
-                         int* port);
 
 }  // namespace hone::rpc
 

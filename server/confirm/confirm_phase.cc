@@ -25,15 +25,26 @@ constexpr double kTimeToCalmDown = 0.1;
 constexpr int kMostConflicts = 3;
 // A disturbed finalist wins if it took at most this share of the winner's time.
 constexpr double kSurelyFaster = 0.8;
+// A process that took more than this many times as long as the search measured is repeated at once,
+// without a wait, if this much time is left.
+constexpr double kContradiction = 2;
+constexpr absl::Duration kRunAgain = absl::Seconds(1);
+
+// Whether a process of a finalist took much longer than the search measured.
+bool Contradicts(const Finalist& finalist, const record::Record& record) {
+  return finalist.screened_ns > 0 && record.result.outcome == record::Outcome::kOk &&
+         record::SteadyLatencyNs(record.result) > kContradiction * finalist.screened_ns;
+}
 
 }  // namespace
 
-void ConfirmPhase::Begin(Found found) {
+void ConfirmPhase::Begin(Found found, const ConfirmationOptions& options) {
   job_.SetDoing("choosing the finalists");
+  options_ = options;
   if (found.screened.empty()) return job_.Fail(NothingRan(job_));
   if (found.untiled) screened_default_ = found.untiled->record;
   known_default_ = std::move(found.known_default);
-  StartRounds(ChooseFinalists(job_, task_, std::move(found)), PhaseKind::kConfirming);
+  StartRounds(ChooseFinalists(job_, task_, std::move(found), options_), PhaseKind::kConfirming);
 }
 
 void ConfirmPhase::BeginRevalidation() {
@@ -56,7 +67,7 @@ void ConfirmPhase::StartRounds(Finalists finalists, PhaseKind phase) {
   }
   ChooseDevice();
   confirmation_.emplace(static_cast<int>(finalists_.list.size()), finalists_.incumbent,
-                        job_.spec().seed, job_.options().confirmation);
+                        job_.spec().seed, options_);
   for (size_t i = 0; i < finalists_.list.size(); ++i) {
     confirmation_->AddEarlier(static_cast<int>(i), finalists_.list[i].earlier);
   }
@@ -278,6 +289,14 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     waiting_.push_back({index, job_.Steady() + calm_down});
     job_.SetPhase({PhaseKind::kWaitingForQuiet, job_.state().disturbance});
     return job_.ShowState();
+  }
+  // The search may have been wrong, so that one that does not seem to be disturbed is repeated
+  // once.
+  const int most_repeats = record.quarantined ? kNoisyRounds : 1;
+  if (Contradicts(finalist, record) && finalist.noisy_rounds < most_repeats &&
+      job_.TimeLeft() > kRunAgain) {
+    ++finalist.noisy_rounds;
+    return waiting_.push_back({index, job_.Steady()});
   }
   if (!ok && !finalist.artifact_digest.empty() && !finalist.rebuilt &&
       confirmation_->rounds() == 1) {

@@ -32,12 +32,13 @@ class ConfirmPhase {
   ConfirmPhase(JobActor& job, JobTask& task)
       : job_(job),
         task_(task),
+        options_(job.options().confirmation),
         publication_(job, task, finalists_, [this](int winner, const absl::Status& conflict) {
           ConfirmAgain(winner, conflict);
         }) {}
 
   // Confirms the best candidates of a search.
-  void Begin(Found found);
+  void Begin(Found found, const ConfirmationOptions& options);
   // Builds the best stored candidates again and confirms them.
   void BeginRevalidation();
   // Called periodically. Resubmits work that the fleet had no room for, and continues publishing.
@@ -91,6 +92,7 @@ class ConfirmPhase {
 
   JobActor& job_;
   JobTask& task_;
+  ConfirmationOptions options_;
   Finalists finalists_;
   std::optional<record::Record> screened_default_;  // if it works
   std::optional<record::Record> known_default_;     // see Found

@@ -28,8 +28,8 @@ constexpr absl::Duration kFinalistTime = absl::Seconds(1);
 // Chooses the finalists of one search.
 class Chooser {
  public:
-  Chooser(JobActor& job, const JobTask& task, Found found)
-      : job_(job), task_(task), found_(std::move(found)) {}
+  Chooser(JobActor& job, const JobTask& task, Found found, const ConfirmationOptions& options)
+      : job_(job), task_(task), found_(std::move(found)), options_(options) {}
 
   Finalists Choose() {
     std::sort(found_.screened.begin(), found_.screened.end(),
@@ -59,18 +59,17 @@ class Chooser {
   }
 
   void AddFastest() {
-    const ConfirmationOptions& options = job_.options().confirmation;
     // One lucky measurement must not exclude the others. A decided space has only one candidate and
     // the default schedule; the latter need not be timed for minutes if it is much slower.
     const auto in_time = static_cast<int>(
-        std::clamp<int64_t>(job_.TimeLeft() / kFinalistTime, 1, options.finalists));
-    const int min_finalists = task_.IsDecided() ? 1 : options.min_finalists;
+        std::clamp<int64_t>(job_.TimeLeft() / kFinalistTime, 1, options_.finalists));
+    const int min_finalists = task_.IsDecided() ? 1 : options_.min_finalists;
     // Besides the leader, the fastest is always a finalist.
     const int most = std::max(in_time, static_cast<int>(chosen_.list.size()) + 1);
     for (const Screened& screened : found_.screened) {
       const record::Record& record = screened.record;
       const int count = static_cast<int>(chosen_.list.size());
-      const bool slow = screened.latency_ns > Best() * options.within;
+      const bool slow = screened.latency_ns > Best() * options_.within;
       if (count >= most || (count >= min_finalists && slow)) break;
       if (IsLeader(record)) continue;
       const std::string& program = record.result.facts.program_digest;
@@ -125,6 +124,7 @@ class Chooser {
   JobActor& job_;
   const JobTask& task_;
   Found found_;
+  const ConfirmationOptions options_;
   std::map<std::string, int> programs_;  // finalists by program; equal programs count once
   Finalists chosen_;
 };
@@ -212,8 +212,9 @@ void FindIncumbent(JobActor& job, const JobTask& task, Finalists& finalists) {
   finalists.list.push_back(std::move(finalist));
 }
 
-Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found) {
-  return Chooser(job, task, std::move(found)).Choose();
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found,
+                          const ConfirmationOptions& options) {
+  return Chooser(job, task, std::move(found), options).Choose();
 }
 
 void ScreenedList::Add(Screened screened) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/record/record.h"
+#include "server/confirm/confirmation.h"
 #include "server/job/actor/job_task.h"
 
 namespace hone::job {
@@ -99,7 +100,8 @@ struct Found {
 
 // Returns the finalists of a search: the leader, the fastest programs, the default schedule if
 // there is time for it, and the published best. REQUIRES: `found.screened` is not empty.
-Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found);
+Finalists ChooseFinalists(JobActor& job, const JobTask& task, Found found,
+                          const ConfirmationOptions& options);
 
 // Looks up the published best, and adds it to the list unless its candidate is already there. If
 // none is published, adds the best of the confirmed records, so that no slower candidate is

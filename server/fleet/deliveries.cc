@@ -161,7 +161,10 @@ Worker* Deliveries::EndCommit(const std::string& lease_id, bool durable) {
   Worker* worker = commit.empty() ? nullptr : parts_.registry.Find(commit.mapped());
   if (worker == nullptr) return nullptr;
   worker->commits.End();
-  if (durable) worker->news.durable.push_back(lease_id);
+  if (durable) {
+    worker->news.durable.push_back(lease_id);
+    worker->news.stored.push_back(lease_id);
+  }
   return worker;
 }
 

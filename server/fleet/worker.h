@@ -155,6 +155,7 @@ struct SynchronizeReply {
   std::vector<LeaseGrant> start;
   std::vector<std::string> cancel;
   std::vector<std::string> durable;
+  std::vector<std::string> stored;  // those of `durable` that were just committed
   absl::Duration next_call = absl::ZeroDuration();
   std::vector<std::string> keep_artifacts;
   bool drain = false;         // the worker finishes its leases and takes no more

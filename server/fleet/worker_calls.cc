@@ -106,6 +106,7 @@ SynchronizeReply WorkerCalls::Compose(Worker& worker) {
   }
   reply.cancel = TakeOnce(worker.news.cancel);
   reply.durable = TakeOnce(worker.news.durable);
+  reply.stored = TakeOnce(worker.news.stored);
   for (auto& [digest, when] : worker.news.keep) {
     if (when > now) continue;
     reply.keep_artifacts.push_back(digest);
@@ -209,6 +210,7 @@ void WorkerCalls::Close() {
   for (auto& [id, worker] : parts_.registry.all()) {
     SynchronizeReply reply;
     reply.durable = std::exchange(worker.news.durable, {});
+    reply.stored = std::exchange(worker.news.stored, {});
     reply.next_call = kClosedWait;
     Answer(worker, std::move(reply));
   }

@@ -27,6 +27,7 @@ struct WorkerNews {
   std::vector<std::string> resend;  // granted leases that the worker's last report did not list
   std::vector<std::string> cancel;
   std::vector<std::string> durable;
+  std::vector<std::string> stored;         // see SynchronizeReply
   std::map<std::string, absl::Time> keep;  // artifact digest → when to ask for it (again)
   bool standing_told = false;
 };

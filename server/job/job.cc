@@ -33,10 +33,11 @@ void Job::Allow(int64_t candidates) {
   });
 }
 
-void Job::Confirm(absl::Duration limit, bool cancelled) {
-  Post([this, limit, cancelled] {
-    parent_cancelled_ = parent_cancelled_ || cancelled;
-    OnConfirm(limit);
+void Job::Confirm(ConfirmRequest request) {
+  Post([this, request] {
+    parent_cancelled_ = parent_cancelled_ || request.cancelled;
+    brief_ = request.brief;
+    OnConfirm(request.limit);
   });
 }
 
@@ -187,7 +188,7 @@ void Job::OnSearched() {
   if (parent_cancelled_ && !measured) return End(JobState::kCancelled);
   if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
   LimitConfirmation(ConfirmationLimit(Wall(), state().cancelled));
-  confirm_.Begin(std::move(found));
+  confirm_.Begin(std::move(found), brief_ ? kBriefConfirmation : options().confirmation);
 }
 
 void Job::LimitConfirmation(absl::Duration limit) {

@@ -33,9 +33,17 @@ class Job final : public JobActor {
 
   // Raises the number of candidates that the job may propose. A lower number changes nothing.
   void Allow(int64_t candidates);
-  // Stops proposing and confirms the finalists within `limit`. `cancelled`: a user cancelled the
-  // parent, so a child without measurements is cancelled instead of confirmed.
-  void Confirm(absl::Duration limit, bool cancelled);
+  struct ConfirmRequest {
+    absl::Duration limit;
+    bool cancelled = false;  // a user cancelled the parent, so a child without measurements is
+                             // cancelled instead of confirmed
+    bool brief = false;      // kBriefConfirmation
+  };
+  // Stops proposing and confirms the finalists within the limit.
+  void Confirm(ConfirmRequest request);
+  // Leaves out the default schedule until the job is started again. REQUIRES: the job was not
+  // started.
+  void SkipDefault() { search_.SkipDefault(); }
   // Reads schedules that another program proposes, on the executor, and adds those that can be
   // measured to the search. `done` runs once they are durable; its verdicts say what became of
   // each. If the job makes its design spaces, they wait until it has them. FailedPrecondition: the
@@ -93,7 +101,8 @@ class Job final : public JobActor {
   // Proposals that came before the job had design spaces.
   std::vector<std::pair<Proposals, ProposalAnswer>> early_;
   bool confirm_asked_ = false;
-  bool parent_cancelled_ = false;  // see Confirm
+  bool parent_cancelled_ = false;  // see ConfirmRequest
+  bool brief_ = false;             // see ConfirmRequest
 };
 
 }  // namespace hone::job

@@ -55,14 +55,14 @@ std::map<JobState, int64_t> JobBook::States() const {
   return states;
 }
 
-std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job) {
+std::optional<SnapshotOr> JobBook::AddNew(const JobPtr& job, const void* place) {
   absl::MutexLock lock(&mutex_);
   const JobSpec& spec = job->spec();
   if (const JobPtr other = FindRequest(spec.request_id); other != nullptr) {
     return other->snapshot();  // another call is creating it
   }
   if (suspended_) return ServerEnds();
-  if (absl::Status room = CheckLimits(spec.request_id, spec.owner); !room.ok()) {
+  if (absl::Status room = CheckLimits(spec.request_id, spec.owner, place); !room.ok()) {
     return room;
   }
   jobs_[job->id()] = job;
@@ -104,7 +104,7 @@ absl::StatusOr<std::shared_ptr<void>> JobBook::Reserve(const std::string& reques
   if (FindRequest(request_id) != nullptr) return nullptr;
   HONE_RETURN_IF_ERROR(CheckLimits(request_id, owner));
   const auto place = places_.emplace(request_id, owner);
-  return std::shared_ptr<void>(nullptr, [this, place](void*) {
+  return std::shared_ptr<void>(&*place, [this, place](void*) {
     absl::MutexLock lock(&mutex_);
     places_.erase(place);
   });
@@ -134,7 +134,8 @@ JobBook::JobPtr JobBook::FindRequest(const std::string& request_id) const {
   return nullptr;
 }
 
-absl::Status JobBook::CheckLimits(const std::string& request_id, const std::string& owner) const {
+absl::Status JobBook::CheckLimits(const std::string& request_id, const std::string& owner,
+                                  const void* own_place) const {
   int all = 0;
   int own = 0;
   std::set<absl::string_view> counted = {request_id};
@@ -145,8 +146,9 @@ absl::Status JobBook::CheckLimits(const std::string& request_id, const std::stri
     ++all;
     own += job->spec().owner == owner ? 1 : 0;
   }
-  for (const auto& [request, holder] : places_) {
-    if (!counted.insert(request).second && !request.empty()) continue;
+  for (const auto& place : places_) {
+    const auto& [request, holder] = place;
+    if (&place == own_place || (!counted.insert(request).second && !request.empty())) continue;
     ++all;
     own += holder == owner ? 1 : 0;
   }

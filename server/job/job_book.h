@@ -37,9 +37,10 @@ class JobBook {
 
   // Add a job whose row is not stored yet. They return nullopt if they have added it, or else the
   // answer to the request. AddNew: the job that the same request created, ResourceExhausted (a
-  // limit is reached) or Unavailable (suspended). AddAgain, for a job that had ended: the job with
-  // its id that is not over, Unavailable, or for a job that is no child ResourceExhausted.
-  std::optional<SnapshotOr> AddNew(const JobPtr& job);
+  // limit is reached, not counting `place`, which was reserved for this job) or Unavailable
+  // (suspended). AddAgain, for a job that had ended: the job with its id that is not over,
+  // Unavailable, or for a job that is no child ResourceExhausted.
+  std::optional<SnapshotOr> AddNew(const JobPtr& job, const void* place = nullptr);
   std::optional<SnapshotOr> AddAgain(const JobPtr& job);
   // Adds a job that limits do not hold up: one of the store, or a child whose row is not stored
   // yet. Returns false if the book is suspended.
@@ -59,8 +60,10 @@ class JobBook {
   // Returns the job that a request created; null if there is none.
   JobPtr FindRequest(const std::string& request_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Checks that the owner may have one more unfinished job. Jobs and places of the same request
-  // count once, and places of `request_id` do not count. ResourceExhausted: a limit is reached.
-  absl::Status CheckLimits(const std::string& request_id, const std::string& owner) const
+  // count once, and neither `own_place` nor other places of `request_id` count.
+  // ResourceExhausted: a limit is reached.
+  absl::Status CheckLimits(const std::string& request_id, const std::string& owner,
+                           const void* own_place = nullptr) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int max_jobs_;

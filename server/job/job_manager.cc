@@ -153,10 +153,13 @@ absl::Status JobManager::Restore() {
       spdlog::error("job {} cannot be read: {}", row.id, read.ToString());
       continue;
     }
+    // This process was cut off from the database then, and did not crash.
+    if (snapshot->crashes > 0 && snapshot->crashed_server == services_.server) --snapshot->crashes;
     const auto& step = snapshot->risky_step;
     const bool crashed = step.has_value() && EndedByItself(*step, services_.server, ThisBoot());
     if (crashed) {
       ++snapshot->crashes;
+      snapshot->crashed_server = step->server;
       spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
                    step->name, snapshot->crashes);
     }
@@ -174,7 +177,8 @@ absl::Status JobManager::Restore() {
   return absl::OkStatus();
 }
 
-void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done) {
+void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done,
+                        std::shared_ptr<void> place) {
   if (!spec.request_id.empty()) {
     absl::StatusOr<store::JobRow> row = services_.store->GetJobByRequest(spec.request_id);
     if (row.ok()) return std::move(done)(Get(row->id));
@@ -182,7 +186,10 @@ void JobManager::Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> do
   }
   const absl::StatusOr<int64_t> number = services_.store->NextJobNumber();
   if (!number.ok()) return std::move(done)(number.status());
-  starter_.StartNew(starter_.NewSnapshot(absl::StrCat(*number), std::move(spec)), std::move(done));
+  absl::StatusOr<JobSnapshot> snapshot =
+      starter_.NewSnapshot(absl::StrCat(*number), std::move(spec));
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  starter_.StartNew(*std::move(snapshot), std::move(done), std::move(place));
 }
 
 absl::StatusOr<std::shared_ptr<void>> JobManager::Reserve(const JobSpec& spec) {

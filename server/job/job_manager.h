@@ -35,10 +35,12 @@ class JobManager {
   absl::Status Restore();
 
   // Stores a job and starts it. `done` runs once the job is durable. If the request_id was used
-  // before, `done` gets the earlier job, even if the rest of the spec differs. Unavailable: the
-  // server is shutting down. ResourceExhausted: too many jobs of the owner, or of all owners, are
-  // unfinished.
-  void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done);
+  // before, `done` gets the earlier job, even if the rest of the spec differs. `place`: from
+  // Reserve; held until the job has it or has failed. Unavailable: the server is shutting down.
+  // ResourceExhausted: too many jobs of the owner, or of all owners, are unfinished. Other errors
+  // are those of the store.
+  void Create(JobSpec spec, absl::AnyInvocable<void(SnapshotOr) &&> done,
+              std::shared_ptr<void> place = nullptr);
   // Reserves a place among the unfinished jobs for a later call of Create. Destroying the result
   // releases the place; the manager must outlive the result. Calls with the same request_id share
   // one place, and a request_id that was used before needs none. ResourceExhausted: as for Create.

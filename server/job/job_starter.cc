@@ -21,7 +21,7 @@ std::shared_ptr<JobActor> JobStarter::Make(JobSnapshot snapshot) const {
   return std::make_shared<Job>(services_, options_, std::move(snapshot));
 }
 
-JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
+absl::StatusOr<JobSnapshot> JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
   JobSnapshot snapshot{.id = std::move(id), .spec = std::move(spec)};
   snapshot.created_unix_ms = absl::ToUnixMillis(services_.clock->Now());
   if (snapshot.spec.network.has_value()) return snapshot;
@@ -29,14 +29,16 @@ JobSnapshot JobStarter::NewSnapshot(std::string id, JobSpec spec) const {
       services_.environment->Describe(snapshot.spec.workload);
   if (workload.ok()) snapshot.workload_digest = workload->digest;
   // The job keeps this draft, so that its search can be repeated.
-  snapshot.spec.draft_model = NewestDraft(*services_.store, snapshot.spec.target_key).value_or(0);
+  HONE_ASSIGN_OR_RETURN(snapshot.spec.draft_model,
+                        NewestDraft(*services_.store, snapshot.spec.target_key));
   return snapshot;
 }
 
-void JobStarter::StartNew(JobSnapshot snapshot, Done done) {
+void JobStarter::StartNew(JobSnapshot snapshot, Done done, std::shared_ptr<void> place) {
   store::JobRow row = RowOf(snapshot, services_.clock->Now());
   std::shared_ptr<JobActor> job = Make(std::move(snapshot));
-  std::optional<SnapshotOr> other = book_.AddNew(job);
+  std::optional<SnapshotOr> other = book_.AddNew(job, place.get());
+  place.reset();
   if (other.has_value()) return std::move(done)(*std::move(other));
   StoreAndStart(std::move(row), std::move(job), std::move(done));
 }
@@ -74,14 +76,17 @@ void JobStarter::StoreAndStart(store::JobRow row, std::shared_ptr<JobActor> job,
 }
 
 void JobStarter::CreateChild(const std::string& id, JobSpec spec, int64_t allowance,
-                             ChildDone done) {
-  if (book_.Find(id) != nullptr || services_.store->GetJob(id).ok()) {
-    return std::move(done)(absl::OkStatus());  // an earlier server did not note it
-  }
-  JobSnapshot snapshot = NewSnapshot(id, std::move(spec));
-  snapshot.allowance = snapshot.unmeasured = allowance;
-  store::JobRow row = RowOf(snapshot, services_.clock->Now());
-  std::shared_ptr<JobActor> job = Make(std::move(snapshot));
+                             bool skips_default, ChildDone done) {
+  if (book_.Find(id) != nullptr) return std::move(done)(absl::OkStatus());
+  const absl::Status stored = services_.store->GetJob(id).status();
+  // OK: an earlier server has stored the child, but its parent did not note it.
+  if (!absl::IsNotFound(stored)) return std::move(done)(stored);
+  absl::StatusOr<JobSnapshot> snapshot = NewSnapshot(id, std::move(spec));
+  if (!snapshot.ok()) return std::move(done)(snapshot.status());
+  snapshot->allowance = snapshot->unmeasured = allowance;
+  store::JobRow row = RowOf(*snapshot, services_.clock->Now());
+  auto job = std::make_shared<Job>(services_, options_, *std::move(snapshot));
+  if (skips_default) job->SkipDefault();
   if (!book_.Add(job)) return;
   StoreAndStart(std::move(row), std::move(job),
                 [done = std::move(done)](const SnapshotOr& created) mutable {
@@ -121,9 +126,8 @@ void JobStarter::AllowChild(const std::string& id, int64_t candidates) {
   if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Allow(candidates);
 }
 
-void JobStarter::ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled) {
-  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr)
-    job->Confirm(limit, cancelled);
+void JobStarter::ConfirmChild(const std::string& id, Job::ConfirmRequest request) {
+  if (const std::shared_ptr<Job> job = FindChild(id); job != nullptr) job->Confirm(request);
 }
 
 void JobStarter::CancelChild(const std::string& id) {

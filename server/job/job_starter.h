@@ -29,13 +29,14 @@ class JobStarter {
   JobStarter(const JobServices& services, const JobOptions& options, JobBook* book)
       : services_(services), options_(options), book_(*book) {}
 
-  // Returns the first state of a new job.
-  JobSnapshot NewSnapshot(std::string id, JobSpec spec) const;
+  // Returns the first state of a new job. Errors are those of the store.
+  absl::StatusOr<JobSnapshot> NewSnapshot(std::string id, JobSpec spec) const;
   // Makes a job that neither the book nor the store has.
   std::shared_ptr<JobActor> Make(JobSnapshot snapshot) const;
 
-  // Stores a new job and starts it. Errors are those of JobManager::Create.
-  void StartNew(JobSnapshot snapshot, Done done);
+  // Stores a new job and starts it. It takes the `place` that was reserved for it; null: none was.
+  // Errors are those of JobManager::Create.
+  void StartNew(JobSnapshot snapshot, Done done, std::shared_ptr<void> place = nullptr);
   // Starts a job that has ended again. `snapshot` is its new state, and `row` has this state.
   // Errors are those of JobBook::AddAgain.
   void StartAgain(store::JobRow row, JobSnapshot snapshot, Done done);
@@ -49,15 +50,17 @@ class JobStarter {
     std::shared_ptr<const JobSnapshot> snapshot;  // taken after `begun`
   };
   // Stores a job with this id and starts it, unless a job has this id. `done` runs once it is
-  // durable. If the server is shutting down, `done` is not called, and the next server continues.
-  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, ChildDone done);
+  // durable, or with an error of the store. If the server is shutting down, `done` is not called,
+  // and the next server continues. `skips_default`: see Job::SkipDefault.
+  void CreateChild(const std::string& id, JobSpec spec, int64_t allowance, bool skips_default,
+                   ChildDone done);
   // Restarts a child that has ended, with at least this allowance.
   void ReopenChild(const std::string& id, int64_t allowance, ChildDone done);
   // NotFound: no such job.
   absl::StatusOr<Child> GetChild(const std::string& id) const;
   // See Job::Allow, Job::Confirm and JobActor::Cancel. They do nothing if the job has ended.
   void AllowChild(const std::string& id, int64_t candidates);
-  void ConfirmChild(const std::string& id, absl::Duration limit, bool cancelled);
+  void ConfirmChild(const std::string& id, Job::ConfirmRequest request);
   void CancelChild(const std::string& id);
 
  private:

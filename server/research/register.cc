@@ -28,12 +28,6 @@ void AddEvolutionary(const search::EvolutionaryOptions& options) {
                                   }});
 }
 
-void AddPortfolio(const search::PortfolioOptions& options) {
-  search::RegisterSearchStrategy({options.name, [options](search::SearchContext context) {
-                                    return search::MakePortfolioSearch(std::move(context), options);
-                                  }});
-}
-
 void AddStrategies() {
   using Cooling = search::AnnealingOptions::Cooling;
   AddAnnealing({});
@@ -42,8 +36,6 @@ void AddStrategies() {
   AddAnnealing({.name = "annealing-restarts", .restarts = 4});
   AddEvolutionary({.name = "evolutionary-metropolis", .temperature = 0.05});
   AddEvolutionary({.name = "evolutionary-no-crossover", .mutation = 1});
-  AddPortfolio({.name = "portfolio-no-bayesian", .bayesian = false});
-  AddPortfolio({.name = "portfolio-no-droplet", .droplet = false});
   search::RegisterSearchStrategy({"bayesian-index", search::MakeBayesianIndexSearch});
   search::RegisterSearchStrategy({"draft", search::MakeDraftSearch});
   search::RegisterSearchStrategy({"genetic", search::MakeGeneticSearch});

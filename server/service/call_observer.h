@@ -55,6 +55,8 @@ struct ServerStats {
   std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
   std::map<std::string, int64_t> states;   // of the server: 1 for the current one, else 0
   std::map<std::string, int64_t> connections;  // over TCP: "used", "unused"
+  // Reads of the store by lane: "short", "long". The last are refused ones since the start.
+  std::map<std::string, int64_t> reads_waiting, reads_running, reads_refused;
   int64_t store_bytes = 0;
   int64_t store_queued_writes = 0;
   bool store_damaged = false;      // writes are refused, see store::StoreHealth

@@ -32,7 +32,12 @@ class Readiness {
   };
   static constexpr absl::string_view kNames[] = {"starting", "standby", "unreachable",
                                                  "refused",  "leader",  "ending"};
-  void Set(State state) { state_ = state; }
+  // kDraining is final: a server that ends does not begin to lead.
+  void Set(State state) {
+    State now = state_;
+    while (now != State::kDraining && !state_.compare_exchange_weak(now, state)) {
+    }
+  }
   State state() const { return state_; }
   // Unavailable: the server does not accept calls. Clients retry such calls.
   absl::Status Check() const;

@@ -120,7 +120,6 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
       key, deps_.target_wait,
       [this, context, reply, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
-        place.reset();  // Create makes its own reservation
         if (!target.ok()) return reply(target.status());
         // The caller no longer waits for the job.
         if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
@@ -129,14 +128,17 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
         // This may be a thread of the fleet, which must not read the store.
         ReaderThreads::Read read = ReadOf(ReaderLane::kShort, deps_, context);
         read.continues = true;
-        deps_.readers->Run(std::move(read), [this, reply, response, spec = std::move(spec)](
-                                                const absl::Status& admitted) mutable {
-          if (!admitted.ok()) return reply(admitted);
-          deps_.jobs->Create(std::move(spec),
-                             [this, reply, response](const job::SnapshotOr& snapshot) {
-                               reply(Fill(snapshot, response));
-                             });
-        });
+        deps_.readers->Run(std::move(read),
+                           [this, reply, response, place = std::move(place),
+                            spec = std::move(spec)](const absl::Status& admitted) mutable {
+                             if (!admitted.ok()) return reply(admitted);
+                             deps_.jobs->Create(
+                                 std::move(spec),
+                                 [this, reply, response](const job::SnapshotOr& snapshot) {
+                                   reply(Fill(snapshot, response));
+                                 },
+                                 std::move(place));
+                           });
       });
 }
 
@@ -168,7 +170,7 @@ void JobService::GetJob(Context* context, const v1::GetJobRequest* request, v1::
   });
 }
 
-grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(Context* context,
+grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(const rpc::Identity&, Context* context,
                                                         const v1::GetJobRequest* request) {
   return deps_.watches->Open(request->id(), ReadOf(ReaderLane::kShort, deps_, context).caller);
 }

@@ -19,7 +19,8 @@ class JobService {
   void CreateJob(Context*, const v1::CreateJobRequest*, v1::Job*, Reply);
   void DraftSchedule(Context*, const v1::DraftScheduleRequest*, v1::DraftedSchedule*, Reply);
   void GetJob(Context*, const v1::GetJobRequest*, v1::Job*, Reply);
-  grpc::ServerWriteReactor<v1::Job>* WatchJob(Context*, const v1::GetJobRequest*);
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(const rpc::Identity&, Context*,
+                                              const v1::GetJobRequest*);
   absl::Status CancelJob(const rpc::Identity&, const v1::CancelJobRequest&, v1::Job*);
   absl::Status ListJobs(const v1::ListJobsRequest&, v1::ListJobsResponse*);
   void ResumeJob(const rpc::Identity&, const v1::ResumeJobRequest*, v1::Job*, Reply);

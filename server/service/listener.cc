@@ -178,6 +178,8 @@ void Listener::SetServing(Serving serving) {
   }
 }
 
+void Listener::EndServing() { server_->GetHealthCheckService()->Shutdown(); }
+
 void Listener::Shutdown(absl::Time deadline) {
   if (acceptor_ != nullptr) acceptor_->Stop();
   server_->Shutdown(absl::ToChronoTime(deadline));

@@ -116,20 +116,6 @@ class GuardedService final : public grpc::Service {
   // Adds a handler with a stream of answers.
   template <typename S, typename Request, typename Response>
   void Add(const char* method, S* service,
-           grpc::ServerWriteReactor<Response>* (S::*handle)(Context*, const Request*)) {
-    using Reactor = grpc::ServerWriteReactor<Response>;
-    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
-               new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request) -> Reactor* {
-                     const store::NoReads no_reads(kThread);
-                     const auto caller = Admit(*context, method, request);
-                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
-                     return (service->*handle)(context, request);
-                   }));
-  }
-  // The same for a handler that depends on the caller.
-  template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
            grpc::ServerWriteReactor<Response>* (S::*handle)(const rpc::Identity&, Context*,
                                                             const Request*)) {
     using Reactor = grpc::ServerWriteReactor<Response>;
@@ -277,7 +263,7 @@ class Listener {
     Services* services = nullptr;
   };
 
-  // Starts to accept connections; health is NOT_SERVING until SetServing, and after kNothing.
+  // Starts to accept connections; health is NOT_SERVING until SetServing, and after EndServing.
   // Errors are those of rpc::AddListener, and Unavailable if the address cannot be used.
   static absl::StatusOr<std::unique_ptr<Listener>> Start(const GateOptions& options,
                                                          const Parts& parts);
@@ -293,6 +279,8 @@ class Listener {
   // and the server as a whole (the service "") are not.
   enum class Serving { kNothing, kReads, kAll };
   void SetServing(Serving serving);
+  // From now on, no service is SERVING, whatever SetServing is told.
+  void EndServing();
   // Refuses new calls, and cancels active calls at `deadline`. Returns when no call is active.
   void Shutdown(absl::Time deadline);
 

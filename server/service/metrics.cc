@@ -85,6 +85,12 @@ class Gauges final : public prometheus::Collectable {
                               MetricType::Gauge, "state", stats.states));
     families.push_back(Family("hone_connections", "Connections to TCP addresses.",
                               MetricType::Gauge, "state", stats.connections));
+    families.push_back(Family("hone_reads_waiting", "Reads of the store that wait for a thread.",
+                              MetricType::Gauge, "lane", stats.reads_waiting));
+    families.push_back(Family("hone_reads_running", "Reads of the store that run.",
+                              MetricType::Gauge, "lane", stats.reads_running));
+    families.push_back(Family("hone_reads_refused_total", "Reads refused because of a limit.",
+                              MetricType::Counter, "lane", stats.reads_refused));
     families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
     families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
                              stats.store_queued_writes));

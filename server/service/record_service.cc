@@ -282,7 +282,7 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
 }
 
 grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
-    Context* context, const v1::ListRecordsRequest* request) {
+    const rpc::Identity&, Context* context, const v1::ListRecordsRequest* request) {
   absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
   const absl::Status refused = query.status();
   return new ExportWriter(deps_, context, std::move(query).value_or(store::RecordQuery()), refused);

@@ -74,7 +74,8 @@ class RecordService {
   explicit RecordService(const Dependencies& deps) : deps_(deps) {}
 
   absl::Status ListRecords(const v1::ListRecordsRequest&, v1::ListRecordsResponse*);
-  grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(Context*, const v1::ListRecordsRequest*);
+  grpc::ServerWriteReactor<v1::TextChunk>* ExportRecords(const rpc::Identity&, Context*,
+                                                         const v1::ListRecordsRequest*);
   grpc::ServerReadReactor<v1::TextChunk>* ImportRecords(Context*, v1::ImportRecordsResponse*);
   void ForgetRecords(Context*, const v1::ForgetRecordsRequest*, v1::ForgetRecordsResponse*, Reply);
   // These end early as the read of their thread does.

@@ -224,7 +224,7 @@ absl::Status Server::BeginToLead() {
 void Server::Depose(const absl::Status& why) {
   spdlog::error("{}; its jobs wait", std::string(why.message()));
   readiness_.Set(Readiness::State::kUnreachable);
-  SetServing(Listener::Serving::kNothing);
+  EndServing();
   jobs_->Suspend();
   deposed_ = true;
 }
@@ -287,6 +287,13 @@ ServerStats Server::Stats() const {
   }
   const rpc::Connections::Counts connections = connections_.counts();
   stats.connections = {{"used", connections.used}, {"unused", connections.unused}};
+  for (const auto& [name, lane] :
+       {std::pair("short", ReaderLane::kShort), std::pair("long", ReaderLane::kLong)}) {
+    const ReaderThreads::Counts reads = readers_->counts(lane);
+    stats.reads_waiting[name] = reads.waiting;
+    stats.reads_running[name] = reads.running;
+    stats.reads_refused[name] = reads.refused;
+  }
   const store::StoreHealth health = store_->Health();
   stats.store_bytes = health.size_bytes;
   stats.store_queued_writes = health.queued_writes;
@@ -301,6 +308,10 @@ ServerStats Server::Stats() const {
 
 void Server::SetServing(Listener::Serving serving) {
   for (const auto& listener : listeners_) listener->SetServing(serving);
+}
+
+void Server::EndServing() {
+  for (const auto& listener : listeners_) listener->EndServing();
 }
 
 void Server::RunTicks() {
@@ -370,7 +381,7 @@ bool Server::Shutdown(absl::Duration limit) {
   const absl::Time began = steady_clock_.Now();
   const bool has_led = readiness_.state() == Readiness::State::kLeader;
   readiness_.Set(Readiness::State::kDraining);
-  SetServing(Listener::Serving::kNothing);
+  EndServing();
   if (ticks_.joinable()) {
     stop_ticks_.Notify();
     ticks_.join();

@@ -150,6 +150,7 @@ class Server {
   absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
                             std::vector<rpc::Role> roles);
   void SetServing(Listener::Serving serving);
+  void EndServing();
   // Tries to become the leader, and begins to lead. Errors are those of the reads of the store; the
   // server has then lost the leadership or cannot serve.
   absl::Status Compete();

@@ -272,6 +272,7 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
   }
   for (const std::string& id : reply.cancel) response.add_cancel(id);
   for (const std::string& id : reply.durable) response.add_durable(id);
+  for (const std::string& id : reply.stored) response.add_stored(id);
   response.set_next_call_ms(absl::ToInt64Milliseconds(reply.next_call));
   for (const std::string& digest : reply.keep_artifacts) response.add_keep_artifacts(digest);
   response.set_drain(reply.drain);
@@ -328,7 +329,7 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
-    Context* context, const v1::DownloadArtifactRequest* request) {
+    const rpc::Identity&, Context* context, const v1::DownloadArtifactRequest* request) {
   using Chunk = v1::WorkerArtifactChunk;
   const std::string& name = request->digest();
   if (!record::IsReferenceName(name)) {

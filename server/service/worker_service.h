@@ -43,7 +43,7 @@ class WorkerService {
   grpc::ServerReadReactor<v1::WorkerArtifactChunk>* UploadArtifact(
       Context* context, v1::UploadArtifactResponse* response);
   grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* DownloadArtifact(
-      Context* context, const v1::DownloadArtifactRequest* request);
+      const rpc::Identity&, Context* context, const v1::DownloadArtifactRequest* request);
 
  private:
   const Dependencies& deps_;

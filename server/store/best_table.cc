@@ -1,4 +1,3 @@
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,19 +14,11 @@
 namespace hone::store {
 namespace {
 
-// Which records may be published as best. Used by every database.
-// Checks that a record can be published. `has_text` and `has_artifact` look up digests in the
-// store. FailedPrecondition: see Store::PublishBest.
-absl::Status CheckPublishable(
-    const record::Record& record,
-    const std::function<absl::StatusOr<bool>(const std::string&)>& has_text,
-    const std::function<absl::StatusOr<bool>(const std::string&)>& has_artifact) {
+// Checks that a record can be published. FailedPrecondition: see Store::PublishBest.
+absl::Status CheckPublishable(Connection& connection, const record::Record& record) {
   const auto refuse = [&](absl::string_view why) {
     return absl::FailedPreconditionError(
         absl::StrCat("record ", record.id, " cannot be published as best: ", why));
-  };
-  const auto missing = [&](absl::string_view what) {
-    return refuse(absl::StrCat(what, " is not in the store"));
   };
   if (record.policy.name != "confirm") {
     const bool screened = record.policy.name == "screen";
@@ -39,13 +30,14 @@ absl::Status CheckPublishable(
     return refuse(absl::StrCat("its outcome is ", record::OutcomeName(record.result.outcome)));
   }
   if (record.quarantined) return refuse("it is quarantined");
-  HONE_ASSIGN_OR_RETURN(const bool workload, has_text(record.workload_digest));
-  if (!workload) return missing("the text of its workload");
-  HONE_ASSIGN_OR_RETURN(const bool space, has_text(record.candidate.space_digest));
-  if (!space) return missing("the text of its design space");
-  HONE_ASSIGN_OR_RETURN(const bool artifact, has_artifact(record.result.artifact_digest));
-  if (!artifact) return missing("its kernel");
-  return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const bool workload, HasText(connection, record.workload_digest));
+  if (!workload) return refuse("the text of its workload is not in the store");
+  HONE_ASSIGN_OR_RETURN(const bool space, HasText(connection, record.candidate.space_digest));
+  if (!space) return refuse("the text of its design space is not in the store");
+  HONE_ASSIGN_OR_RETURN(
+      const bool artifact,
+      connection.Has("SELECT 1 FROM artifact WHERE digest = ?", record.result.artifact_digest));
+  return artifact ? absl::OkStatus() : refuse("its kernel is not in the store");
 }
 
 absl::Status NoBestError(const BestQuery& query) {
@@ -70,12 +62,6 @@ absl::Status CheckTask(const record::Record& record, const TaskKey& task) {
 absl::Status NoPinError(const TaskKey& task) {
   return absl::NotFoundError(absl::StrCat("no best of the workload is pinned on ", task.target,
                                           " with tolerance ", task.tolerance));
-}
-
-absl::StatusOr<bool> Exists(Connection& connection, absl::string_view sql,
-                            const std::string& digest) {
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(sql));
-  return statement.Bind(digest).Step();
 }
 
 absl::StatusOr<record::Record> SelectRecord(Connection& connection, int64_t id) {
@@ -112,18 +98,6 @@ absl::Status CheckIncumbent(Connection& connection, const record::Record& record
                                   : absl::StrCat("the best is ", published, " now")));
 }
 
-// Calls CheckPublishable for the texts and artifacts of this store.
-absl::Status CheckStored(Connection& connection, const record::Record& record) {
-  return CheckPublishable(
-      record,
-      [&](const std::string& digest) {
-        return Exists(connection, "SELECT 1 FROM text WHERE digest = ?", digest);
-      },
-      [&](const std::string& digest) {
-        return Exists(connection, "SELECT 1 FROM artifact WHERE digest = ?", digest);
-      });
-}
-
 // Publishes a record in place of its task's published bests with this policy ("": any policy).
 absl::Status ReplaceBests(Connection& connection, const record::Record& record,
                           const std::string& policy, int64_t now_unix_ms) {
@@ -137,14 +111,11 @@ absl::Status ReplaceBests(Connection& connection, const record::Record& record,
   if (!policy.empty()) replace.Bind(policy);
   HONE_RETURN_IF_ERROR(replace.Run());
   // If the record itself is already published, its row is still there, and the insert does nothing.
-  HONE_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare("INSERT INTO best (workload, target, tolerance, policy, record,"
-                         " latency_ns, published_unix_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                         " ON CONFLICT DO NOTHING"));
-  insert.Bind(record.workload_digest).Bind(record.target).Bind(record.tolerance);
-  insert.Bind(record.policy.Key()).Bind(record.id).Bind(record.result.latency_ns);
-  return insert.Bind(now_unix_ms).Run();
+  return connection.Run(
+      "INSERT INTO best (workload, target, tolerance, policy, record, latency_ns,"
+      " published_unix_ms) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      record.workload_digest, record.target, record.tolerance, record.policy.Key(), record.id,
+      record.result.latency_ns, now_unix_ms);
 }
 
 // Returns the statement whose rows ReadBest reads.
@@ -170,12 +141,10 @@ absl::StatusOr<BestRow> ReadBest(Statement& statement) {
 
 // Sets the pin of all published bests of a task. Before a pin is set, only one may be published.
 absl::Status SetPin(Connection& connection, const TaskKey& task, const Pin& pin) {
-  HONE_ASSIGN_OR_RETURN(
-      Statement set,
-      connection.Prepare("UPDATE best SET pinned_by = ?, pinned_unix_ms = ? WHERE workload = ?"
-                         " AND target = ? AND tolerance = ? AND replaced_unix_ms IS NULL"));
-  set.Bind(pin.by).Bind(pin.unix_ms);
-  return set.Bind(task.workload_digest).Bind(task.target).Bind(task.tolerance).Run();
+  return connection.Run(
+      "UPDATE best SET pinned_by = ?, pinned_unix_ms = ? WHERE workload = ? AND target = ?"
+      " AND tolerance = ? AND replaced_unix_ms IS NULL",
+      pin.by, pin.unix_ms, task.workload_digest, task.target, task.tolerance);
 }
 
 BestQuery AnyPolicy(const TaskKey& task) {
@@ -183,12 +152,33 @@ BestQuery AnyPolicy(const TaskKey& task) {
       .workload_digest = task.workload_digest, .target = task.target, .tolerance = task.tolerance};
 }
 
+absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
+                              const Pin& pin) {
+  if (record_id == 0) {
+    HONE_ASSIGN_OR_RETURN(const BestRow best, SelectBest(connection, AnyPolicy(task)));
+    record_id = best.record.id;
+  }
+  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
+  HONE_RETURN_IF_ERROR(CheckTask(record, task));
+  HONE_RETURN_IF_ERROR(CheckPublishable(connection, record));
+  // A best of another policy would come before it if it were faster.
+  HONE_RETURN_IF_ERROR(ReplaceBests(connection, record, /*policy=*/"", pin.unix_ms));
+  return SetPin(connection, task, pin);
+}
+
+absl::Status RemovePin(Connection& connection, const TaskKey& task) {
+  const absl::StatusOr<BestRow> best = SelectBest(connection, AnyPolicy(task));
+  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
+  if (!best.ok() || best->pin.unix_ms == 0) return NoPinError(task);
+  return SetPin(connection, task, Pin());
+}
+
 }  // namespace
 
 absl::Status InsertBest(Connection& connection, int64_t record_id, std::optional<int64_t> incumbent,
                         int64_t now_unix_ms) {
   HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
-  HONE_RETURN_IF_ERROR(CheckStored(connection, record));
+  HONE_RETURN_IF_ERROR(CheckPublishable(connection, record));
   HONE_RETURN_IF_ERROR(CheckIncumbent(connection, record, incumbent));
   return ReplaceBests(connection, record, record.policy.Key(), now_unix_ms);
 }
@@ -210,36 +200,38 @@ absl::StatusOr<BestRow> SelectBest(Connection& connection, const BestQuery& quer
   return ReadBest(statement);
 }
 
-absl::Status InsertPinnedBest(Connection& connection, const TaskKey& task, int64_t record_id,
-                              const Pin& pin) {
-  if (record_id == 0) {
-    HONE_ASSIGN_OR_RETURN(const BestRow best, SelectBest(connection, AnyPolicy(task)));
-    record_id = best.record.id;
-  }
-  HONE_ASSIGN_OR_RETURN(const record::Record record, SelectRecord(connection, record_id));
-  HONE_RETURN_IF_ERROR(CheckTask(record, task));
-  HONE_RETURN_IF_ERROR(CheckStored(connection, record));
-  // A best of another policy would come before it if it were faster.
-  HONE_RETURN_IF_ERROR(ReplaceBests(connection, record, /*policy=*/"", pin.unix_ms));
-  return SetPin(connection, task, pin);
+void Store::PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) {
+  Write([this, record_id,
+         incumbent](Connection& c) { return InsertBest(c, record_id, incumbent, NowUnixMs()); },
+        std::move(done), kRowBytes, WhenFull::kWait);
 }
 
-absl::Status RemovePin(Connection& connection, const TaskKey& task) {
-  const absl::StatusOr<BestRow> best = SelectBest(connection, AnyPolicy(task));
-  if (!best.ok() && !absl::IsNotFound(best.status())) return best.status();
-  if (!best.ok() || best->pin.unix_ms == 0) return NoPinError(task);
-  return SetPin(connection, task, Pin());
+absl::StatusOr<BestRow> Store::LookupBest(const BestQuery& query) {
+  return Get([&](Connection& c) { return SelectBest(c, query); });
 }
 
-absl::StatusOr<std::vector<BestRow>> SelectPinnedBests(Connection& connection) {
-  HONE_ASSIGN_OR_RETURN(Statement statement,
-                        connection.Prepare(BestSql("b.pinned_unix_ms > 0 ORDER BY b.id")));
-  std::vector<BestRow> bests;
-  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {
-    HONE_ASSIGN_OR_RETURN(bests.emplace_back(), ReadBest(statement));
-    return absl::OkStatus();
-  }));
-  return bests;
+void Store::PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) {
+  Write([this, task, record,
+         by](Connection& c) { return InsertPinnedBest(c, task, record, {by, NowUnixMs()}); },
+        std::move(done), kRowBytes, WhenFull::kFail);
+}
+
+void Store::UnpinBest(const TaskKey& task, Done done) {
+  Write([task](Connection& c) { return RemovePin(c, task); }, std::move(done), kRowBytes,
+        WhenFull::kFail);
+}
+
+absl::StatusOr<std::vector<BestRow>> Store::PinnedBests() {
+  return Get([](Connection& c) -> absl::StatusOr<std::vector<BestRow>> {
+    HONE_ASSIGN_OR_RETURN(Statement statement,
+                          c.Prepare(BestSql("b.pinned_unix_ms > 0 ORDER BY b.id")));
+    std::vector<BestRow> bests;
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(bests.emplace_back(), ReadBest(statement));
+      return absl::OkStatus();
+    }));
+    return bests;
+  });
 }
 
 }  // namespace hone::store

@@ -18,22 +18,18 @@ absl::Status InsertCached(Connection& connection, const CachedRow& row, int64_t 
   HONE_RETURN_IF_ERROR(
       CheckSize("environment", row.environment.size(), 0, Store::kMaxCachedEnvironment));
   HONE_RETURN_IF_ERROR(CheckSize("value", row.value.size(), 1, Store::kMaxCachedValue));
-  HONE_ASSIGN_OR_RETURN(
-      Statement replace,
-      connection.Prepare("DELETE FROM cached WHERE name = ? AND environment = ?"));
-  HONE_RETURN_IF_ERROR(replace.Bind(row.name).Bind(row.environment).Run());
+  HONE_RETURN_IF_ERROR(connection.Run("DELETE FROM cached WHERE name = ? AND environment = ?",
+                                      row.name, row.environment));
   HONE_ASSIGN_OR_RETURN(Statement insert,
                         connection.Prepare("INSERT INTO cached (name, environment, put_unix_ms,"
                                            " value) VALUES (?, ?, ?, ?) RETURNING id"));
   insert.Bind(row.name).Bind(row.environment).Bind(row.put_unix_ms).BindBlob(row.value);
   HONE_RETURN_IF_ERROR(insert.Run());
   if (insert.Int64() % kCachedSteps != 0) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(
-      Statement forget,
-      connection.Prepare("DELETE FROM cached WHERE id IN (SELECT id FROM (SELECT id,"
-                         " SUM(length(value)) OVER (ORDER BY id DESC) AS later FROM cached) AS sums"
-                         " WHERE later > ?)"));
-  return forget.Bind(most).Run();
+  return connection.Run(
+      "DELETE FROM cached WHERE id IN (SELECT id FROM (SELECT id,"
+      " SUM(length(value)) OVER (ORDER BY id DESC) AS later FROM cached) AS sums WHERE later > ?)",
+      most);
 }
 
 absl::StatusOr<CachedRow> SelectCached(Connection& connection, const std::string& name,
@@ -50,6 +46,21 @@ absl::StatusOr<CachedRow> SelectCached(Connection& connection, const std::string
   row.put_unix_ms = select.Int64();
   row.value = select.Blob();
   return row;
+}
+
+void Store::PutCached(CachedRow row, Done done) {
+  const size_t bytes = kRowBytes + row.name.size() + row.environment.size() + row.value.size();
+  Write(
+      [this, row = std::move(row)](Connection& c) mutable {
+        row.put_unix_ms = NowUnixMs();
+        return InsertCached(c, row, kMostCached);
+      },
+      std::move(done), bytes, WhenFull::kFail);
+}
+
+absl::StatusOr<CachedRow> Store::GetCached(const std::string& name,
+                                           const std::string& environment) {
+  return Get([&](Connection& c) { return SelectCached(c, name, environment); });
 }
 
 }  // namespace hone::store

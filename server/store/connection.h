@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -85,6 +86,32 @@ class Connection {
   // Whether the connection is broken, so that a new one is needed.
   virtual bool IsLost() const { return false; }
 
+  // Runs a statement without rows, with these parameters.
+  template <typename... Params>
+  absl::Status Run(absl::string_view sql, const Params&... params) {
+    absl::StatusOr<Statement> statement = Prepare(sql);
+    if (!statement.ok()) return statement.status();
+    (statement->Bind(params), ...);
+    return statement->Run();
+  }
+  // Returns whether a statement with these parameters has a row.
+  template <typename... Params>
+  absl::StatusOr<bool> Has(absl::string_view sql, const Params&... params) {
+    absl::StatusOr<Statement> statement = Prepare(sql);
+    if (!statement.ok()) return statement.status();
+    (statement->Bind(params), ...);
+    return statement->Step();
+  }
+
+  // Returns read(statement) for each row of the statement.
+  template <typename Read>
+  static auto ReadAll(Statement& statement, Read read)
+      -> absl::StatusOr<std::vector<decltype(read(statement))>> {
+    std::vector<decltype(read(statement))> rows;
+    const absl::Status status = ForEachRow(statement, [&] { rows.push_back(read(statement)); });
+    if (!status.ok()) return status;
+    return rows;
+  }
   // Calls read() for each row of the statement. `read` may return a Status or nothing.
   template <typename Read>
   static absl::Status ForEachRow(Statement& statement, Read read) {

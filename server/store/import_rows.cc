@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +17,6 @@
 namespace hone::store {
 namespace {
 
-// The checks and changes of an import. Used by every database.
 // Returns the name that a job of the store `origin` gets in the store `here`.
 std::string ImportedJob(absl::string_view job, absl::string_view origin, absl::string_view here) {
   if (job.empty() || origin == here || record::IsImported(job)) return std::string(job);
@@ -32,10 +30,9 @@ absl::Status AtRecord(const ImportBatch& batch, size_t index, const absl::Status
   return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
 }
 
-// Checks that every record of the batch is well formed, and that its texts are in the batch or, by
-// `has_text`, in the store. InvalidArgument: a record fails the check; the message says which.
-absl::Status CheckBatch(const ImportBatch& batch,
-                        const std::function<absl::StatusOr<bool>(const std::string&)>& has_text) {
+// Checks that every record of the batch is well formed, and that its texts are in the batch or in
+// the store. InvalidArgument: a record fails the check; the message says which.
+absl::Status CheckBatch(Connection& connection, const ImportBatch& batch) {
   absl::flat_hash_map<std::string, bool> known;
   for (size_t i = 0; i < batch.records.size(); ++i) {
     const record::Record& record = batch.records[i];
@@ -47,7 +44,7 @@ absl::Status CheckBatch(const ImportBatch& batch,
       if (batch.texts.contains(*digest)) continue;
       auto found = known.find(*digest);
       if (found == known.end()) {
-        HONE_ASSIGN_OR_RETURN(const bool has, has_text(*digest));
+        HONE_ASSIGN_OR_RETURN(const bool has, HasText(connection, *digest));
         found = known.emplace(*digest, has).first;
       }
       if (found->second) continue;
@@ -57,11 +54,6 @@ absl::Status CheckBatch(const ImportBatch& batch,
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<bool> HasText(Connection& connection, const std::string& digest) {
-  HONE_ASSIGN_OR_RETURN(Statement find, connection.Prepare("SELECT 1 FROM text WHERE digest = ?"));
-  return find.Bind(digest).Step();
 }
 
 // Publishes a record unless the published best is at least as fast. Returns whether it was
@@ -87,12 +79,9 @@ absl::StatusOr<bool> PublishIfFaster(Connection& connection, const record::Recor
   return true;
 }
 
-}  // namespace
-
 absl::StatusOr<ImportReport> ImportRows(Connection& connection, const ImportBatch& batch,
                                         int64_t now_unix_ms) {
-  HONE_RETURN_IF_ERROR(
-      CheckBatch(batch, [&](const std::string& digest) { return HasText(connection, digest); }));
+  HONE_RETURN_IF_ERROR(CheckBatch(connection, batch));
   HONE_ASSIGN_OR_RETURN(const std::string here, SelectIdentity(connection));
   for (const auto& [digest, text] : batch.texts) {
     HONE_RETURN_IF_ERROR(InsertText(connection, digest, text, now_unix_ms));
@@ -124,6 +113,16 @@ absl::StatusOr<ImportReport> ImportRows(Connection& connection, const ImportBatc
     report.bests += *published ? 1 : 0;
   }
   return report;
+}
+
+}  // namespace
+
+void Store::Import(ImportBatch batch,
+                   absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) {
+  const size_t bytes = kRowBytes * (1 + batch.records.size());
+  WriteForResult<ImportReport>(
+      [this, batch = std::move(batch)](Connection& c) { return ImportRows(c, batch, NowUnixMs()); },
+      std::move(done), bytes, WhenFull::kFail);
 }
 
 }  // namespace hone::store

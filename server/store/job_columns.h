@@ -65,22 +65,6 @@ void BindJob(Binder& s, const JobRow& job) {
   s.Bind(job.owner).Bind(job.priority);
 }
 
-template <typename Row>
-JobRow ReadJob(Row& row) {
-  JobRow job;
-  job.id = row.Text();
-  job.request_id = row.Text();
-  job.request = row.Blob();
-  job.state = row.Text();
-  job.error = row.Raw();
-  job.summary = row.Blob();
-  job.created_unix_ms = row.Int64();
-  job.updated_unix_ms = row.Int64();
-  job.owner = row.Text();
-  job.priority = row.Text();
-  return job;
-}
-
 }  // namespace hone::store
 
 #endif  // HONE_SERVER_STORE_JOB_COLUMNS_H_

@@ -8,6 +8,21 @@
 namespace hone::store {
 namespace {
 
+JobRow ReadJob(Statement& row) {
+  JobRow job;
+  job.id = row.Text();
+  job.request_id = row.Text();
+  job.request = row.Blob();
+  job.state = row.Text();
+  job.error = row.Raw();
+  job.summary = row.Blob();
+  job.created_unix_ms = row.Int64();
+  job.updated_unix_ms = row.Int64();
+  job.owner = row.Text();
+  job.priority = row.Text();
+  return job;
+}
+
 absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view column,
                                  const std::string& value, absl::string_view condition = "") {
   HONE_ASSIGN_OR_RETURN(Statement statement,
@@ -17,19 +32,6 @@ absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view colum
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return absl::NotFoundError(absl::StrCat("no job has ", column, " '", value, "'"));
   return ReadJob(statement);
-}
-
-}  // namespace
-
-std::string UpsertJobSql() {
-  // REPLACE would delete the row that the job's events refer to.
-  return absl::StrCat("INSERT INTO job (", kJobColumns,
-                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                      " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
-                      " request = excluded.request, state = excluded.state, error = excluded.error,"
-                      " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
-                      " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
-                      " priority = excluded.priority");
 }
 
 absl::Status UpsertJob(Connection& connection, const JobRow& job) {
@@ -54,35 +56,11 @@ absl::Status InsertEvent(Connection& connection, const JobEvent& event) {
   }
   // The event was refused. Find out why.
   HONE_RETURN_IF_ERROR(SelectOne(connection, "id", event.job_id).status());
-  int64_t next = 0;
-  {
-    HONE_ASSIGN_OR_RETURN(Statement last,
-                          connection.Prepare("SELECT number + 1 FROM job_event WHERE job = ?"
-                                             " ORDER BY number DESC LIMIT 1"));
-    last.Bind(event.job_id);
-    HONE_ASSIGN_OR_RETURN(const bool any, last.Step());
-    if (any) next = last.Int64();
-  }
-  return EventNumberError(event, next);
-}
-
-absl::Status CheckStep(Connection& connection, const JobStep& step) {
-  if (step.event < 0) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(Statement event,
-                        connection.Prepare("SELECT 1 FROM job_event WHERE job = ? AND number = ?"));
-  event.Bind(step.job_id).Bind(step.event);
-  HONE_ASSIGN_OR_RETURN(const bool logged, event.Step());
-  return logged ? absl::OkStatus() : NoEventError(step);
-}
-
-absl::StatusOr<JobRow> SelectJob(Connection& connection, const std::string& id) {
-  return SelectOne(connection, "id", id);
-}
-
-absl::StatusOr<JobRow> SelectJobByRequest(Connection& connection, const std::string& request_id) {
-  if (request_id.empty()) return absl::NotFoundError("the empty request id names no job");
-  // SQLite uses the partial index only if the statement repeats its condition.
-  return SelectOne(connection, "request_id", request_id, " AND request_id <> ''");
+  HONE_ASSIGN_OR_RETURN(Statement last,
+                        connection.Prepare("SELECT number + 1 FROM job_event WHERE job = ?"
+                                           " ORDER BY number DESC LIMIT 1"));
+  HONE_ASSIGN_OR_RETURN(const bool any, last.Bind(event.job_id).Step());
+  return EventNumberError(event, any ? last.Int64() : 0);
 }
 
 absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_size,
@@ -102,10 +80,28 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_
                             " ORDER BY created_unix_ms DESC, id DESC LIMIT ?")));
   if (!after_id.empty()) statement.Bind(before).Bind(after_id);
   statement.Bind(int64_t{page_size});
-  std::vector<JobRow> jobs;
-  HONE_RETURN_IF_ERROR(
-      Connection::ForEachRow(statement, [&] { jobs.push_back(ReadJob(statement)); }));
-  return jobs;
+  return Connection::ReadAll(statement, ReadJob);
+}
+
+}  // namespace
+
+std::string UpsertJobSql() {
+  // REPLACE would delete the row that the job's events refer to.
+  return absl::StrCat("INSERT INTO job (", kJobColumns,
+                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                      " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
+                      " request = excluded.request, state = excluded.state, error = excluded.error,"
+                      " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
+                      " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
+                      " priority = excluded.priority");
+}
+
+absl::Status CheckStep(Connection& connection, const JobStep& step) {
+  if (step.event < 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const bool logged,
+                        connection.Has("SELECT 1 FROM job_event WHERE job = ? AND number = ?",
+                                       step.job_id, step.event));
+  return logged ? absl::OkStatus() : NoEventError(step);
 }
 
 std::string UnfinishedJobsSql() {
@@ -114,26 +110,55 @@ std::string UnfinishedJobsSql() {
 
 absl::StatusOr<std::vector<JobRow>> SelectUnfinishedJobs(Connection& connection) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(UnfinishedJobsSql()));
-  std::vector<JobRow> jobs;
-  HONE_RETURN_IF_ERROR(
-      Connection::ForEachRow(statement, [&] { jobs.push_back(ReadJob(statement)); }));
-  return jobs;
+  return Connection::ReadAll(statement, ReadJob);
 }
 
-absl::StatusOr<std::vector<JobEvent>> SelectEvents(Connection& connection,
-                                                   const std::string& job_id) {
-  HONE_ASSIGN_OR_RETURN(Statement statement,
-                        connection.Prepare("SELECT number, kind, payload FROM job_event"
-                                           " WHERE job = ? ORDER BY number"));
-  statement.Bind(job_id);
-  std::vector<JobEvent> events;
-  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&] {
-    JobEvent& event = events.emplace_back(JobEvent{.job_id = job_id});
-    event.number = statement.Int64();
-    event.kind = statement.Text();
-    event.payload = statement.Blob();
-  }));
-  return events;
+void Store::PutJob(JobRow job, Done done, WhenFull when_full) {
+  const size_t bytes = kRowBytes + job.request.size() + job.summary.size();
+  Write([job = std::move(job)](Connection& c) { return UpsertJob(c, job); }, std::move(done), bytes,
+        when_full);
+}
+
+absl::StatusOr<JobRow> Store::GetJob(const std::string& id) {
+  return Get([&](Connection& c) { return SelectOne(c, "id", id); });
+}
+
+absl::StatusOr<JobRow> Store::GetJobByRequest(const std::string& request_id) {
+  if (request_id.empty()) return absl::NotFoundError("the empty request id names no job");
+  // SQLite uses the partial index only if the statement repeats its condition.
+  return Get([&](Connection& c) {
+    return SelectOne(c, "request_id", request_id, " AND request_id <> ''");
+  });
+}
+
+absl::StatusOr<std::vector<JobRow>> Store::ListJobs(int page_size, const std::string& after_id) {
+  return Get([&](Connection& c) { return SelectJobs(c, page_size, after_id); });
+}
+
+absl::StatusOr<std::vector<JobRow>> Store::UnfinishedJobs() {
+  return Get([](Connection& c) { return SelectUnfinishedJobs(c); });
+}
+
+void Store::AppendEvent(JobEvent event, Done done) {
+  const size_t bytes = kRowBytes + event.payload.size();
+  Write([event = std::move(event)](Connection& c) { return InsertEvent(c, event); },
+        std::move(done), bytes, WhenFull::kWait);
+}
+
+absl::StatusOr<std::vector<JobEvent>> Store::Events(const std::string& job_id) {
+  return Get([&](Connection& c) -> absl::StatusOr<std::vector<JobEvent>> {
+    HONE_ASSIGN_OR_RETURN(Statement statement,
+                          c.Prepare("SELECT number, kind, payload FROM job_event"
+                                    " WHERE job = ? ORDER BY number"));
+    statement.Bind(job_id);
+    return Connection::ReadAll(statement, [&](Statement& row) {
+      JobEvent event{.job_id = job_id};
+      event.number = row.Int64();
+      event.kind = row.Text();
+      event.payload = row.Blob();
+      return event;
+    });
+  });
 }
 
 }  // namespace hone::store

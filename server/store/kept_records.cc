@@ -1,7 +1,7 @@
-#include "server/store/kept_records.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "server/store/retention.h"
 
 namespace hone::store {
 namespace {

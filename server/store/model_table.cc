@@ -60,13 +60,6 @@ ModelRow ReadModel(Statement& row) {
 
 constexpr char kOfKey[] = "name = ? AND feature_set = ? AND target = ? AND scope = ?";
 
-absl::StatusOr<std::vector<ModelRow>> ReadModels(Statement& statement) {
-  std::vector<ModelRow> models;
-  HONE_RETURN_IF_ERROR(
-      Connection::ForEachRow(statement, [&] { models.push_back(ReadModel(statement)); }));
-  return models;
-}
-
 // The models of one key that somebody may ask for; null: there is none.
 struct ModelsOfKey {
   ModelRow* own = nullptr;       // the newest that this server trained
@@ -84,12 +77,6 @@ struct ModelsOfKey {
     return later ? imported : own;
   }
 };
-
-}  // namespace
-
-std::string SelectModelSql() {
-  return absl::StrCat("SELECT ", kModelColumns, " FROM model WHERE ", kOfKey, " ORDER BY id DESC");
-}
 
 absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& model) {
   HONE_RETURN_IF_ERROR(CheckModel(model));
@@ -116,18 +103,6 @@ absl::StatusOr<int64_t> InsertModel(Connection& connection, const ModelRow& mode
   return insert.Int64();
 }
 
-absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key) {
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
-  BindModelKey(statement, key);
-  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, ReadModels(statement));
-  ModelsOfKey of_key;
-  for (ModelRow& model : models) of_key.See(model);
-  if (models.empty()) return NoModelError(key);
-  HONE_ASSIGN_OR_RETURN(ModelRow found, SelectModelById(connection, of_key.InUse()->id));
-  found.in_use = true;
-  return found;
-}
-
 absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(absl::StrCat("SELECT ", kModelColumns,
@@ -140,6 +115,18 @@ absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
   return model;
 }
 
+absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key) {
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
+  BindModelKey(statement, key);
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, Connection::ReadAll(statement, ReadModel));
+  ModelsOfKey of_key;
+  for (ModelRow& model : models) of_key.See(model);
+  if (models.empty()) return NoModelError(key);
+  HONE_ASSIGN_OR_RETURN(ModelRow found, SelectModelById(connection, of_key.InUse()->id));
+  found.in_use = true;
+  return found;
+}
+
 absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const std::string& name,
                                                    const std::string& target, bool with_earlier) {
   HONE_ASSIGN_OR_RETURN(
@@ -148,7 +135,7 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
                                       " FROM model WHERE (?1 = '' OR name = ?1)"
                                       " AND (?2 = '' OR target = ?2) ORDER BY id DESC")));
   statement.Bind(name).Bind(target);
-  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, ReadModels(statement));
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, Connection::ReadAll(statement, ReadModel));
   std::map<ModelKey, ModelsOfKey> keys;
   for (ModelRow& model : models) keys[model.key].See(model);
   for (const auto& [key, of_key] : keys) of_key.InUse()->in_use = true;
@@ -158,6 +145,34 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
     if (is_current || with_earlier) listed.push_back(std::move(model));
   }
   return listed;
+}
+
+}  // namespace
+
+std::string SelectModelSql() {
+  return absl::StrCat("SELECT ", kModelColumns, " FROM model WHERE ", kOfKey, " ORDER BY id DESC");
+}
+
+void Store::PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) {
+  const size_t bytes =
+      kRowBytes + model.metrics.size() + model.target_text.size() + model.bytes.size();
+  WriteForResult<int64_t>(
+      [model = std::move(model)](Connection& c) { return InsertModel(c, model); }, std::move(done),
+      bytes);
+}
+
+absl::StatusOr<ModelRow> Store::GetModel(const ModelKey& key) {
+  return Get([&](Connection& c) { return SelectModel(c, key); });
+}
+
+absl::StatusOr<ModelRow> Store::GetModelById(int64_t id) {
+  return Get([&](Connection& c) { return SelectModelById(c, id); });
+}
+
+absl::StatusOr<std::vector<ModelRow>> Store::ListModels(const std::string& name,
+                                                        const std::string& target,
+                                                        bool with_earlier) {
+  return Get([&](Connection& c) { return SelectModels(c, name, target, with_earlier); });
 }
 
 }  // namespace hone::store

@@ -14,11 +14,11 @@
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
 #include "common/record/record.h"
+#include "server/store/connection.h"
 #include "server/store/store.h"
 
 // The columns of the tables record and environment, used by every database. They are derived from
-// the description of a record's fields. Binder is a statement and Row is its result; both have the
-// functions of the same names as Statement (connection.h).
+// the description of a record's fields. Binder has the functions of the same names as Statement.
 namespace hone::store {
 
 // The blobs of the record table. Their formats are part of the schema, so a change of a format
@@ -123,10 +123,9 @@ void BindEnvironment(Binder& s, const record::Environment& environment) {
   VisitFields(environment, binder);
 }
 
-template <typename Row>
 class FieldReader {
  public:
-  explicit FieldReader(Row& row) : row_(row) {}
+  explicit FieldReader(Statement& row) : row_(row) {}
 
   void operator()(const record::Field& field, std::string& text) {
     text = field.raw ? row_.Raw() : row_.Text();
@@ -163,16 +162,15 @@ class FieldReader {
     if (decoded.ok()) value = *std::move(decoded);
   }
 
-  Row& row_;
+  Statement& row_;
   absl::Status status_;
 };
 
 // Reads a record from the next columns of the row. DataLoss: an unknown outcome or a malformed
 // blob.
-template <typename Row>
-absl::StatusOr<record::Record> ReadRecord(Row& row) {
+inline absl::StatusOr<record::Record> ReadRecord(Statement& row) {
   record::Record record;
-  FieldReader<Row> reader(row);
+  FieldReader reader(row);
   VisitFields(record, reader);
   if (reader.status().ok()) return record;
   return absl::DataLossError(absl::StrCat("record ", record.id, ": ", reader.status().message()));

@@ -1,3 +1,7 @@
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -73,34 +77,22 @@ std::string UnpublishedBestSql(const RecordQuery& query, Dialect dialect) {
       " AND b.replaced_unix_ms IS NULL)");
 }
 
-absl::string_view ColumnOf(RecordOrder order) {
-  switch (order) {
-    case RecordOrder::kId:
-      return "id";
-    case RecordOrder::kTime:
-      return "created_unix_ms";
-    case RecordOrder::kOperator:
-      return "op";
-    case RecordOrder::kWorkload:
-      return "workload";
-    case RecordOrder::kTarget:
-      return "target";
-    case RecordOrder::kJob:
-      return "job";
-    case RecordOrder::kLatency:
-      return "latency_ns";
-  }
-  return "id";
-}
-
-void BindPlace(Statement& statement, const RecordPlace& place, RecordOrder order) {
-  if (order == RecordOrder::kTime) {
-    statement.Bind(static_cast<int64_t>(place.number));
-  } else if (order == RecordOrder::kLatency) {
-    statement.Bind(place.number);
-  } else {
-    statement.Bind(place.text);
-  }
+// What records are sorted by, in the order of RecordOrder: a column, and its member if it is a
+// text.
+struct OrderColumn {
+  const char* name;
+  std::string record::Record::* text = nullptr;
+};
+const OrderColumn& ColumnOf(RecordOrder order) {
+  static constexpr OrderColumn kColumns[] = {{"id"},
+                                             {"created_unix_ms"},
+                                             {"op", &record::Record::op},
+                                             {"workload", &record::Record::workload_digest},
+                                             {"target", &record::Record::target},
+                                             {"job", &record::Record::job_id},
+                                             {"latency_ns"}};
+  static_assert(std::size(kColumns) == static_cast<size_t>(RecordOrder::kLatency) + 1);
+  return kColumns[static_cast<size_t>(order)];
 }
 
 // The rows of a query. Those that cannot be decoded are left out.
@@ -129,7 +121,16 @@ absl::Status AddOrdered(Connection& connection, const RecordQuery& query, bool t
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(OrderedSql(query, ties, connection.dialect())));
   if (!query.workload_digest.empty()) statement.Bind(query.workload_digest).Bind(query.target);
-  if (query.after.has_value()) BindPlace(statement, *query.after, query.order);
+  if (query.after.has_value()) {
+    const RecordPlace& place = *query.after;
+    if (ColumnOf(query.order).text != nullptr) {
+      statement.Bind(place.text);
+    } else if (query.order == RecordOrder::kTime) {
+      statement.Bind(static_cast<int64_t>(place.number));
+    } else {
+      statement.Bind(place.number);
+    }
+  }
   if (ties) statement.Bind(query.after->id);
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
@@ -178,6 +179,85 @@ absl::Status MarkQuarantined(Connection& connection, const std::string& which,
   mark.BindBool(true).Bind(reason).BindBool(false);
   bind(mark);
   return mark.Run();
+}
+
+absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
+                                                         const RecordQuery& query) {
+  HONE_RETURN_IF_ERROR(CheckQuery(query));
+  RecordQuery page = query;
+  while (true) {
+    HONE_ASSIGN_OR_RETURN(RecordRows rows, page.order == RecordOrder::kId
+                                               ? QueryInOrderOfIds(connection, page)
+                                               : QueryOrdered(connection, page));
+    const bool at_end = rows.size() < page.page_size;
+    const bool is_full = static_cast<int>(rows.records.size()) >= query.page_size;
+    if (!at_end && !is_full) {  // read as many more as were left out, so that the page is full
+      page.page_size = query.page_size + rows.left_out;
+      continue;
+    }
+    if (rows.left_out > 0) {
+      spdlog::warn("store {}: {} records are left out, because they cannot be read: {}",
+                   connection.name(), rows.left_out, std::string(rows.problem.message()));
+    }
+    if (is_full) rows.records.resize(query.page_size);
+    return std::move(rows.records);
+  }
+}
+
+absl::Status QuarantineRecords(Connection& connection, const std::string& workload_digest,
+                               const std::string& target, const record::Candidate& candidate,
+                               int64_t last_record, const std::string& reason,
+                               int64_t now_unix_ms) {
+  const absl::string_view no_index = NoIndex(connection.dialect());
+  const std::string which = absl::StrCat("workload = ? AND ", no_index, "target = ? AND ", no_index,
+                                         "space = ? AND decisions = ? AND id <= ?");
+  const auto bind = [&](Statement& statement) {
+    statement.Bind(workload_digest).Bind(target).Bind(candidate.space_digest);
+    statement.BindBlob(EncodeDecisions(candidate.decisions)).Bind(last_record);
+  };
+  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
+  HONE_ASSIGN_OR_RETURN(
+      Statement withdraw,
+      connection.Prepare(absl::StrCat("UPDATE best SET replaced_unix_ms = ? WHERE replaced_unix_ms"
+                                      " IS NULL AND record IN (SELECT id FROM record WHERE ",
+                                      which, ")")));
+  withdraw.Bind(now_unix_ms);
+  bind(withdraw);
+  return withdraw.Run();
+}
+
+absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
+                                     const std::string& reason, int64_t now_unix_ms) {
+  const std::string which = absl::StrCat("workload = ? AND ", NoIndex(connection.dialect()),
+                                         "target = ? AND tolerance = ?");
+  const auto bind = [&](Statement& statement) {
+    statement.Bind(task.workload_digest).Bind(task.target).Bind(task.tolerance);
+  };
+  Forgotten forgotten;
+  HONE_ASSIGN_OR_RETURN(Statement count,
+                        connection.Prepare(absl::StrCat(
+                            "SELECT COUNT(*) FROM record WHERE quarantined = ? AND ", which)));
+  count.BindBool(false);
+  bind(count);
+  HONE_RETURN_IF_ERROR(count.Run());
+  forgotten.records = count.Int64();
+  if (forgotten.records == 0) {
+    return absl::NotFoundError(absl::StrCat("nothing is known of workload ", task.workload_digest,
+                                            " on ", task.target, " with tolerance ",
+                                            task.tolerance));
+  }
+  HONE_ASSIGN_OR_RETURN(forgotten.bests,
+                        QueryRecords(connection, {.workload_digest = task.workload_digest,
+                                                  .target = task.target,
+                                                  .best_only = true}));
+  std::erase_if(forgotten.bests,
+                [&](const record::Record& best) { return best.tolerance != task.tolerance; });
+  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
+  HONE_RETURN_IF_ERROR(
+      connection.Run("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
+                     " AND tolerance = ? AND replaced_unix_ms IS NULL",
+                     now_unix_ms, task.workload_digest, task.target, task.tolerance));
+  return forgotten;
 }
 
 }  // namespace
@@ -307,33 +387,14 @@ bool IsServed(const RecordQuery& query, RecordOrder order) {
 
 RecordPlace PlaceOf(const record::Record& record, RecordOrder order) {
   RecordPlace place{.id = record.id};
-  switch (order) {
-    case RecordOrder::kId:
-      break;
-    case RecordOrder::kTime:
-      place.number = static_cast<double>(record.created_unix_ms);
-      break;
-    case RecordOrder::kLatency:
-      place.number = record.result.latency_ns;
-      break;
-    case RecordOrder::kOperator:
-      place.text = record.op;
-      break;
-    case RecordOrder::kWorkload:
-      place.text = record.workload_digest;
-      break;
-    case RecordOrder::kTarget:
-      place.text = record.target;
-      break;
-    case RecordOrder::kJob:
-      place.text = record.job_id;
-      break;
-  }
+  if (const auto text = ColumnOf(order).text; text != nullptr) place.text = record.*text;
+  if (order == RecordOrder::kTime) place.number = static_cast<double>(record.created_unix_ms);
+  if (order == RecordOrder::kLatency) place.number = record.result.latency_ns;
   return place;
 }
 
 std::string OrderedSql(const RecordQuery& query, bool ties, Dialect dialect) {
-  const std::string column = absl::StrCat("r.", ColumnOf(query.order));
+  const std::string column = absl::StrCat("r.", ColumnOf(query.order).name);
   const absl::string_view beyond = query.newest_first ? " < ?" : " > ?";
   const absl::string_view direction = query.newest_first ? " DESC" : "";
   std::string where;
@@ -367,86 +428,43 @@ std::string OrderedSql(const RecordQuery& query, bool ties, Dialect dialect) {
                       " ORDER BY ", column, direction, ", r.id", direction, " LIMIT ?");
 }
 
-absl::StatusOr<std::vector<record::Record>> QueryRecords(Connection& connection,
-                                                         const RecordQuery& query) {
-  HONE_RETURN_IF_ERROR(CheckQuery(query));
-  RecordQuery page = query;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(RecordRows rows, page.order == RecordOrder::kId
-                                               ? QueryInOrderOfIds(connection, page)
-                                               : QueryOrdered(connection, page));
-    const bool at_end = rows.size() < page.page_size;
-    const bool is_full = static_cast<int>(rows.records.size()) >= query.page_size;
-    if (!at_end && !is_full) {  // read as many more as were left out, so that the page is full
-      page.page_size = query.page_size + rows.left_out;
-      continue;
-    }
-    if (rows.left_out > 0) {
-      spdlog::warn("store {}: {} records are left out, because they cannot be read: {}",
-                   connection.name(), rows.left_out, std::string(rows.problem.message()));
-    }
-    if (is_full) rows.records.resize(query.page_size);
-    return std::move(rows.records);
-  }
+size_t Store::BytesOf(const record::Record& record) {
+  return kRowBytes + record.result.detail.size() + record.result.counters.size() +
+         8 * (record.result.samples_ns.size() + record.candidate.decisions.size());
 }
 
-absl::Status QuarantineRecords(Connection& connection, const std::string& workload_digest,
-                               const std::string& target, const record::Candidate& candidate,
-                               int64_t last_record, const std::string& reason,
-                               int64_t now_unix_ms) {
-  const absl::string_view no_index = NoIndex(connection.dialect());
-  const std::string which = absl::StrCat("workload = ? AND ", no_index, "target = ? AND ", no_index,
-                                         "space = ? AND decisions = ? AND id <= ?");
-  const auto bind = [&](Statement& statement) {
-    statement.Bind(workload_digest).Bind(target).Bind(candidate.space_digest);
-    statement.BindBlob(EncodeDecisions(candidate.decisions)).Bind(last_record);
-  };
-  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
-  HONE_ASSIGN_OR_RETURN(
-      Statement withdraw,
-      connection.Prepare(absl::StrCat("UPDATE best SET replaced_unix_ms = ? WHERE replaced_unix_ms"
-                                      " IS NULL AND record IN (SELECT id FROM record WHERE ",
-                                      which, ")")));
-  withdraw.Bind(now_unix_ms);
-  bind(withdraw);
-  return withdraw.Run();
+void Store::Append(record::Record record, const JobStep& step,
+                   absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
+  const size_t bytes = BytesOf(record);
+  WriteForResult<record::Record>(
+      [record = std::move(record), step](Connection& c) mutable -> absl::StatusOr<record::Record> {
+        HONE_RETURN_IF_ERROR(CheckStep(c, step));
+        HONE_RETURN_IF_ERROR(InsertRecord(c, record));
+        return record;
+      },
+      std::move(done), bytes);
 }
 
-absl::StatusOr<Forgotten> ForgetTask(Connection& connection, const TaskKey& task,
-                                     const std::string& reason, int64_t now_unix_ms) {
-  const std::string which = absl::StrCat("workload = ? AND ", NoIndex(connection.dialect()),
-                                         "target = ? AND tolerance = ?");
-  const auto bind = [&](Statement& statement) {
-    statement.Bind(task.workload_digest).Bind(task.target).Bind(task.tolerance);
-  };
-  Forgotten forgotten;
-  HONE_ASSIGN_OR_RETURN(Statement count,
-                        connection.Prepare(absl::StrCat(
-                            "SELECT COUNT(*) FROM record WHERE quarantined = ? AND ", which)));
-  count.BindBool(false);
-  bind(count);
-  HONE_RETURN_IF_ERROR(count.Run());
-  forgotten.records = count.Int64();
-  if (forgotten.records == 0) {
-    return absl::NotFoundError(absl::StrCat("nothing is known of workload ", task.workload_digest,
-                                            " on ", task.target, " with tolerance ",
-                                            task.tolerance));
-  }
-  HONE_ASSIGN_OR_RETURN(forgotten.bests,
-                        QueryRecords(connection, {.workload_digest = task.workload_digest,
-                                                  .target = task.target,
-                                                  .best_only = true}));
-  std::erase_if(forgotten.bests,
-                [&](const record::Record& best) { return best.tolerance != task.tolerance; });
-  HONE_RETURN_IF_ERROR(MarkQuarantined(connection, which, bind, reason));
-  HONE_ASSIGN_OR_RETURN(
-      Statement withdraw,
-      connection.Prepare("UPDATE best SET replaced_unix_ms = ? WHERE workload = ? AND target = ?"
-                         " AND tolerance = ? AND replaced_unix_ms IS NULL"));
-  withdraw.Bind(now_unix_ms);
-  bind(withdraw);
-  HONE_RETURN_IF_ERROR(withdraw.Run());
-  return forgotten;
+absl::StatusOr<std::vector<record::Record>> Store::Query(const RecordQuery& query) {
+  return Get([&](Connection& c) { return QueryRecords(c, query); });
+}
+
+void Store::Quarantine(const std::string& workload_digest, const std::string& target,
+                       const record::Candidate& candidate, int64_t last_record,
+                       const std::string& reason, Done done) {
+  Write(
+      [=, this](Connection& c) {
+        return QuarantineRecords(c, workload_digest, target, candidate, last_record, reason,
+                                 NowUnixMs());
+      },
+      std::move(done), kRowBytes, WhenFull::kWait);
+}
+
+void Store::Forget(const TaskKey& task, const std::string& reason,
+                   absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) {
+  WriteForResult<Forgotten>(
+      [this, task, reason](Connection& c) { return ForgetTask(c, task, reason, NowUnixMs()); },
+      std::move(done), kRowBytes, WhenFull::kFail);
 }
 
 }  // namespace hone::store

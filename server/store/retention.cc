@@ -15,7 +15,6 @@
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 #include "server/store/job_columns.h"
-#include "server/store/kept_records.h"
 
 namespace hone::store {
 namespace {
@@ -113,14 +112,10 @@ class Retention {
       return Connection::ForEachRow(
           old, [&] { victims.push_back({.id = old.Int64(), .bytes = kBestBytes}); });
     }));
-    return RemoveEach(victims, report_.bests,
-                      [](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
-                        HONE_ASSIGN_OR_RETURN(
-                            Statement remove,
-                            connection.Prepare("DELETE FROM best WHERE id = ? AND replaced_unix_ms"
-                                               " IS NOT NULL RETURNING 1"));
-                        return remove.Bind(victim.id).Step();
-                      });
+    return RemoveEach(victims, report_.bests, [](Connection& connection, const Victim& victim) {
+      return connection.Has(
+          "DELETE FROM best WHERE id = ? AND replaced_unix_ms IS NOT NULL RETURNING 1", victim.id);
+    });
   }
 
   // Reads what the rest depends on: the records and jobs of bests, and the jobs that may go on.
@@ -151,7 +146,7 @@ class Retention {
             " WHERE ",
             kUnfinished, " OR (state IN ('failed', 'cancelled') AND updated_unix_ms >= ?)")));
     jobs.Bind(options_.before.jobs);
-    began_unix_ms_ = INT64_MAX;
+    began_unix_ms_ = access_.now_unix_ms + 1;
     return Connection::ForEachRow(jobs, [&] {
       std::string id = jobs.Text();
       const int64_t created = jobs.Int64();
@@ -209,19 +204,18 @@ class Retention {
           if (options_.dry_run) {
             for (const Victim& victim : victims) removed_.insert(victim.id);
           }
-          // The conditions are checked again, because a record may have been published or a job
-          // resumed meanwhile.
+          // The conditions are checked again, because meanwhile a record may have been published,
+          // a job resumed, or a job of the task begun.
           return RemoveEach(
-              victims, report_.records,
-              [](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
-                HONE_ASSIGN_OR_RETURN(
-                    Statement remove,
-                    connection.Prepare(absl::StrCat(
-                        "DELETE FROM record WHERE id = ? AND NOT EXISTS"
-                        " (SELECT 1 FROM best b WHERE b.record = record.id) AND NOT EXISTS"
-                        " (SELECT 1 FROM job j WHERE j.id = record.job AND j.",
-                        kUnfinished, ") RETURNING 1")));
-                return remove.Bind(victim.id).Step();
+              victims, report_.records, [this](Connection& connection, const Victim& victim) {
+                return connection.Has(
+                    absl::StrCat("DELETE FROM record WHERE id = ? AND NOT EXISTS"
+                                 " (SELECT 1 FROM best b WHERE b.record = record.id) AND NOT EXISTS"
+                                 " (SELECT 1 FROM text t WHERE t.digest = record.workload"
+                                 " AND t.put_unix_ms >= ?) AND NOT EXISTS"
+                                 " (SELECT 1 FROM job j WHERE j.id = record.job AND j.",
+                                 kUnfinished, ") RETURNING 1"),
+                    victim.id, began_unix_ms_);
               });
         });
   }
@@ -258,19 +252,16 @@ class Retention {
   absl::Status Judge(const std::string& workload, int64_t before_unix_ms,
                      std::vector<Victim>& victims, std::vector<int64_t>* created) {
     HONE_RETURN_IF_ERROR(Continue());
-    if (began_unix_ms_ < INT64_MAX) {
-      // A job puts the text of its workload when it begins. It may need all records of its task
-      // again, to continue after a restart with the same knowledge.
-      bool is_in_use = false;
-      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-        HONE_ASSIGN_OR_RETURN(
-            Statement put,
-            connection.Prepare("SELECT 1 FROM text WHERE digest = ? AND put_unix_ms >= ?"));
-        HONE_ASSIGN_OR_RETURN(is_in_use, put.Bind(workload).Bind(began_unix_ms_).Step());
-        return absl::OkStatus();
-      }));
-      if (is_in_use) return absl::OkStatus();
-    }
+    // A job puts the text of its workload when it begins. It may need all records of its task
+    // again, to continue after a restart with the same knowledge.
+    bool is_in_use = false;
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      HONE_ASSIGN_OR_RETURN(
+          is_in_use, connection.Has("SELECT 1 FROM text WHERE digest = ? AND put_unix_ms >= ?",
+                                    workload, began_unix_ms_));
+      return absl::OkStatus();
+    }));
+    if (is_in_use) return absl::OkStatus();
     // By target and tolerance.
     std::map<std::pair<std::string, double>, std::vector<RecordEntry>> tasks;
     std::set<std::pair<std::string, double>> in_use;
@@ -398,10 +389,10 @@ class Retention {
         }
         HONE_ASSIGN_OR_RETURN(events, RemoveEventsOf(connection, job.key, state));
         if (!with_job) return absl::OkStatus();
-        HONE_ASSIGN_OR_RETURN(Statement remove,
-                              connection.Prepare(absl::StrCat("DELETE FROM job WHERE id = ? AND ",
-                                                              state, " RETURNING 1")));
-        HONE_ASSIGN_OR_RETURN(const bool was_there, remove.Bind(job.key).Step());
+        HONE_ASSIGN_OR_RETURN(
+            const bool was_there,
+            connection.Has(absl::StrCat("DELETE FROM job WHERE id = ? AND ", state, " RETURNING 1"),
+                           job.key));
         if (was_there) rows = {.rows = 1, .bytes = job.bytes};
         return absl::OkStatus();
       };
@@ -519,11 +510,9 @@ class Retention {
   // Removes rows unless they were put again meanwhile.
   absl::Status RemovePut(const char* sql, int64_t before_unix_ms,
                          const std::vector<Victim>& victims, RemovedRows& removed) {
-    return RemoveEach(victims, removed,
-                      [=](Connection& connection, const Victim& victim) -> absl::StatusOr<bool> {
-                        HONE_ASSIGN_OR_RETURN(Statement remove, connection.Prepare(sql));
-                        return remove.Bind(victim.key).Bind(before_unix_ms).Step();
-                      });
+    return RemoveEach(victims, removed, [=](Connection& connection, const Victim& victim) {
+      return connection.Has(sql, victim.key, before_unix_ms);
+    });
   }
 
   const RetentionAccess& access_;
@@ -534,8 +523,10 @@ class Retention {
   absl::flat_hash_set<std::string> kept_jobs_;  // of their jobs
   absl::flat_hash_set<size_t> candidates_;      // of published bests, as in RecordEntry::candidate
   absl::flat_hash_set<std::string> going_on_;   // jobs that have not ended or can be resumed
-  int64_t began_unix_ms_ = INT64_MAX;           // when the oldest unfinished job was created
-  absl::flat_hash_set<int64_t> removed_;        // records that a dry run would remove
+  // When the oldest unfinished job was created, at most just after this compaction began: a job may
+  // begin meanwhile.
+  int64_t began_unix_ms_ = 0;
+  absl::flat_hash_set<int64_t> removed_;  // records that a dry run would remove
 };
 
 }  // namespace

@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/record/record.h"
 
 namespace hone::store {
+
+class Connection;
 
 // What happens to a write while the disk is full.
 enum class WhenFull {
@@ -298,7 +302,9 @@ struct ImportReport {
   int64_t bests = 0;  // records that were published
 };
 
-// The durable store of records, jobs, texts by digest and artifacts. Thread-safe.
+// The durable store of records, jobs, texts by digest and artifacts. The functions of a table are
+// in the source file of the table, for every database. Derived classes implement what differs: how
+// reads and writes get a connection, the leadership, and copies of a whole store. Thread-safe.
 //
 // Writes are queued to one writer and committed in groups. `done` runs on a thread of the store,
 // after the commit of the write or with the error that prevented it, and must not block. Reads see
@@ -326,22 +332,22 @@ class Store {
   virtual ~Store() = default;
 
   // Stores a text of a workload or design space by its digest. The first text of a digest is kept.
-  virtual void PutText(const std::string& digest, const std::string& text, Done done) = 0;
-  virtual absl::StatusOr<std::string> GetText(const std::string& digest) = 0;  // NotFound
+  virtual void PutText(const std::string& digest, const std::string& text, Done done);
+  absl::StatusOr<std::string> GetText(const std::string& digest);  // NotFound
 
   // Appends a record. `done` gets the record with its id; ids are ascending.
   // InvalidArgument: no workload digest or target, a tolerance that is not a finite number ≥ 0, or
   // outcome ok without a positive latency. FailedPrecondition: the event of `step` is not in the
   // store.
   virtual void Append(record::Record record, const JobStep& step,
-                      absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) = 0;
+                      absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done);
   void Append(record::Record record,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) {
     Append(std::move(record), JobStep(), std::move(done));
   }
   // Returns a page of records. Rows that cannot be decoded are left out, with a warning, and others
   // take their places.
-  virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query) = 0;
+  virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query);
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
   // transaction. The caller has decided that it is better than `incumbent`, the id of the record
   // that LookupBest returned for any policy (0 if it found none). nullopt replaces any incumbent.
@@ -351,7 +357,7 @@ class Store {
   // FailedPrecondition: its policy is not "confirm", its outcome is not ok, it is quarantined, or
   // its artifact or the text of its workload or design space is not in the store yet. Put these
   // first; writes keep their order.
-  virtual void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done) = 0;
+  void PublishBest(int64_t record_id, std::optional<int64_t> incumbent, Done done);
   void PublishBest(int64_t record_id, Done done) {
     PublishBest(record_id, std::nullopt, std::move(done));
   }
@@ -359,63 +365,60 @@ class Store {
   // records are kept, but are neither published nor used for training. A published best among them
   // is withdrawn with its pin. `reason` is text for people; records that were quarantined before
   // keep their reason.
-  virtual void Quarantine(const std::string& workload_digest, const std::string& target,
-                          const record::Candidate& candidate, int64_t last_record,
-                          const std::string& reason, Done done) = 0;
+  void Quarantine(const std::string& workload_digest, const std::string& target,
+                  const record::Candidate& candidate, int64_t last_record,
+                  const std::string& reason, Done done);
   // Returns the published best; if several policies match, the fastest. NotFound: none is
   // published.
-  virtual absl::StatusOr<BestRow> LookupBest(const BestQuery& query) = 0;
+  absl::StatusOr<BestRow> LookupBest(const BestQuery& query);
   // Quarantines all records of a task, as Quarantine does for a candidate. NotFound: the task has
   // no record that is not quarantined.
-  virtual void Forget(const TaskKey& task, const std::string& reason,
-                      absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done) = 0;
+  void Forget(const TaskKey& task, const std::string& reason,
+              absl::AnyInvocable<void(absl::StatusOr<Forgotten>) &&> done);
   // Pins the published best of a task, or publishes and pins one of the task's records (`record` is
   // not 0), regardless of what is published or pinned. NotFound: nothing is published; no such
   // record. InvalidArgument: the record is of another task. FailedPrecondition: as for PublishBest.
-  virtual void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done) = 0;
+  void PinBest(const TaskKey& task, int64_t record, const std::string& by, Done done);
   // Removes the pin of a task's best, which stays published. NotFound: it is not pinned.
-  virtual void UnpinBest(const TaskKey& task, Done done) = 0;
+  void UnpinBest(const TaskKey& task, Done done);
   // Returns the pinned bests, in the order of their publication.
-  virtual absl::StatusOr<std::vector<BestRow>> PinnedBests() = 0;
+  absl::StatusOr<std::vector<BestRow>> PinnedBests();
 
   // Artifacts of winners, by digest.
-  virtual void PutArtifact(const std::string& digest, std::string bytes, Done done) = 0;
-  virtual absl::StatusOr<std::string> GetArtifact(const std::string& digest) = 0;  // NotFound
+  virtual void PutArtifact(const std::string& digest, std::string bytes, Done done);
+  absl::StatusOr<std::string> GetArtifact(const std::string& digest);  // NotFound
 
   // Returns a number that no job has used, for the id of the next job.
   virtual absl::StatusOr<int64_t> NextJobNumber() = 0;
   // Inserts a job, or replaces the job with the same id. AlreadyExists: another job has this
   // request_id, which is not "". InvalidArgument: no id, or an unknown state or priority.
-  virtual void PutJob(JobRow job, Done done, WhenFull when_full = WhenFull::kWait) = 0;
-  virtual absl::StatusOr<JobRow> GetJob(const std::string& id) = 0;                   // NotFound
-  virtual absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id) = 0;  // NotFound
+  virtual void PutJob(JobRow job, Done done, WhenFull when_full = WhenFull::kWait);
+  absl::StatusOr<JobRow> GetJob(const std::string& id);                   // NotFound
+  absl::StatusOr<JobRow> GetJobByRequest(const std::string& request_id);  // NotFound
   // Returns a page of jobs, newest first. `after_id`: the last job of the previous page, "" for the
   // first page. NotFound: there is no job `after_id`.
-  virtual absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size,
-                                                       const std::string& after_id) = 0;
+  absl::StatusOr<std::vector<JobRow>> ListJobs(int page_size, const std::string& after_id);
   // Returns the jobs that have not ended, by id.
-  virtual absl::StatusOr<std::vector<JobRow>> UnfinishedJobs() = 0;
+  absl::StatusOr<std::vector<JobRow>> UnfinishedJobs();
   // Appends an event to a job. NotFound: there is no such job. AlreadyExists: the number is used.
   // FailedPrecondition: the number leaves a gap.
-  virtual void AppendEvent(JobEvent event, Done done) = 0;
-  virtual absl::StatusOr<std::vector<JobEvent>> Events(
-      const std::string& job_id) = 0;  // in order; none: empty
+  virtual void AppendEvent(JobEvent event, Done done);
+  absl::StatusOr<std::vector<JobEvent>> Events(const std::string& job_id);  // in order; none: empty
 
   // Appends a trained cost model. Of the models of the key, the newest kModelsKept that this server
   // trained are kept, and as many imported ones. `done` gets the id. InvalidArgument: no name, no
   // target, no bytes or more than kMaxModelBytes, or a negative count.
-  virtual void PutModel(ModelRow model,
-                        absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done) = 0;
+  void PutModel(ModelRow model, absl::AnyInvocable<void(absl::StatusOr<int64_t>) &&> done);
   // Return the model of a key that is in use, or the model with an id. NotFound: there is no such
   // model.
-  virtual absl::StatusOr<ModelRow> GetModel(const ModelKey& key) = 0;
-  virtual absl::StatusOr<ModelRow> GetModelById(int64_t id) = 0;
+  absl::StatusOr<ModelRow> GetModel(const ModelKey& key);
+  absl::StatusOr<ModelRow> GetModelById(int64_t id);
   // Returns the models in use, and the newest imported one of each key even if it is not in use,
   // newest first, without their bytes. `name` and `target` select models; "" selects all.
   // `with_earlier`: also the other models that are kept.
-  virtual absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
-                                                           const std::string& target,
-                                                           bool with_earlier = false) = 0;
+  absl::StatusOr<std::vector<ModelRow>> ListModels(const std::string& name,
+                                                   const std::string& target,
+                                                   bool with_earlier = false);
 
   // Keeps a value of another autotuner, which is opaque, by its name and environment, instead of
   // the one before. Now and then, the values that were put longest ago are forgotten, so that all
@@ -423,23 +426,23 @@ class Store {
   static constexpr size_t kMaxCachedName = 512, kMaxCachedEnvironment = 1024;
   static constexpr size_t kMaxCachedValue = size_t{1} << 20;
   static constexpr int64_t kMostCached = int64_t{1} << 30;
-  virtual void PutCached(CachedRow row, Done done) = 0;
-  virtual absl::StatusOr<CachedRow> GetCached(const std::string& name,
-                                              const std::string& environment) = 0;  // NotFound
+  void PutCached(CachedRow row, Done done);
+  absl::StatusOr<CachedRow> GetCached(const std::string& name,
+                                      const std::string& environment);  // NotFound
 
   // Changes the standing of a worker. The row is removed if the worker is then neither drained nor
   // refused. InvalidArgument: the worker's name is empty.
-  virtual void ChangeStanding(StandingChange change, Done done) = 0;
-  virtual absl::StatusOr<std::vector<WorkerStanding>> Standings() = 0;  // by id
+  void ChangeStanding(StandingChange change, Done done);
+  absl::StatusOr<std::vector<WorkerStanding>> Standings();  // by id
 
   // Adds a worker or replaces what is known of it, and forgets the workers that were seen
   // kWorkerMemoryMs before it or earlier. InvalidArgument: its name is empty.
   static constexpr int64_t kWorkerMemoryMs = int64_t{7} * 24 * 3600 * 1000;
-  virtual void PutWorker(KnownWorker worker, Done done) = 0;
-  virtual absl::StatusOr<std::vector<KnownWorker>> Workers() = 0;  // by id
+  void PutWorker(KnownWorker worker, Done done);
+  absl::StatusOr<std::vector<KnownWorker>> Workers();  // by id
 
   // Returns the unique name of this store, which is stored in it.
-  virtual absl::StatusOr<std::string> Identity() = 0;
+  absl::StatusOr<std::string> Identity();
   // Adds the rows that the store does not have yet, in one transaction. A record is already known
   // if a record of the same measurement is in the store (workload, target, tolerance, policy,
   // candidate, trial, outcome, latency and time), regardless of its id and job. A new record gets
@@ -447,8 +450,7 @@ class Store {
   // "origin/4711". A record of `bests` is published if it is faster than the published best, or if
   // none is published. InvalidArgument: a record is malformed, or its texts are neither in the
   // batch nor in the store; the message says which record. Nothing of the batch is then stored.
-  virtual void Import(ImportBatch batch,
-                      absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done) = 0;
+  void Import(ImportBatch batch, absl::AnyInvocable<void(absl::StatusOr<ImportReport>) &&> done);
 
   // Backup and Compact run on the calling thread, for a time that grows with the size of the store;
   // other calls continue meanwhile. They must not be called from a `done`. `cancelled` is called
@@ -471,8 +473,8 @@ class Store {
   // - standings of workers, and models
   // InvalidArgument: a number or a time is negative. After an error, the store is intact and a part
   // of the rows has been removed.
-  virtual absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
-                                                const std::function<bool()>& cancelled) = 0;
+  absl::StatusOr<CompactReport> Compact(const CompactOptions& options,
+                                        const std::function<bool()>& cancelled);
   // Tries to become the leader, the only server that may write to the store, and migrates the
   // store. Returns false if another server leads. Takes seconds if the database does not answer.
   // Unavailable: it cannot be reached. FailedPrecondition: it only accepts reads, acknowledges
@@ -497,6 +499,40 @@ class Store {
   // Waits until every write that was queued before the call is committed and its `done` has run.
   // Returns the first error since the last Flush. Must not be called from a `done`.
   virtual absl::Status Flush() = 0;
+
+ protected:
+  // May run more than once; only the last run counts.
+  using Apply = absl::AnyInvocable<absl::Status(Connection&)>;
+  static constexpr size_t kRowBytes = 512;  // approximate size of a queued write without its texts
+  static size_t BytesOf(const record::Record& record);
+
+  // If `clock` is null, the system's clock is used.
+  explicit Store(const Clock* clock) : clock_(clock != nullptr ? *clock : system_clock_) {}
+
+  // What differs between databases. Runs `read` on a connection for reading, and returns its
+  // result.
+  virtual absl::Status Read(absl::FunctionRef<absl::Status(Connection&)> read) = 0;
+  // Queues a write, which runs inside a transaction. `bytes`: its approximate size in memory.
+  virtual void Write(Apply apply, Done done, size_t bytes, WhenFull when_full) = 0;
+  // Gives unused space back to the disk.
+  virtual absl::Status FreeSpace(const std::function<bool()>& cancelled) = 0;
+
+  // Writes on the calling thread, and waits for the commit. REQUIRES: not called from a `done`.
+  absl::Status WriteNow(const std::function<absl::Status(Connection&)>& work);
+  // Runs a read that returns a value. Defined in tables.h, like WriteForResult.
+  template <typename Select>
+  auto Get(Select select) -> decltype(select(std::declval<Connection&>()));
+  int64_t NowUnixMs() const { return absl::ToUnixMillis(clock_.Now()); }
+
+ private:
+  // Queues a write whose callback gets its result.
+  template <typename Result>
+  void WriteForResult(absl::AnyInvocable<absl::StatusOr<Result>(Connection&)> write,
+                      absl::AnyInvocable<void(absl::StatusOr<Result>) &&> done, size_t bytes,
+                      WhenFull when_full = WhenFull::kWait);
+
+  const SystemClock system_clock_;
+  const Clock& clock_;
 };
 
 // Opens a SQLite store at `path`, and creates or migrates it if necessary; missing folders are

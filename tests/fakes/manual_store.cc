@@ -17,7 +17,7 @@ void Require(const absl::Status& status) {
 
 }  // namespace
 
-ManualStore::ManualStore() : DatabaseStore(nullptr) {
+ManualStore::ManualStore() : Store(nullptr) {
   connection_ = SqliteConnection::OpenInMemory().value();
   Require(connection_->Execute("PRAGMA foreign_keys = ON"));
   Require(Migrate(*connection_, SqliteMigrations()));
@@ -72,12 +72,17 @@ void ManualStore::FailWrites(absl::Status status) {
   failure_ = std::move(status);
 }
 
+void ManualStore::BeforeReads(std::function<absl::Status()> hook) {
+  absl::MutexLock lock(&mutex_);
+  before_reads_ = std::move(hook);
+}
+
 void ManualStore::AppendEvent(JobEvent event, Done done) {
   if (event.kind == "propose" && !proposal_failure_.ok()) {
     return Write([failure = proposal_failure_](Connection&) { return failure; }, std::move(done), 0,
                  WhenFull::kWait);
   }
-  DatabaseStore::AppendEvent(std::move(event), std::move(done));
+  Store::AppendEvent(std::move(event), std::move(done));
 }
 
 absl::Status ManualStore::Flush() {
@@ -92,6 +97,7 @@ absl::StatusOr<BackupReport> ManualStore::Backup(const std::string&, const std::
 
 absl::Status ManualStore::Read(absl::FunctionRef<absl::Status(Connection&)> read) {
   absl::MutexLock lock(&mutex_);
+  if (before_reads_ != nullptr) HONE_RETURN_IF_ERROR(before_reads_());
   return read(*connection_);
 }
 

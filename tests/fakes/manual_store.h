@@ -10,14 +10,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/store/database_store.h"
 #include "server/store/sqlite/connection.h"
+#include "server/store/store.h"
 
 namespace hone::store {
 
 // The store on SQLite, in memory and without threads of its own. Writes are committed at once, or
 // by Commit while they are held. Thread-safe.
-class ManualStore : public DatabaseStore {
+class ManualStore : public Store {
  public:
   ManualStore();
   // Makes later writes wait for Commit.
@@ -36,11 +36,11 @@ class ManualStore : public DatabaseStore {
   absl::Status CheckSpace() override;
   // Makes later commits fail with this status.
   void FailWrites(absl::Status status);
+  // Called before each read from now on. A read for which it returns an error fails with that.
+  void BeforeReads(std::function<absl::Status()> hook);
   // Makes later writes of "propose" events fail with this status.
   void FailProposals(absl::Status status) { proposal_failure_ = std::move(status); }
 
-  using Store::Append;
-  using Store::PublishBest;
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
   StoreHealth Health() override { return {.backend = "memory"}; }
@@ -66,6 +66,7 @@ class ManualStore : public DatabaseStore {
   std::unique_ptr<SqliteConnection> connection_ ABSL_GUARDED_BY(mutex_);
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::function<absl::Status()> before_reads_ ABSL_GUARDED_BY(mutex_);
   absl::Status space_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<bool> leads_ ABSL_GUARDED_BY(mutex_) = true;
   std::deque<HeldWrite> writes_ ABSL_GUARDED_BY(mutex_);

@@ -68,8 +68,13 @@ Verdict CheckAcknowledged(const std::vector<Record>& records,
       verdict.violations.push_back(absl::StrCat(name, " is there ", marks[result.mark], " times"));
       continue;
     }
-    // A result without samples cannot be told from other results of its candidate. A result that
-    // was sent after its lease had ended need not be stored.
+    // A result without samples cannot be told from other results of its candidate.
+    if (result.stored && (result.outcome == Outcome::kOk || asked[result.asked] == 0)) {
+      verdict.violations.push_back(
+          absl::StrCat(name, " is not there, but the server said that it was stored"));
+      continue;
+    }
+    // A result that was sent after its lease had ended need not be stored.
     if (result.outcome == Outcome::kOk) {
       ++late;
       if (result.grants_after == 0 && !result.by_several_servers && !result.cancelled) {

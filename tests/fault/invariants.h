@@ -25,7 +25,8 @@ struct Verdict {
 absl::StatusOr<std::vector<record::Record>> AllRecords(store::Store& store);
 
 // Every acknowledged measurement is stored exactly once: its samples are in one record. If its
-// lease had ended before the result arrived, the candidate has a record from another lease instead.
+// lease had ended before the result arrived, so that no server said that it was stored, the
+// candidate has a record from another lease instead.
 Verdict CheckAcknowledged(const std::vector<record::Record>& records,
                           const std::vector<Acknowledged>& acknowledged);
 // Every record that a client has seen is stored unchanged.

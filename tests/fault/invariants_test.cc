@@ -51,9 +51,16 @@ v1::SynchronizeRequest Finish(const std::string& lease, const std::vector<double
   return request;
 }
 
+// The server refused the result, or does not know whether it is stored.
 v1::SynchronizeResponse Durable(const std::string& lease) {
   v1::SynchronizeResponse response;
   response.add_durable(lease);
+  return response;
+}
+
+v1::SynchronizeResponse Stored(const std::string& lease) {
+  v1::SynchronizeResponse response = Durable(lease);
+  response.add_stored(lease);
   return response;
 }
 
@@ -72,6 +79,39 @@ TEST(InvariantsTest, AcknowledgedMeasurementIsStoredExactlyOnce) {
   EXPECT_THAT(CheckAcknowledged({there, again}, ledger.acknowledged()).violations, SizeIs(1));
   EXPECT_THAT(CheckOnce({there, again}).violations, SizeIs(2))
       << "both the samples and the trial repeat";
+}
+
+// The next leader gives out another lease of the candidate, and continues the job. Neither excuses
+// the loss of a result that the leader before had stored.
+TEST(InvariantsTest, StoredResultMustSurviveTheNextLeader) {
+  Ledger ledger;
+  ledger.Answered(Grant("a-1", 1));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));
+  ledger.Answered(Stored("a-1"));
+  ledger.Answered(Grant("b-1", 1));
+  ledger.Answered(Grant("b-2", 2));
+  ledger.Told(Finish("a-1", {1.5, 2.5}));  // repeated to the next leader, which does not know it
+  ledger.Answered(Durable("a-1"));
+  const auto there = Screened(1, 1, {1.5, 2.5});
+  EXPECT_THAT(CheckAcknowledged({there}, ledger.acknowledged()).violations, IsEmpty());
+  EXPECT_THAT(CheckAcknowledged({Screened(1, 1, {3.5, 4.5})}, ledger.acknowledged()).violations,
+              SizeIs(1));
+  EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1));
+}
+
+TEST(InvariantsTest, StoredFailureHasARecord) {
+  Ledger ledger;
+  auto confirmed = Grant("a-1", 1);
+  confirmed.mutable_start(0)->mutable_policy()->set_name("confirm");
+  ledger.Answered(confirmed);
+  v1::SynchronizeRequest failed = Finish("a-1", {1.5, 2.5});
+  failed.mutable_finished(0)->mutable_result()->set_outcome(v1::OUTCOME_CRASH);
+  failed.mutable_finished(0)->mutable_result()->clear_samples_ns();
+  ledger.Told(failed);
+  ledger.Answered(Stored("a-1"));
+  ledger.Answered(Grant("b-1", 2));
+  EXPECT_THAT(CheckAcknowledged({}, ledger.acknowledged()).violations, SizeIs(1))
+      << "other finalists of the next leader do not excuse it";
 }
 
 TEST(InvariantsTest, LateResultIsMeasuredAgain) {

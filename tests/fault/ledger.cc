@@ -61,14 +61,17 @@ void Ledger::Answered(const v1::SynchronizeResponse& response) {
   for (const std::string& id : response.cancel()) {
     if (auto lease = leases_.find(id); lease != leases_.end()) lease->second.cancelled = true;
   }
+  const std::set<std::string> stored(response.stored().begin(), response.stored().end());
   for (const std::string& id : response.durable()) {
     auto lease = leases_.find(id);
     if (lease == leases_.end() || !lease->second.finished || !lease->second.run) continue;
     if (lease->second.undone) continue;
-    promises_.acknowledged[id] = {.lease = id,
-                                  .asked = lease->second.asked,
-                                  .outcome = lease->second.outcome,
-                                  .mark = lease->second.mark};
+    Acknowledged& promise = promises_.acknowledged[id];
+    promise = {.lease = id,
+               .asked = lease->second.asked,
+               .outcome = lease->second.outcome,
+               .mark = lease->second.mark,
+               .stored = promise.stored || stored.contains(id)};
   }
 }
 

@@ -39,6 +39,10 @@ struct Acknowledged {
   Asked asked;
   record::Outcome outcome = record::Outcome::kOk;
   std::string mark;
+  // Whether the server said that it had committed the result itself, so that nothing excuses its
+  // loss. Otherwise it may have refused the result, because its lease had ended or another run of a
+  // server had granted it. The fields below then say whether the candidate is measured again.
+  bool stored = false;
   int grants_after = 0;  // later leases of the same candidate
   // Whether another run of a server has continued the job since, or has also granted a lease of the
   // candidate. It measures what it needs, such as no more processes of a finalist that is too slow.

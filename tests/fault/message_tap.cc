@@ -86,7 +86,8 @@ absl::Status GrpcTap::Listen(const std::string& listen, const std::string& serve
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
-  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, address, /*insecure=*/false, &port));
+  rpc::ServerCertificates none{rpc::ServerSecurity()};
+  HONE_RETURN_IF_ERROR(rpc::AddListener(builder, address, none, &port));
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::UnavailableError("the tap cannot listen");

@@ -79,6 +79,24 @@ class NetworkTest : public ::testing::Test {
     return output;
   }
 
+  // Runs and exports the digits network, of which so many tasks use a measured schedule that is
+  // not confirmed. The kernels are those that were checked.
+  void ExpectItWorks(int64_t measured) {
+    std::vector<float> pixels(kPixels, 0.5);
+    const std::string input = Array("half.npy", {1, 1, 28, 28}, pixels);
+    const std::string expected = Array("scores.npy", {1, 10}, Interpreted(kMnist, pixels));
+    Result result = home_.Hone(
+        {"run", kMnist, "--in", input, "--expect", expected, "--max-error", "1e-4", "--json"});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(" of 5 tasks have no confirmed schedule: "));
+    const json counts = OneLineOfJson(result.output)["schedule_count"];
+    EXPECT_EQ(counts["measured"], measured);
+    EXPECT_EQ(counts["unchecked"], counts["draft"]) << "measured kernels have the same bytes";
+    result = home_.Hone({"export", kMnist, "-o", files_ / "unconfirmed", "--name", "digits"});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    EXPECT_TRUE(std::filesystem::exists(files_ / "unconfirmed/digits.export.json"));
+  }
+
   HoneHome home_;
   TemporaryFolder files_;
 };
@@ -211,14 +229,22 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
                                            ".*; hone jobs resume 1 continues it"));
   EXPECT_THAT(tune.Output(), ContainsRegex("task  job  times  trials.*  ~"))
       << "the latencies of the search";
-  const Result result = home_.Hone({"best", kMnist, "--json"});
-  EXPECT_EQ(result.code, 3) << result.output;
-  const json tasks = OneLineOfJson(result.output)["tasks"];
-  const auto measured = std::count_if(tasks.begin(), tasks.end(), [](const json& task) {
-    return task["unconfirmed_job"].is_string() && task["latency_ns"].is_null();
-  });
+  Result result = home_.Hone({"best", kMnist, "--json"});
+  EXPECT_EQ(result.code, 0) << result.output;
+  const json cut = OneLineOfJson(result.output);
+  const auto measured =
+      std::count_if(cut["tasks"].begin(), cut["tasks"].end(), [](const json& task) {
+        return task["unconfirmed_job"].is_string() && task["latency_ns"].is_number() &&
+               task["confirmed"] == false && task["schedule"] == "measured";
+      });
   EXPECT_GT(measured, 0) << result.output;
-  EXPECT_THAT(home_.Hone({"best", kMnist}).output, ContainsRegex("job 1\\..*, not confirmed"));
+  EXPECT_EQ(cut["schedule_count"]["measured"], measured);
+  EXPECT_EQ(cut["schedule_count"]["confirmed"], 0);
+  EXPECT_EQ(cut["schedule_count"]["draft"], 5 - measured);
+  result = home_.Hone({"best", kMnist});
+  EXPECT_THAT(result.output, ContainsRegex("job 1\\..*, not confirmed"));
+  EXPECT_THAT(result.output, HasSubstr("5 of 5 tasks have no confirmed schedule: "));
+  ExpectItWorks(measured);
 
   // The job continues, and one Ctrl-C confirms what it has found.
   const auto trials = [&] {
@@ -233,7 +259,7 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
   EXPECT_GT(OneLineOfJson(home_.Hone({"best", kMnist, "--json"}).output)["known"], 0);
 }
 
-TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
+TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
   const Result result = home_.Hone({"tune", kMnist, "--trials", "2"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors,
@@ -244,7 +270,7 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
   EXPECT_THAT(watched.errors,
               HasSubstr("of 5 tasks have no confirmed kernel; hone tune with --only-missing"));
   Result best = home_.Hone({"best", kMnist, "--json"});
-  EXPECT_EQ(best.code, 3);
+  EXPECT_EQ(best.code, 0);
   const json partly = OneLineOfJson(best.output);
   const int known = partly["known"];
   ASSERT_GT(known, 0) << best.output;
@@ -253,14 +279,32 @@ TEST_F(NetworkTest, TooFewTrialsLeaveTasksWithoutAKernel) {
   EXPECT_GT(partly["known_flops_share"], 0);
   EXPECT_LT(partly["known_flops_share"], 1);
   best = home_.Hone({"best", kMnist});
+  EXPECT_EQ(best.code, 0);
+  EXPECT_THAT(best.output, ContainsRegex(absl::StrCat("nothing known; the draft's is used.*", known,
+                                                      " of the 5 tasks ", known == 1 ? "is" : "are",
+                                                      " known, with ")));
+  EXPECT_THAT(best.output, HasSubstr(absl::StrCat(5 - known, " of 5 tasks have no confirmed")));
+  // A baseline needs confirmed kernels.
+  best = home_.Hone({"check", kMnist, "--baseline", files_ / "b.json", "--save"});
   EXPECT_EQ(best.code, 3);
-  EXPECT_THAT(best.output, ContainsRegex(absl::StrCat("nothing known.*", known, " of the 5 tasks ",
-                                                      known == 1 ? "is" : "are", " known, with ")));
   EXPECT_THAT(best.errors, ContainsRegex(absl::StrCat("known for ", 5 - known,
                                                       " of the 5 tasks.*--only-missing")));
-  const std::string folder = files_ / "partly";
-  EXPECT_EQ(home_.Hone({"export", kMnist, "-o", folder}).code, 3);
-  EXPECT_FALSE(std::filesystem::exists(folder));
+  ExpectItWorks(/*measured=*/0);
+}
+
+// The first pass confirms every task within a few seconds, unless the machine is very busy.
+TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
+  const Result tuned = home_.Hone({"tune", kMobileNet, "--time", "4s"});
+  EXPECT_THAT(tuned.code, AnyOf(0, 1)) << tuned.errors;
+  const std::string folder = files_ / "cut";
+  const Result exported = home_.Hone({"export", kMobileNet, "-o", folder, "--json"});
+  EXPECT_EQ(exported.code, 0) << exported.errors;
+  const json counts = OneLineOfJson(exported.output)["schedule_count"];
+  EXPECT_EQ(
+      counts["confirmed"].get<int>() + counts["measured"].get<int>() + counts["draft"].get<int>(),
+      12)
+      << counts;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/mobilenet_tiny.export.json"));
 }
 
 // The baseline in a file decides whether a network has become too slow.

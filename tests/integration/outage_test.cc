@@ -8,12 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -30,8 +32,15 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 constexpr int kTrials = 40;
-// Longer than the store, the server or a call tries anything again (at most 15 s).
-constexpr absl::Duration kOutage = absl::Seconds(20);
+// Longer than the store, the server or a call tries anything again (at most 15 s). tests/nightly.sh
+// makes it longer.
+absl::Duration OutageTime() {
+  int seconds = 20;
+  if (const char* const given = std::getenv("HONE_OUTAGE_SECONDS"); given != nullptr) {
+    EXPECT_TRUE(absl::SimpleAtoi(given, &seconds)) << given;
+  }
+  return absl::Seconds(seconds);
+}
 
 class OutageTest : public ::testing::Test {
  protected:
@@ -140,7 +149,7 @@ TEST_F(OutageTest, AJobWaitsForAFullDisk) {
       RunProgram({"hone", "--server", address_, "tune", "relu", "m=64", "n=64", "--trials", "8"});
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.errors, HasSubstr("free space"));
-  absl::SleepFor(kOutage);
+  absl::SleepFor(OutageTime());
   EXPECT_TRUE(server_->Running());
   EXPECT_THAT(Records(), IsSupersetOf(before_)) << "reads are answered";
   EXPECT_EQ(Job()["state"], "running");
@@ -171,7 +180,7 @@ TEST_F(OutageTest, AJobWaitsForADatabaseThatIsAway) {
   EXPECT_EQ(
       RunProgram({"hone-server", "--listen", address_, "--store", "unused", "--check-health"}).code,
       1);
-  absl::SleepFor(kOutage);
+  absl::SleepFor(OutageTime());
   EXPECT_TRUE(server_->Running()) << server_->Errors();
   EXPECT_TRUE(tune_->Running()) << tune_->Errors();
   allow("true");

@@ -1,4 +1,5 @@
-// A private worker that keeps failing: clients that wait for it get its last output within seconds.
+// A private worker that keeps failing, or a private server that is killed: clients are told within
+// seconds.
 
 #include <signal.h>
 
@@ -82,6 +83,22 @@ TEST_F(PrivateWorkerTest, CrashLoopingWorkerEndsTheRun) {
 
   ASSERT_TRUE(Eventually([&] { return home_.Keeper() == 0; }));
   ExpectToldAtOnce({FolderWithBrokenWorker() + "/hone", "jobs", "resume", "1"});
+}
+
+// A client waits ten minutes for a server that was named, but the keeper knows that the private
+// server has ended.
+TEST_F(PrivateWorkerTest, AServerThatIsKilledEndsTheRunAtOnce) {
+  std::vector<std::string> words = kTune;
+  words.insert(words.begin(), "hone");
+  words.insert(words.end(), {"--trials", "100000"});
+  Process tune(words, home_.variables());
+  ASSERT_TRUE(Eventually([&] { return Trials() > 0; })) << tune.Errors();
+  const pid_t server = home_.ChildOfKeeper("hone-server");
+  ASSERT_GT(server, 0);
+  kill(server, SIGKILL);
+  EXPECT_EQ(tune.Wait(absl::Minutes(1)), 1) << tune.Errors();
+  EXPECT_THAT(tune.Errors(), HasSubstr("hone-server was killed by signal 9"));
+  EXPECT_THAT(tune.Errors(), HasSubstr("jobs resume 1"));
 }
 
 TEST_F(PrivateWorkerTest, OtherTargetsAreRejectedExceptForLookups) {

@@ -2,6 +2,7 @@
 # Compares kernels with an independent oracle, see README.md.
 #   tests/oracle/run.sh [--cases 10000] [--seed 7] [--jobs 2] [--case NUMBER|FILE] [--help]
 #   tests/oracle/run.sh --special [--cases 10000]    nodes of ONNX models at special values
+#   tests/oracle/run.sh --decoders         language models decode the same tokens as with ONNX Runtime
 #   tests/oracle/run.sh --self-test        the oracle's own tests
 # HONE_BUILD_DIR: the build folder with oracle_kernels (default build/release). Python packages are
 # installed into a virtual environment in it.
@@ -32,6 +33,9 @@ install_packages
 exec 9>&-
 if [ "${1:-}" = --self-test ]; then
   exec "$environment/bin/python" -m unittest discover -q -s tests/oracle -p '*_test.py'
+fi
+if [ "${1:-}" = --decoders ]; then
+  exec "$environment/bin/python" tests/oracle/decoders.py --hone "$build/bin/hone"
 fi
 mkdir -p "$build/oracle"
 exec "$environment/bin/python" tests/oracle/oracle.py --program "$build/tests/oracle_kernels" --work "$build/oracle" "$@"

@@ -265,6 +265,8 @@ def test_a_network(client, tmp_path):
                     *client.connection.words()])
     numpy.testing.assert_allclose(network(image), numpy.load(tmp_path / "out.npy"), rtol=1e-5, atol=1e-5)
     assert len(network.profile(image)) > 3 and "mnist-8.onnx" in repr(network)
+    counts = network.schedules
+    assert counts["confirmed"] + counts["measured"] + counts["draft"] == 5 and counts["unchecked"] == counts["draft"]
     with ThreadPoolExecutor(3) as pool:
         for made in pool.map(lambda _: network(image), range(6)):
             numpy.testing.assert_array_equal(made, network(image))

@@ -15,6 +15,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
+#include "common/record/origin.h"
 #include "worker/runner/check.h"
 #include "worker/runner/kernel.h"
 #include "worker/runner/peak.h"
@@ -264,7 +265,8 @@ absl::StatusOr<bool> Runner::IsHopelessByPart(DeviceKernel& kernel, double best_
   result.latency_ns = whole_ns;
   result.reference_drift = probe_->Drift();
   result.samples_ns = {whole_ns};
-  result.detail = "the latency is estimated from a part of the range; the output was not checked";
+  result.detail = absl::StrCat("the latency is estimated from a part of the range; ",
+                               record::kOutputNotChecked);
   return true;
 }
 

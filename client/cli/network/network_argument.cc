@@ -95,10 +95,11 @@ std::string ToText(const NetworkWords& words) {
 }
 
 void AddShapes(Command& command, std::vector<std::string>& shapes) {
-  command.Add("--shape", shapes,
-              "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
-              "NAME=4 also sets the dimension called NAME. May be repeated",
-              {NotEmpty()});
+  command.Add(
+      "--shape", shapes,
+      "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
+      "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated",
+      {NotEmpty()});
 }
 
 absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {

@@ -1,6 +1,7 @@
 #include "client/cli/network/network_best.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_report.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
@@ -18,58 +20,70 @@
 #include "client/cli/tune/running_job.h"
 #include "common/base/counted.h"
 #include "common/base/status_macros.h"
-#include "common/record/processes.h"
 
 namespace hone::cli {
 namespace {
 
-// The best of each task of a network; nullopt if none is known.
+// What is known of the tasks of a network.
 struct NetworkBests {
-  std::vector<std::optional<v1::Best>> bests;
-  std::vector<std::string> unconfirmed;  // see UnconfirmedJobs; "" for a task with a best
-  std::vector<std::string> unknown;      // the digests of the tasks without a best
-  size_t known = 0;                      // the number of tasks with a best
-  int64_t disturbed = 0;                 // the number of bests whose latency is not confirmed
-  double latency_ns = 0;                 // the weighted sum over tasks with a best
-  double known_flops = 0;                // the weighted sum over tasks with a best
-  double flops = 0;                      // the weighted sum over all tasks
+  std::vector<TaskSchedule> schedules;
+  ScheduleCounts counts;
+  std::vector<std::string> unknown;  // the digests of the tasks without a best
+  int64_t disturbed = 0;             // the number of bests whose latency is not confirmed
+  double latency_ns = 0;             // the weighted sum over tasks with a latency
+  double known_flops = 0;            // the weighted sum over tasks with a best
+  double flops = 0;                  // the weighted sum over all tasks
+
+  // Whether every task has a latency.
+  bool IsComplete() const { return counts.draft == 0; }
+  bool IsConfirmed() const { return unknown.empty() && disturbed == 0; }
+  // The published best of each task; nullopt if it has none.
+  std::vector<std::optional<v1::Best>> Published() const {
+    std::vector<std::optional<v1::Best>> bests;
+    for (const TaskSchedule& schedule : schedules) {
+      const bool published = schedule.source == ScheduleSource::kConfirmed;
+      bests.push_back(published ? schedule.best : std::nullopt);
+    }
+    return bests;
+  }
 };
 
 absl::StatusOr<NetworkBests> LookUp(Session& session, const NetworkArgument& network,
-                                    const std::string& target, double tolerance) {
+                                    double tolerance) {
   NetworkBests found;
-  UnconfirmedJobs jobs(session, target, tolerance);
-  const auto add = [&](const WorkloadArgument& argument, const std::optional<v1::Best>& best) {
-    const graph::Task& task = network.partition.tasks[found.bests.size()];
-    found.bests.push_back(best);
-    found.unconfirmed.push_back(best.has_value() ? "" : jobs.Find(argument));
-    found.flops += task.flops * static_cast<double>(task.weight);
-    if (!best.has_value()) return absl::OkStatus();
-    ++found.known;
-    if (!client::LatencyIsConfirmed(*best)) ++found.disturbed;
-    found.known_flops += task.flops * static_cast<double>(task.weight);
-    found.latency_ns += best->latency_ns() * static_cast<double>(task.weight);
-    return absl::OkStatus();
-  };
-  HONE_ASSIGN_OR_RETURN(found.unknown,
-                        VisitBests(session, network.tasks, tolerance, /*nearest=*/false, add));
+  HONE_ASSIGN_OR_RETURN(found.schedules, FindSchedules(session, network.tasks, tolerance));
+  found.counts = CountSchedules(found.schedules);
+  for (size_t t = 0; t < found.schedules.size(); ++t) {
+    const TaskSchedule& schedule = found.schedules[t];
+    const graph::Task& task = network.partition.tasks[t];
+    const auto weight = static_cast<double>(task.weight);
+    found.flops += task.flops * weight;
+    if (schedule.best.has_value()) found.latency_ns += schedule.best->latency_ns() * weight;
+    if (schedule.source != ScheduleSource::kConfirmed) {
+      found.unknown.push_back(network.tasks[t].workload.StructuralDigest().ToHex());
+      continue;
+    }
+    if (!client::LatencyIsConfirmed(*schedule.best)) ++found.disturbed;
+    found.known_flops += task.flops * weight;
+  }
   return found;
 }
 
 Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
                const std::string& target) {
   Json tasks = Json::array();
-  for (size_t t = 0; t < found.bests.size(); ++t) {
-    const graph::Task& task = network.partition.tasks[t];
+  for (size_t t = 0; t < found.schedules.size(); ++t) {
+    const TaskSchedule& schedule = found.schedules[t];
     Json each = {{"workload", network.tasks[t].text},
-                 {"weight", task.weight},
+                 {"weight", network.partition.tasks[t].weight},
+                 {"schedule", std::string(ScheduleSourceName(schedule.source))},
                  {"latency_ns", nullptr},
                  {"confirmed", nullptr},
                  {"gflops", nullptr},
                  {"job", nullptr},
                  {"processes", nullptr},
-                 {"unconfirmed_job", UnknownJson(found.unconfirmed[t])}};
-    if (const auto& best = found.bests[t]; best.has_value()) {
+                 {"unconfirmed_job", UnknownJson(schedule.job)}};
+    if (const auto& best = schedule.best; best.has_value()) {
       each["latency_ns"] = best->latency_ns();
       each["confirmed"] = client::LatencyIsConfirmed(*best);
       each["gflops"] = best->gflops();
@@ -78,14 +92,25 @@ Json BestsJson(const NetworkArgument& network, const NetworkBests& found,
     }
     tasks.push_back(std::move(each));
   }
-  const bool complete = found.known == found.bests.size();
   return {{"network", network.path},
           {"target", target},
           {"tasks", std::move(tasks)},
-          {"known", found.known},
+          {"known", found.counts.confirmed},
+          {"schedule_count", ToJson(found.counts)},
           {"known_flops_share", found.flops > 0 ? found.known_flops / found.flops : 1.0},
-          {"latency_ns", complete ? Json(found.latency_ns) : Json(nullptr)},
-          {"confirmed", complete ? Json(found.disturbed == 0) : Json(nullptr)}};
+          {"latency_ns", found.IsComplete() ? Json(found.latency_ns) : Json(nullptr)},
+          {"confirmed", found.IsComplete() ? Json(found.IsConfirmed()) : Json(nullptr)}};
+}
+
+// The last cell of a task's row: where its schedule comes from.
+std::string ScheduleOriginText(const TaskSchedule& schedule) {
+  if (schedule.source == ScheduleSource::kConfirmed) {
+    return absl::StrCat("job ", schedule.best->record().job_id());
+  }
+  if (schedule.source == ScheduleSource::kMeasured) {
+    return absl::StrCat("job ", schedule.best->record().job_id(), ", not confirmed");
+  }
+  return absl::StrCat(UnknownText(schedule.job), "; the draft's is used");
 }
 
 void Print(const NetworkArgument& network, const NetworkBests& found, const std::string& target) {
@@ -96,48 +121,47 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
   absl::PrintF("\n");
   Table table({Left("task"), Right("times"), Right("latency"), Right("GFLOP/s"), Right("of peak"),
                Right("of all"), Left("")});
-  const bool complete = found.known == found.bests.size();
-  for (size_t t = 0; t < found.bests.size(); ++t) {
+  bool above_peak = false;
+  for (size_t t = 0; t < found.schedules.size(); ++t) {
+    const TaskSchedule& schedule = found.schedules[t];
     const std::string times = absl::StrCat(network.partition.tasks[t].weight);
-    const auto& best = found.bests[t];
+    const auto& best = schedule.best;
     if (!best.has_value()) {
       table.AddRow(
-          {network.tasks[t].title, times, "-", "-", "-", "-", UnknownText(found.unconfirmed[t])});
+          {network.tasks[t].title, times, "-", "-", "-", "-", ScheduleOriginText(schedule)});
       continue;
     }
     const double latency = best->latency_ns();
     const double part = latency * static_cast<double>(network.partition.tasks[t].weight);
     const bool confirmed = client::LatencyIsConfirmed(*best);
+    above_peak = above_peak || IsAbovePeak(best->gflops(), best->peak_gflops());
     table.AddRow({network.tasks[t].title, times, MarkUnconfirmed(FormatLatency(latency), confirmed),
                   MarkUnconfirmed(FormatGflops(best->gflops()), confirmed),
                   FormatShareOfPeak(best->gflops(), best->peak_gflops()),
-                  FormatShare(part, complete ? found.latency_ns : 0),
-                  absl::StrCat("job ", best->record().job_id())});
+                  FormatShare(part, found.IsComplete() ? found.latency_ns : 0),
+                  ScheduleOriginText(schedule)});
   }
   table.Print();
-  if (std::any_of(found.bests.begin(), found.bests.end(), [](const auto& best) {
-        return best.has_value() && IsAbovePeak(best->gflops(), best->peak_gflops());
-      })) {
-    PrintWrapped(absl::StrCat("\n", kAbovePeakText));
-  }
-  if (found.known == 0) return;
-  const std::string known =
-      complete ? "all tasks are known; together they take"
-               : absl::StrFormat("%d of the %d tasks %s known, with %.1f %% of the operations; %s",
-                                 found.known, found.bests.size(), found.known == 1 ? "is" : "are",
-                                 found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
-                                 found.known == 1 ? "it takes" : "those take");
-  PrintWrapped(absl::StrCat("\n", known, " ",
-                            MarkUnconfirmed(FormatLatency(found.latency_ns), found.disturbed == 0),
+  if (above_peak) PrintWrapped(absl::StrCat("\n", kAbovePeakText));
+  const int64_t known = found.counts.confirmed;
+  const std::string text =
+      found.unknown.empty()
+          ? "all tasks are known; together they take"
+          : absl::StrFormat("%d of the %d tasks %s known, with %.1f %% of the operations; %s",
+                            known, found.schedules.size(), known == 1 ? "is" : "are",
+                            found.flops > 0 ? 100 * found.known_flops / found.flops : 100.0,
+                            found.IsComplete() ? "together, all tasks take"
+                                               : "together, those with a latency take");
+  PrintWrapped(absl::StrCat("\n", text, " ",
+                            MarkUnconfirmed(FormatLatency(found.latency_ns), found.IsConfirmed()),
                             ", the sum of kernels timed one by one"));
+  if (const std::string unconfirmed = UnconfirmedText(found.counts); !unconfirmed.empty()) {
+    PrintWrapped(unconfirmed);
+  }
   if (found.disturbed > 0) PrintWrapped(DisturbedTasksText(found.disturbed));
-  if (const std::string text = LessCertainText(found.bests); !text.empty()) PrintWrapped(text);
-}
-
-// Whether the store has anything of a task.
-bool KnowsAnything(const NetworkBests& found) {
-  return found.known > 0 || std::any_of(found.unconfirmed.begin(), found.unconfirmed.end(),
-                                        [](const std::string& job) { return !job.empty(); });
+  if (const std::string less = LessCertainText(found.Published()); !less.empty()) {
+    PrintWrapped(less);
+  }
 }
 
 }  // namespace
@@ -148,17 +172,22 @@ absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, 
   HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, target, tolerance));
-  const absl::Status result =
-      CheckNetworkKnown(network, found.unknown.size(), target, tolerance,
-                        FindRunningJob(*session, found.unknown, target, tolerance));
+  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
+  const std::optional<RunningJob> running =
+      FindRunningJob(*session, found.unknown, target, tolerance);
+  absl::Status result;
+  if (!found.counts.AnyMeasured() && !WasTuned(*session, found.unknown, target, tolerance)) {
+    result = CheckNetworkKnown(network, found.unknown.size(), target, tolerance, running);
+  } else if (running.has_value()) {
+    PrintWrapped(stderr, RunningJobText(*running, found.unknown.size()));
+  }
   if (!report.empty()) {
     HONE_RETURN_IF_ERROR(
-        WriteReport(MakeReport(network, target, found.bests, /*job=*/nullptr), report));
+        WriteReport(MakeReport(network, target, found.Published(), /*job=*/nullptr), report));
   }
   if (globals.json) return PrintJson(BestsJson(network, found, target), result);
   // If nothing is known, the error says all that there is to say.
-  if (KnowsAnything(found)) Print(network, found, target);
+  if (result.ok()) Print(network, found, target);
   return result;
 }
 

@@ -9,11 +9,11 @@
 
 namespace hone::cli {
 
-// Prints what the store knows of a network: the best of each task, or the job that measured it
-// without confirming a schedule; the share of the network's FLOPs in tasks with a best; and the sum
-// of their latencies. Prints nothing but the error if it knows nothing. `report`: an HTML file to
-// write; "": none. NothingKnownError: a task is not known. Other errors as for ReadNetwork and
-// WriteReport.
+// Prints what the store knows of a network: the schedule of each task and where it comes from, as
+// FindSchedules finds it; the share of the network's FLOPs in tasks with a best; and the sum of the
+// latencies. Prints nothing but the error if it knows nothing. `report`: an HTML file to write; "":
+// none. NothingKnownError: nothing of the network was ever tuned. Other errors as for ReadNetwork
+// and WriteReport.
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report);
 

@@ -187,12 +187,14 @@ absl::Status SaveOrCompare(const Globals& globals, const NetworkCheckOptions& op
   }
   HONE_RETURN_IF_ERROR(baselines.status());
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(*session, network, {.tolerance = options.tolerance}));
+  // A baseline must not depend on what happened to be measured.
+  HONE_ASSIGN_OR_RETURN(NetworkKernels kernels, LoadNetworkKernels(*session, network,
+                                                                   {.tolerance = options.tolerance,
+                                                                    .only_confirmed = true}));
   if (const std::string noise = NoiseNow(); !noise.empty()) {
     PrintWrapped(stderr, absl::StrCat("warning: ", noise));
   }
-  TimedNetwork timed(network, std::move(kernels), session->GpuName(), options.time);
+  TimedNetwork timed(network, std::move(kernels.list), session->GpuName(), options.time);
   return options.save ? MeasureAndSave(globals, options, *std::move(baselines), timed)
                       : MeasureAndCompare(options, *baselines, timed, comparison);
 }

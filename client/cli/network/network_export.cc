@@ -53,21 +53,25 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   const std::vector<std::string> names = network::FilesOfNetwork(options.name);
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
-  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, kernel_options));
+  const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, kernels), names),
                                     words.path,
                                     /*may_be_named=*/true));
   const absl::StatusOr<std::vector<network::ExportedFile>> files =
       network::ExportNetwork(graph, network.partition, kernels, options);
   if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
+  PrintUnconfirmed(loaded.counts);
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {
     paths.push_back(each.path);
     if (!globals.json) absl::PrintF("%s  %s\n", each.path, FormatBytes(each.bytes));
   }
   if (!globals.json) return absl::OkStatus();
-  return PrintJson({{"network", words.path}, {"files", std::move(paths)}});
+  return PrintJson({{"network", words.path},
+                    {"schedule_count", ToJson(loaded.counts)},
+                    {"files", std::move(paths)}});
 }
 
 }  // namespace hone::cli

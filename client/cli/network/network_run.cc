@@ -151,8 +151,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
+  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
+  PrintUnconfirmed(loaded.counts);
+  const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
@@ -186,6 +188,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     Json json = {{"network", network.path},
                  {"latency_ns", TimesJson(runs)},
                  {"repeat", options.repeat},
+                 {"schedule_count", ToJson(loaded.counts)},
                  {"is_disturbed", !disturbance.empty()},
                  {"disturbance", disturbance}};
     if (!files.empty()) json["outputs"] = std::move(files);

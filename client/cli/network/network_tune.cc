@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/network/network_check.h"
 #include "client/cli/network/network_kernels.h"
@@ -44,7 +46,12 @@ constexpr int64_t kFewSecondsPerTask = 4;
 constexpr absl::Duration kMeasuringTime = absl::Seconds(1);
 // The part of a time limit that is kept for measuring the whole network, and the most of it.
 constexpr double kMeasuringShare = 0.1;
-constexpr absl::Duration kMostKept = absl::Seconds(2);
+constexpr absl::Duration kMostKept = absl::Seconds(4);
+// A confirmed latency of more than this many times what the task takes in the network is wrong. (In
+// the network, a task may take much longer, because its tensors are not in the caches.)
+constexpr double kContradiction = 2;
+// Confirming a task again takes about this long.
+constexpr absl::Duration kConfirmingAgain = absl::Seconds(2);
 
 void AddTasks(const NetworkArgument& network, v1::NetworkRequest& request) {
   request.set_name(std::filesystem::path(network.path).stem().string());
@@ -58,19 +65,25 @@ void AddTasks(const NetworkArgument& network, v1::NetworkRequest& request) {
 // A measurement of the whole network.
 struct WholeNetwork {
   NetworkTiming timing;
+  ScheduleCounts counts;
   absl::StatusOr<double> algorithm_error = 0.0;  // of ErrorOfAlgorithms
 };
 
 // Measures the network with the best kernels, if this machine can run it. `algorithms`: those of
-// the tasks. `deadline`: of the time limit.
+// the tasks. `deadline`: of the time limit. `interrupted`: the user does not want to wait until
+// kernels are built.
 absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& network,
                                      double tolerance, absl::Span<const std::string> algorithms,
-                                     absl::Time deadline) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<network::NetworkKernel> kernels,
-                        LoadNetworkKernels(session, network, {.tolerance = tolerance}));
+                                     bool interrupted, absl::Time deadline) {
+  HONE_ASSIGN_OR_RETURN(
+      const NetworkKernels loaded,
+      LoadNetworkKernels(
+          session, network,
+          {.tolerance = tolerance, .only_confirmed = interrupted, .deadline = deadline}));
+  const std::vector<network::NetworkKernel>& kernels = loaded.list;
   ProgressLine progress;
   progress.Show("timing the whole network");
-  WholeNetwork measured{.timing = TimingOf(network, kernels)};
+  WholeNetwork measured{.timing = TimingOf(network, kernels), .counts = loaded.counts};
   const network::RunnerOptions runner{.device = session.GpuName()};
   HONE_RETURN_IF_ERROR(
       MeasureNetwork(network, kernels, runner, kMeasuringTime, measured.timing, deadline));
@@ -128,7 +141,74 @@ struct Tuned {
   absl::StatusOr<WholeNetwork> measured;  // end to end
   absl::StatusOr<Bests> bests;
   std::vector<std::string> algorithms;  // of the tasks; empty without bests
+  int64_t contradicted = 0;             // tasks, see ContradictedTasks
+  int64_t confirmed_again = 0;          // of them
 };
+
+// Shows a best as the result of a task.
+void ShowAsResult(const v1::Best& best, v1::NetworkTaskProgress& task) {
+  task.set_latency_ns(best.latency_ns());
+  task.set_gflops(best.gflops());
+  task.set_confirmed(true);
+  task.set_disturbed(best.disturbed());
+}
+
+// Sums up the tasks again, after some of them have changed.
+void UpdateSum(v1::NetworkProgress& network) {
+  double sum = 0;
+  bool confirmed = true;
+  for (const v1::NetworkTaskProgress& task : network.tasks()) {
+    if (!(task.latency_ns() > 0)) return;
+    for (const double weight : task.weights()) sum += weight * task.latency_ns();
+    confirmed = confirmed && client::LatencyIsConfirmed(task);
+  }
+  network.set_latency_ns(sum);
+  network.set_confirmed(confirmed);
+}
+
+// Has the server confirm the tasks again whose latency the network's own profile contradicts, while
+// there is time, and corrects what is shown of them.
+absl::Status ConfirmAgain(Session& session, const NetworkArgument& network, absl::Time deadline,
+                          Tuned& tuned) {
+  if (!tuned.measured.ok() || !tuned.bests.ok()) return absl::OkStatus();
+  const std::vector<size_t> tasks =
+      ContradictedTasks(network, tuned.measured->timing.speed.steps, *tuned.bests);
+  tuned.contradicted = static_cast<int64_t>(tasks.size());
+  v1::NetworkProgress& progress = *tuned.job.mutable_network();
+  for (const size_t t : tasks) {
+    if (absl::Now() + kConfirmingAgain > deadline) break;
+    v1::CreateJobRequest request;
+    request.set_workload_digest(network.tasks[t].workload.StructuralDigest().ToHex());
+    request.set_target(tuned.job.target());
+    request.set_tolerance(tuned.job.request().tolerance());
+    request.set_max_trials(1);
+    request.set_revalidate(1);
+    HONE_ASSIGN_OR_RETURN(const FollowedJob followed, RunJob(session, request));
+    HONE_RETURN_IF_ERROR(CheckNotCancelled(followed));
+    const v1::Job& job = followed.job;
+    if (job.state() != v1::JOB_STATE_DONE || !job.has_best()) continue;
+    (*tuned.bests)[t] = job.best();
+    ShowAsResult(job.best(), *progress.mutable_tasks(static_cast<int>(t)));
+    ++tuned.confirmed_again;
+  }
+  if (tuned.confirmed_again > 0) UpdateSum(progress);
+  return absl::OkStatus();
+}
+
+// Says what came of the contradictions; "" if there were none.
+std::string ContradictionText(const Tuned& tuned) {
+  if (tuned.contradicted == 0) return "";
+  const int64_t left = tuned.contradicted - tuned.confirmed_again;
+  std::string text =
+      absl::StrCat("in the network, ", Counted(tuned.contradicted, "task"),
+                   " took less than half of the confirmed latency; ", tuned.confirmed_again,
+                   tuned.confirmed_again == 1 ? " was" : " were", " measured again");
+  if (left > 0) {
+    absl::StrAppend(&text, ", and for the rest there was no time: ",
+                    SuggestedCommandForTarget("revalidate --all"), " measures them");
+  }
+  return text;
+}
 
 void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
   const v1::Job& job = tuned.job;
@@ -163,8 +243,11 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
       PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
                                 TimingCommand(options.words, options.request.tolerance())));
     }
+    if (const std::string text = UnconfirmedText(measured->counts); !text.empty()) {
+      PrintWrapped(text);
+    }
   } else if (ExitCodeFor(measured.status()) == kExitNothingKnown) {
-    PrintWrapped("the whole network was not timed, because it needs a kernel for each task");
+    PrintWrapped("the whole network was not timed, because not all of its tasks are confirmed");
     // The error at the end says how many tasks have none, and how to go on.
     absl::string_view rest = note;
     if (absl::ConsumePrefix(&rest, WithoutKernelText(progress))) {
@@ -180,6 +263,7 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
                      tuned.measured.ok() ? ErrorText(tuned.measured->algorithm_error) : ""));
   }
   if (job.disturbed() > 0) PrintWrapped(DisturbedText(job));
+  if (const std::string text = ContradictionText(tuned); !text.empty()) PrintWrapped(text);
   if (!note.empty()) PrintWrapped(note);
 }
 
@@ -212,6 +296,8 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
     }
     const absl::StatusOr<double>& error = tuned.measured->algorithm_error;
     json["algorithm_error"] = error.ok() ? Json(*error) : Json(nullptr);
+    json["schedule_count"] = ToJson(tuned.measured->counts);
+    json["contradicted_count"] = tuned.contradicted;
   }
   return json;
 }
@@ -247,22 +333,46 @@ absl::Status Report(const NetworkArgument& network, const NetworkTuneOptions& op
 std::string TooFewTrialsText(int64_t trials, int64_t tasks) {
   if (trials == 0 || trials >= tasks) return "";
   const int64_t without = tasks - trials;
-  return absl::StrCat("--trials ", trials, " is too few for the ", tasks,
-                      " tasks to tune: at least ", without, " of them ",
-                      without == 1 ? "gets" : "get",
-                      " no trial. A task without a trial has no kernel at the end, unless its best "
-                      "is already known. --trials ",
-                      kFewTrialsPerTask * tasks, " gives each task about ", kFewTrialsPerTask,
-                      " trials; without --trials and --time, each gets about ", kTrialsPerTask);
+  return absl::StrCat(
+      "--trials ", trials, " is too few for the ", tasks, " tasks to tune: at least ", without,
+      " of them ", without == 1 ? "gets" : "get",
+      " no trial. A task without a trial uses the draft's schedule at the end, unless its "
+      "best is already known. --trials ",
+      kFewTrialsPerTask * tasks, " gives each task about ", kFewTrialsPerTask,
+      " trials; without --trials and --time, each gets about ", kTrialsPerTask);
 }
 
 std::string TooLittleTimeText(int64_t time_ms, int64_t tasks) {
   const int64_t enough_s = kFewSecondsPerTask * tasks;
   if (time_ms == 0 || time_ms >= 1000 * enough_s) return "";
   return absl::StrCat("--time is short for the ", Counted(tasks, "task"),
-                      " to tune: some of them may get no trial. A task without a trial has no "
-                      "kernel at the end, unless its best is already known. --time ",
+                      " to tune: some of them may get no trial. A task without a trial uses the "
+                      "draft's schedule at the end, unless its best is already known. --time ",
                       enough_s, "s gives each task about ", kFewSecondsPerTask, " s");
+}
+
+std::vector<size_t> ContradictedTasks(const NetworkArgument& network,
+                                      absl::Span<const StepSpeed> steps,
+                                      absl::Span<const std::optional<v1::Best>> bests) {
+  std::vector<double> least_ns(network.tasks.size(), std::numeric_limits<double>::infinity());
+  size_t next = 0;  // copies of outputs follow the steps with kernels
+  for (const graph::Step& step : network.partition.steps) {
+    if (step.kind != graph::Step::Kind::kKernel || next >= steps.size()) continue;
+    const double latency_ns = steps[next++].latency_ns;
+    if (latency_ns > 0) least_ns[step.task] = std::min(least_ns[step.task], latency_ns);
+  }
+  const auto excess = [&](size_t t) {
+    return static_cast<double>(network.partition.tasks[t].weight) *
+           (bests[t]->latency_ns() - least_ns[t]);
+  };
+  std::vector<size_t> tasks;
+  for (size_t t = 0; t < bests.size(); ++t) {
+    if (bests[t].has_value() && bests[t]->latency_ns() > kContradiction * least_ns[t]) {
+      tasks.push_back(t);
+    }
+  }
+  std::sort(tasks.begin(), tasks.end(), [&](size_t a, size_t b) { return excess(a) > excess(b); });
+  return tasks;
 }
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
@@ -302,7 +412,9 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
               .bests = LookUpBests(*session, network, request.tolerance())};
   if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
   if (session->IsHere(tuned.job.target())) {
-    tuned.measured = Measure(*session, network, request.tolerance(), tuned.algorithms, deadline);
+    tuned.measured = Measure(*session, network, request.tolerance(), tuned.algorithms,
+                             followed.interrupted, deadline);
+    if (!followed.interrupted) result.Update(ConfirmAgain(*session, network, deadline, tuned));
   }
   if (!options.report.empty()) result.Update(Report(network, options, tuned));
   if (globals.json) return PrintJson(ReportJson(network, tuned), result);

@@ -1,12 +1,17 @@
 #ifndef HONE_CLIENT_CLI_NETWORK_NETWORK_TUNE_H_
 #define HONE_CLIENT_CLI_NETWORK_NETWORK_TUNE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
+#include "client/cli/network/network_timing.h"
 #include "client/connection/api.h"
 
 namespace hone::cli {
@@ -23,6 +28,13 @@ struct NetworkTuneOptions {
 // estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
 // ReadNetwork, RunNetworkJob and WriteReport. Aborted: some tasks have no working schedule.
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
+
+// Returns the tasks whose confirmed latency is more than twice what their fastest step took in the
+// network itself, those that distort the sum most first. `steps`: of a measurement of the network
+// on the target. `bests`: of the tasks.
+std::vector<size_t> ContradictedTasks(const NetworkArgument& network,
+                                      absl::Span<const StepSpeed> steps,
+                                      absl::Span<const std::optional<v1::Best>> bests);
 
 // A warning if some of the tasks of a network get no trial; "" if there are enough trials.
 // `trials`: the limit; 0: none.

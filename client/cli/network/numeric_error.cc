@@ -200,10 +200,10 @@ absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument
     if (!algorithms[t].empty()) changed.push_back(network.tasks[t]);
   }
   if (changed.empty()) return 0;
-  HONE_ASSIGN_OR_RETURN(std::vector<network::NetworkKernel> loaded,
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadOrDraftKernels(session, changed, /*tolerance=*/0, deadline));
   std::vector<network::NetworkKernel> strict(kernels.begin(), kernels.end());
-  auto next = loaded.begin();
+  auto next = loaded.list.begin();
   for (size_t t = 0; t < algorithms.size(); ++t) {
     if (!algorithms[t].empty()) strict[t] = std::move(*next++);
   }

@@ -126,7 +126,7 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   bool above_peak = false;
   UnconfirmedJobs jobs(*session, target, options.words.tolerance);
   const auto add = [&](const WorkloadArgument& argument, const std::optional<v1::Best>& best) {
-    const std::string unconfirmed = best.has_value() ? "" : jobs.Find(argument);
+    const std::string unconfirmed = best.has_value() ? "" : jobs.Find(argument).job;
     if (!globals.json) {
       above_peak |= best.has_value() && IsAbovePeak(best->gflops(), best->peak_gflops());
       table.AddRow(RowOf(argument, best, unconfirmed));
@@ -182,7 +182,9 @@ void AddBest(Command& app, Globals& globals) {
            "confirming a schedule, the list names that job (unconfirmed_job in JSON).\n\n"
            "With --nearest, the adapted schedule was replayed, but neither built nor checked: "
            "hone schedule --check does both. For a network (FILE.onnx), the tasks are listed with "
-           "the sum of their latencies.\n\n"
+           "the sum of their latencies. A task without a confirmed schedule shows the best "
+           "measured one, or that hone run and hone export use the draft's (schedule in JSON); "
+           "the exit code is 3 only if nothing of the network was ever tuned.\n\n"
            "Examples:\n"
            "  hone best matmul m=1024 n=1024 k=1024\n"
            "  hone best matmul m=1000 n=1000 k=1000 --nearest --trace\n"

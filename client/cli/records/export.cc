@@ -308,7 +308,7 @@ absl::Status ExportList(const Globals& globals, const ExportOptions& options,
   for (size_t i = 0; i < bests.size(); ++i) {
     const WorkloadArgument& argument = arguments[i];
     if (!bests[i].has_value()) {
-      const std::string unconfirmed = jobs.Find(argument);
+      const std::string unconfirmed = jobs.Find(argument).job;
       list.push_back({{"workload", argument.text},
                       {"target", target},
                       {"best", nullptr},
@@ -407,7 +407,10 @@ void AddExport(Command& app, Globals& globals) {
       "if any (unconfirmed_job in JSON).\n\n"
       "A network, FILE.onnx, is exported as libNAME.so (all kernels and the code that runs them, "
       "for this machine's CPU; GPUs' drivers are opened when it runs), NAME.weights, NAME.h and "
-      "NAME.hpp for C and C++, and NAME.py for Python.\n\n"
+      "NAME.hpp for C and C++, and NAME.py for Python. A task without a confirmed schedule uses "
+      "the best measured one, else the draft's, which nobody has checked or timed; a line on "
+      "standard error counts them (schedule_count in JSON). The exit code is 3 if nothing of the "
+      "network was ever tuned, unless --draft is given.\n\n"
       "Examples:\n"
       "  hone export matmul m=1024 n=1024 k=1024 -o kernel/\n"
       "  gcc main.c kernel/matmul.o kernel/hone_threads.c -Ikernel\n"

@@ -21,24 +21,45 @@ namespace {
 constexpr size_t kBatch = 1024;
 // The number of records among which NewestOf looks for those with the right tolerance.
 constexpr int kNewest = 20;
-// The number of workloads of a list for which UnconfirmedJobs asks the server.
-constexpr int kMostLookedUp = 100;
 
-// Returns the newest successful measurements of a workload, the newest first. None if the server
-// does not answer.
-std::vector<record::Record> NewestOf(Session& session, const std::string& target, double tolerance,
-                                     const WorkloadArgument& argument) {
-  v1::ListRecordsRequest filter;
+// Returns successful measurements of a workload: the first ones that the filter lists. None if the
+// server does not answer.
+std::vector<record::Record> MeasurementsOf(Session& session, v1::ListRecordsRequest filter,
+                                           const std::string& target, double tolerance,
+                                           const WorkloadArgument& argument) {
   filter.set_workload_digest(argument.workload.StructuralDigest().ToHex());
   filter.set_target(target);
   filter.set_outcome("ok");
-  filter.set_newest_first(true);
   absl::StatusOr<std::vector<record::Record>> measured =
       session.connection().ListRecords(filter, kNewest);
   if (!measured.ok()) return {};
   std::erase_if(*measured,
                 [&](const record::Record& record) { return record.tolerance != tolerance; });
   return *std::move(measured);
+}
+
+// The newest ones, the newest first.
+std::vector<record::Record> NewestOf(Session& session, const std::string& target, double tolerance,
+                                     const WorkloadArgument& argument) {
+  v1::ListRecordsRequest filter;
+  filter.set_newest_first(true);
+  return MeasurementsOf(session, std::move(filter), target, tolerance, argument);
+}
+
+// Returns the job of the fastest undisturbed measurement that was made here and checked; "" if
+// there is none.
+std::string FastestJobOf(Session& session, const std::string& target, double tolerance,
+                         const WorkloadArgument& argument) {
+  v1::ListRecordsRequest filter;
+  filter.set_order(v1::RECORD_ORDER_LATENCY);
+  filter.set_quarantine(v1::QUARANTINE_NONE);
+  for (const record::Record& record :
+       MeasurementsOf(session, std::move(filter), target, tolerance, argument)) {
+    if (!record::IsImported(record.job_id) && record::OutputWasChecked(record.result)) {
+      return record.job_id;
+    }
+  }
+  return "";
 }
 
 // Returns UnconfirmedJobIn, or "" if that job was made by hone run, which confirms nothing.
@@ -106,9 +127,32 @@ absl::StatusOr<KnownBest> LookUpBest(const Globals& globals, const BestWords& wo
   return LookUpBest(globals, std::move(argument), words.tolerance, options);
 }
 
-std::string UnconfirmedJobs::Find(const WorkloadArgument& argument) {
-  if (looked_up_++ >= kMostLookedUp) return "";
-  return TuningJobIn(session_, NewestOf(session_, target_, tolerance_, argument));
+Unconfirmed UnconfirmedJobs::Find(const WorkloadArgument& argument) {
+  if (looked_up_++ >= most_) return {};
+  const std::string newest = UnconfirmedJobIn(NewestOf(session_, target_, tolerance_, argument));
+  if (newest.empty()) return {};
+  Unconfirmed found{.job = newest};
+  const std::string digest = argument.workload.StructuralDigest().ToHex();
+  // The fastest measurement may be of an earlier job. If all are disturbed, the newest job shows
+  // the fastest of these.
+  std::vector<std::string> jobs = {FastestJobOf(session_, target_, tolerance_, argument)};
+  if (jobs[0] != newest) jobs.push_back(newest);
+  for (const std::string& id : jobs) {
+    if (id.empty() || record::IsImported(id)) continue;
+    absl::StatusOr<v1::Job> job = session_.connection().GetJob(id);
+    if (!job.ok()) continue;
+    if (id == newest && job->request().unpublished()) found.job.clear();
+    if (found.measured.has_value() || !job->has_best()) continue;
+    if (IsUsable(job->best(), digest)) found.measured = std::move(*job->mutable_best());
+  }
+  return found;
+}
+
+bool IsUsable(const v1::Best& measured, absl::string_view workload_digest) {
+  const record::Record record = client::RecordOf(measured);
+  return record.workload_digest == workload_digest && measured.latency_ns() > 0 &&
+         !measured.trace().empty() && record.result.outcome == record::Outcome::kOk &&
+         record::OutputWasChecked(record.result) && !record::IsForgotten(record);
 }
 
 std::string UnconfirmedJobIn(absl::Span<const record::Record> newest) {

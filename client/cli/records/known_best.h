@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/output/json_output.h"
@@ -78,25 +79,39 @@ std::string HowToFind(Session& session, const std::string& target, double tolera
 std::string ImportedHint(Session& session, const std::string& target,
                          const WorkloadArgument* argument);
 
-// Finds the jobs that measured workloads of a list without confirming a schedule. Each look-up
-// takes a call, so only the first 100 workloads are looked up.
+// What is known of a workload without a best.
+struct Unconfirmed {
+  std::string job;  // the last one that measured candidates of it; "": none
+  // The fastest measured candidate whose output was checked on its target, with its trace. nullopt
+  // if there is none, or if the job that measured it is gone.
+  std::optional<v1::Best> measured;
+};
+
+// Finds the jobs that measured workloads of a list without confirming a schedule.
 class UnconfirmedJobs {
  public:
-  // `session` must outlive this object.
-  UnconfirmedJobs(Session& session, std::string target, double tolerance)
-      : session_(session), target_(std::move(target)), tolerance_(tolerance) {}
+  // Each look-up takes a few calls, so `most` limits their number. `session` must outlive this
+  // object.
+  static constexpr int kMostOfAList = 100;
+  UnconfirmedJobs(Session& session, std::string target, double tolerance, int most = kMostOfAList)
+      : session_(session), target_(std::move(target)), tolerance_(tolerance), most_(most) {}
 
-  // Returns the last job that measured candidates of a workload. "" if no job did, if what it
-  // measured was forgotten, if the workload is not looked up, or if the server does not answer.
-  // REQUIRES: the workload has no best.
-  std::string Find(const WorkloadArgument& argument);
+  // Returns what was measured of a workload. Empty if nothing was, if it was forgotten, if the
+  // workload is not looked up, or if the server does not answer. `job` is "" if hone run made it,
+  // because that confirms nothing. REQUIRES: the workload has no best.
+  Unconfirmed Find(const WorkloadArgument& argument);
 
  private:
   Session& session_;
   const std::string target_;
   const double tolerance_;
+  const int most_;
   int looked_up_ = 0;
 };
+
+// Whether a measured candidate of a job may be used without a confirmation: it is of the workload
+// with this digest, has a latency and a trace, was not forgotten, and its output was checked.
+bool IsUsable(const v1::Best& measured, absl::string_view workload_digest);
 
 // Returns the job that made the newest successful measurement of a workload. Returns "" if there is
 // no measurement, or if any measurement of that job was forgotten: `hone forget` does not mark

@@ -11,7 +11,7 @@
 namespace hone::cli {
 namespace {
 
-// The number of jobs among which FindRunningJob looks.
+// The number of jobs among which FindRunningJob and WasTuned look.
 constexpr int kNewestJobs = 100;
 
 bool HasWorker(client::Connection& connection, absl::string_view target) {
@@ -22,21 +22,48 @@ bool HasWorker(client::Connection& connection, absl::string_view target) {
          });
 }
 
+// Whether a job searches, or has searched, for schedules that it publishes.
+bool Searches(const v1::Job& job, absl::string_view target, double tolerance) {
+  return job.request().revalidate() == 0 && !job.request().unpublished() && !job.is_check() &&
+         job.target() == target && job.request().tolerance() == tolerance;
+}
+
+// Whether a workload, given by its digest, is that of the job or of one of its tasks. `failed`:
+// whether tasks that have failed count.
+bool IsOf(const v1::Job& job, const std::string& digest, bool failed) {
+  if (!job.has_network()) return job.workload_digest() == digest;
+  const auto& tasks = job.network().tasks();
+  return std::any_of(tasks.begin(), tasks.end(), [&](const v1::NetworkTaskProgress& task) {
+    return (failed || task.error().empty()) && task.workload_digest() == digest;
+  });
+}
+
 }  // namespace
 
 size_t CountTuned(const v1::Job& job, absl::Span<const std::string> workloads,
                   absl::string_view target, double tolerance) {
-  const bool searches = !client::HasEnded(job.state()) && job.request().revalidate() == 0 &&
-                        !job.request().unpublished() && !job.is_check();
-  if (!searches || job.target() != target || job.request().tolerance() != tolerance) return 0;
-  const auto is_tuned = [&](const std::string& digest) {
-    if (!job.has_network()) return job.workload_digest() == digest;
-    const auto& tasks = job.network().tasks();
-    return std::any_of(tasks.begin(), tasks.end(), [&](const v1::NetworkTaskProgress& task) {
-      return task.error().empty() && task.workload_digest() == digest;
-    });
-  };
-  return static_cast<size_t>(std::count_if(workloads.begin(), workloads.end(), is_tuned));
+  if (client::HasEnded(job.state()) || !Searches(job, target, tolerance)) return 0;
+  return static_cast<size_t>(std::count_if(
+      workloads.begin(), workloads.end(),
+      [&](const std::string& digest) { return IsOf(job, digest, /*failed=*/false); }));
+}
+
+bool WasTuned(Session& session, absl::Span<const std::string> workloads, absl::string_view target,
+              double tolerance) {
+  client::Connection& connection = session.connection();
+  const absl::StatusOr<std::vector<v1::Job>> jobs = connection.ListJobs(kNewestJobs);
+  if (!jobs.ok()) return false;
+  for (const v1::Job& job : *jobs) {
+    if (!client::HasEnded(job.state()) || !Searches(job, target, tolerance)) continue;
+    // A list does not contain the tasks of networks.
+    const absl::StatusOr<v1::Job> whole = job.has_network() ? connection.GetJob(job.id()) : job;
+    if (whole.ok() && std::any_of(workloads.begin(), workloads.end(), [&](const auto& digest) {
+          return IsOf(*whole, digest, /*failed=*/true);
+        })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::optional<RunningJob> FindRunningJob(Session& session, absl::Span<const std::string> workloads,

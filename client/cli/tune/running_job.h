@@ -30,6 +30,12 @@ size_t CountTuned(const v1::Job& job, absl::Span<const std::string> workloads,
 std::optional<RunningJob> FindRunningJob(Session& session, absl::Span<const std::string> workloads,
                                          absl::string_view target, double tolerance);
 
+// Returns whether a job that has ended has searched for a schedule of any of the workloads, even if
+// it measured nothing. Looks among the newest jobs of the server; false if the server does not
+// answer.
+bool WasTuned(Session& session, absl::Span<const std::string> workloads, absl::string_view target,
+              double tolerance);
+
 // A clause of an error message about `workloads` workloads: "job 12 is tuning one of them; hone
 // jobs watch 12 follows the job".
 std::string RunningJobText(const RunningJob& job, size_t workloads);

@@ -89,7 +89,7 @@ struct Node {
 };
 
 // A network: operators applied to tensors of known types. Operators are those of ONNX with the
-// semantics of opset 22; an importer converts older ones. A value type; copies share constants.
+// semantics of opset 25; an importer converts older ones. A value type; copies share constants.
 class Graph {
  public:
   std::string name;

@@ -16,6 +16,7 @@ const Registry& AllOperators() {
     auto* const all = new Registry;
     for (const absl::Span<const OperatorDef> family : {
              ActivationOperators(),
+             AttentionOperators(),
              BinaryOperators(),
              ConcatOperators(),
              ConstantOperators(),
@@ -28,6 +29,7 @@ const Registry& AllOperators() {
              PadOperators(),
              PoolingOperators(),
              QuantizedOperators(),
+             QuantizedWeightsOperators(),
              RecurrentOperators(),
              ReductionOperators(),
              RepeatOperators(),

@@ -16,7 +16,7 @@ namespace hone::graph {
 // The types of a node's outputs, as many as the operator has (not only the wanted ones).
 using Types = std::vector<TensorType>;
 
-// An operator of networks: ONNX's of the same name, with the semantics of opset 22.
+// An operator of networks: ONNX's of the same name, with the semantics of opset 25.
 struct OperatorDef {
   absl::string_view name;
   int min_inputs;  // inputs beyond these are optional

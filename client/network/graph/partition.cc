@@ -56,7 +56,7 @@ std::string NameOf(const Graph& graph, const Node& node) {
   const auto rank = [&](int input) { return graph.value(node.inputs[input]).type.shape.size(); };
   if (node.op == "MatMul" && rank(0) > 2 && rank(1) > 2) return "batch_matmul";
   if (node.op == "MatMul" || node.op == "Gemm") return absl::AsciiStrToLower(node.op);
-  const std::string name = SnakeCase(node.op);
+  const std::string name = SnakeCase(node.op.substr(node.op.rfind('.') + 1));  // after its domain
   if ((name == "conv" || name == "conv_transpose" || absl::EndsWith(name, "_pool")) &&
       !absl::StartsWith(name, "global_") && rank(0) > 2) {
     const std::vector<int64_t>& image = graph.value(node.inputs[0]).type.shape;

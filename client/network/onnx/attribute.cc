@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "client/network/onnx/supported_operators.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/status_macros.h"
 
@@ -31,13 +32,16 @@ constexpr OperatorAttributes kOperatorAttributes[] = {
      "Reciprocal Relu Round Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt Sub Sum "
      "Tan Tanh Tile Where Xor"},
     {"axis keepdims select_last_index>=12", "ArgMax ArgMin"},
+    {"is_causal kv_num_heads left_window_size>=25 q_num_heads qk_matmul_output_mode "
+     "right_window_size>=25 scale softcap softmax_precision",
+     "Attention"},
     {"auto_pad ceil_mode>=10 count_include_pad dilations>=19 kernel_shape pads strides",
      "AveragePool"},
     {"epsilon momentum spatial<9 training_mode>=14", "BatchNormalization"},
     {"direction", "BitShift"},
-    {"saturate>=19 to", "Cast"},
-    {"saturate>=19", "CastLike"},
-    {"alpha", "Celu Elu LeakyRelu ThresholdedRelu"},
+    {"round_mode>=24 saturate>=19 to", "Cast"},
+    {"round_mode>=24 saturate>=19", "CastLike"},
+    {"alpha", "Celu Elu LeakyRelu Swish ThresholdedRelu com.microsoft.QuickGelu"},
     {"max<11 min<11", "Clip"},
     {"axis", "Concat Flatten Gather GatherElements Hardmax LogSoftmax OneHot Scatter Softmax"},
     {"sparse_value>=11 value value_float>=12 value_floats>=12 value_int>=12 "
@@ -49,7 +53,7 @@ constexpr OperatorAttributes kOperatorAttributes[] = {
      "ConvTranspose"},
     {"exclusive reverse", "CumSum"},
     {"blocksize mode>=11", "DepthToSpace"},
-    {"axis>=13 block_size>=21", "DequantizeLinear"},
+    {"axis>=13 block_size>=21 output_dtype>=23", "DequantizeLinear"},
     {"ratio<12 seed>=12", "Dropout"},
     {"equation", "Einsum"},
     {"dtype k", "EyeLike"},
@@ -67,12 +71,14 @@ constexpr OperatorAttributes kOperatorAttributes[] = {
     {"activation_alpha activation_beta activations clip direction hidden_size "
      "input_forget layout>=14",
      "LSTM"},
-    {"axis epsilon stash_type", "LayerNormalization RMSNormalization"},
+    {"axis epsilon stash_type",
+     "LayerNormalization RMSNormalization SimplifiedLayerNormalization "
+     "com.microsoft.SimplifiedLayerNormalization"},
     {"axis p", "LpNormalization"},
     {"auto_pad ceil_mode>=10 dilations>=10 kernel_shape pads storage_order>=8 strides", "MaxPool"},
     {"fmod", "Mod"},
     {"mode pads<11 value<11", "Pad"},
-    {"axis>=13 block_size>=21 output_dtype>=21 saturate>=19", "QuantizeLinear"},
+    {"axis>=13 block_size>=21 output_dtype>=21 precision>=23 saturate>=19", "QuantizeLinear"},
     {"activation_alpha activation_beta activations clip direction hidden_size "
      "layout>=14",
      "RNN"},
@@ -86,6 +92,7 @@ constexpr OperatorAttributes kOperatorAttributes[] = {
      "nearest_mode>=11",
      "Resize"},
     {"batch_axis time_axis", "ReverseSequence"},
+    {"interleaved num_heads rotary_embedding_dim", "RotaryEmbedding"},
     {"axis reduction>=16", "ScatterElements"},
     {"reduction>=16", "ScatterND"},
     {"alpha gamma", "Selu"},
@@ -95,10 +102,24 @@ constexpr OperatorAttributes kOperatorAttributes[] = {
     {"blocksize", "SpaceToDepth"},
     {"axis num_outputs>=18 split<13", "Split"},
     {"axes<13", "Squeeze Unsqueeze"},
+    {"axis mode", "TensorScatter"},
     {"axis k<10 largest>=11 sorted>=11", "TopK"},
     {"perm", "Transpose"},
     {"upper", "Trilu"},
     {"mode scales", "Upsample"},
+    {"", "com.microsoft.BiasGelu com.microsoft.FastGelu com.microsoft.Gelu"},
+    {"activation activation_alpha activation_beta activation_gamma alpha beta transA transB",
+     "com.microsoft.FusedGemm"},
+    {"alpha transA transB transBatchA transBatchB", "com.microsoft.FusedMatMul"},
+    {"do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads qk_output "
+     "rotary_interleaved scale smooth_softmax softcap v_quant_type",
+     "com.microsoft.GroupQueryAttention"},
+    {"K N accuracy_level bits block_size weight_prepacked", "com.microsoft.MatMulNBits"},
+    {"mask_filter_value num_heads scale unidirectional", "com.microsoft.MultiHeadAttention"},
+    {"interleaved is_packed_batching num_heads rotary_embedding_dim scale",
+     "com.microsoft.RotaryEmbedding"},
+    {"epsilon",
+     "com.microsoft.SkipLayerNormalization com.microsoft.SkipSimplifiedLayerNormalization"},
 };
 
 // An attribute of an operator, and the opsets that have it.
@@ -201,7 +222,8 @@ absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, Externa
 
 std::vector<std::string> UnknownAttributes(const ::onnx::NodeProto& node, int64_t opset) {
   std::vector<std::string> unknown;
-  const auto known = AllKnownAttributes().find(node.op_type());
+  const std::string op = OperatorName(node);
+  const auto known = AllKnownAttributes().find(op);
   if (known == AllKnownAttributes().end()) return unknown;
   opset = std::max<int64_t>(opset, 7);  // older operators are supported if they did not change
   for (const Proto& attribute : node.attribute()) {

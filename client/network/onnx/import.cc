@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
 #include "client/network/onnx/attribute.h"
+#include "client/network/onnx/composite.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/input_types.h"
 #include "client/network/onnx/model_file.h"
@@ -142,7 +144,7 @@ class Orderer {
 };
 
 std::string Describe(const ::onnx::NodeProto& node) {
-  return absl::StrCat("node '", node.name(), "' (", node.op_type(), ")");
+  return absl::StrCat("node '", node.name(), "' (", OperatorName(node), ")");
 }
 
 // Returns the nodes that the model's outputs need, in topological order: the order of the model if
@@ -158,17 +160,28 @@ absl::StatusOr<std::vector<int>> RunningOrder(const ::onnx::GraphProto& graph,
 using graph::kNoValue;
 using graph::ValueId;
 
-// Removes the constants that no node reads and that are not outputs of the graph. Renumbers the
-// other values, so a ValueId that is kept elsewhere becomes invalid.
-void RemoveUnusedConstants(graph::Graph& graph) {
+// Removes the nodes whose results nothing needs, and the constants that nothing reads. Renumbers
+// the other values, so a ValueId that is kept elsewhere becomes invalid.
+void RemoveUnused(graph::Graph& graph) {
   std::vector<bool> used(graph.values.size());
-  for (size_t id = 0; id < used.size(); ++id) used[id] = !graph.values[id].constant.has_value();
-  for (const graph::Node& node : graph.nodes) {
-    for (const ValueId id : node.inputs) {
+  const auto use = [&](const std::vector<ValueId>& ids) {
+    for (const ValueId id : ids) {
       if (id != kNoValue) used[id] = true;
     }
+  };
+  use(graph.outputs);
+  std::vector<graph::Node> nodes;  // the needed ones, backward
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool is_needed = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                       [&](ValueId id) { return id != kNoValue && used[id]; });
+    if (!is_needed) continue;
+    use(node->inputs);
+    use(node->outputs);
+    nodes.push_back(std::move(*node));
   }
-  for (const ValueId id : graph.outputs) used[id] = true;
+  graph.nodes.assign(std::make_move_iterator(nodes.rbegin()),
+                     std::make_move_iterator(nodes.rend()));
+  use(graph.inputs);
 
   std::vector<ValueId> moved(graph.values.size(), kNoValue);
   std::vector<graph::Value> kept;
@@ -211,13 +224,19 @@ absl::StatusOr<int64_t> CheckModel(const ::onnx::ModelProto& model) {
                                                  "' is sparse, which is not supported"));
   }
   if (graph.output_size() == 0) return absl::InvalidArgumentError("the model has no outputs");
+  std::optional<int64_t> own;
   for (const auto& opset : model.opset_import()) {
-    if (!opset.domain().empty() && opset.domain() != "ai.onnx") continue;
-    if (1 <= opset.version() && opset.version() <= kNewestOpset) return opset.version();
-    return absl::UnimplementedError(absl::StrCat("the model has opset ", opset.version(),
-                                                 "; the newest that is supported is ",
-                                                 kNewestOpset));
+    const std::optional<int64_t> newest = NewestVersion(opset.domain());
+    if (!newest) continue;  // operators of other domains are refused one by one
+    const bool is_own = IsOwnDomain(opset.domain());
+    if (opset.version() < 1 || opset.version() > *newest) {
+      return absl::UnimplementedError(absl::StrCat("the model has opset ", opset.version(),
+                                                   is_own ? "" : " of " + opset.domain(),
+                                                   "; the newest that is supported is ", *newest));
+    }
+    if (is_own) own = opset.version();
   }
+  if (own) return *own;
   return absl::InvalidArgumentError("the model does not say which opset it uses");
 }
 
@@ -256,7 +275,7 @@ class ModelImporter {
     for (const int n : order) HONE_RETURN_IF_ERROR(AddNode(model_.node(n)));
     HONE_RETURN_IF_ERROR(SetOutputs());
     graph::Graph graph = std::move(builder_.graph());
-    RemoveUnusedConstants(graph);
+    RemoveUnused(graph);
     HONE_RETURN_IF_ERROR(graph.Verify());
     WarnOfAttributes();
     return graph;
@@ -297,8 +316,10 @@ class ModelImporter {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no input '", name, "' that could be constant"));
     }
+    std::vector<std::string> assumed;
     HONE_ASSIGN_OR_RETURN(std::vector<graph::TensorType> types,
-                          InputTypes(inputs, options_.shapes));
+                          InputTypes(inputs, options_.shapes, assumed));
+    for (std::string& text : assumed) Warn(std::move(text));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string& name = inputs[i]->name();
       values_[name] = builder_.graph().AddValue(name, std::move(types[i]));
@@ -322,11 +343,11 @@ class ModelImporter {
 
   absl::Status AddNode(const ::onnx::NodeProto& proto) {
     VersionedNode versioned{.outputs = {proto.output().begin(), proto.output().end()},
-                            .opset = opset_,
+                            .opset = IsOwnDomain(proto.domain()) ? opset_ : 1,
                             .all_outputs = proto.output_size()};
     graph::Node& node = versioned.node;
     node.name = builder_.FreshNodeName(proto.name().empty() ? proto.op_type() : proto.name());
-    node.op = proto.op_type();
+    node.op = OperatorName(proto);
     for (const std::string& name : proto.input()) {
       HONE_ASSIGN_OR_RETURN(const ValueId id, ValueOf(name));
       node.inputs.push_back(id);
@@ -339,7 +360,7 @@ class ModelImporter {
       if (!read_.contains(name)) name.clear();
     }
     for (std::string& name : UnknownAttributes(proto, opset_)) {
-      unknown_attributes_[{proto.op_type(), std::move(name)}].push_back(node.name);
+      unknown_attributes_[{node.op, std::move(name)}].push_back(node.name);
     }
     absl::StatusOr<Attributes> attributes = ReadAttributes(proto, files_);
     if (!attributes.ok()) {
@@ -357,8 +378,12 @@ class ModelImporter {
             .UnimplementedError(absl::StrCat("attribute '", attributes->tensors.begin()->first,
                                              "' is a tensor, which is not supported"));
       }
-      HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
-      HONE_ASSIGN_OR_RETURN(results, builder_.Add(std::move(node), versioned.outputs));
+      if (const Composite* const composite = FindComposite(node.op)) {
+        HONE_ASSIGN_OR_RETURN(results, Compose(*composite, versioned, builder_));
+      } else {
+        HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
+        HONE_ASSIGN_OR_RETURN(results, builder_.Add(std::move(node), versioned.outputs));
+      }
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] != kNoValue) values_[versioned.outputs[i]] = results[i];

@@ -18,25 +18,27 @@ namespace hone::onnx {
 
 struct ImportOptions {
   // Shapes of inputs by name, for the dimensions that the model leaves open. A dimension with a
-  // name may also be given by this name, as a list of one extent.
+  // name may also be given by this name, as a list of one extent. The first dimension of an input
+  // is 1 if it is open and not given.
   std::map<std::string, std::vector<int64_t>> shapes;
   // Values of inputs that become constants. This is necessary for inputs that determine shapes.
   std::map<std::string, Tensor> constants;
   // If not null, gets a sentence for each oddity of the model that does not prevent the import: an
-  // attribute that its operator does not have, an output whose type is not the declared one.
+  // attribute that its operator does not have, an output whose type is not the declared one; and
+  // for each dimension that is assumed to be 1.
   std::vector<std::string>* warnings = nullptr;
 };
 
-// Reads a network from an ONNX file of the opsets 7 to 22, and of older ones if its operators did
-// not change, as a graph with the semantics of opset 22. Weights become constants; nodes that only
+// Reads a network from an ONNX file of the opsets 7 to 25, and of older ones if its operators did
+// not change, as a graph with the semantics of opset 25. Weights become constants; nodes that only
 // compute shapes vanish. The model and files of weights beside it are mapped, so that weights
 // are read when they are first used: these files must not change while the graph is used.
 //
 // NotFound, PermissionDenied: the file cannot be read. InvalidArgument: it is not an ONNX model, is
-// truncated or contradicts itself; a dimension of an input is open. FailedPrecondition: shapes
-// depend on elements that only the running network computes. Unimplemented: the model has operators
-// (all are listed), attributes or types that Hone does not support, or an opset that it does not
-// read. The messages begin with the path, and name the node or the tensor.
+// truncated or contradicts itself; another dimension of an input is open. FailedPrecondition:
+// shapes depend on elements that only the running network computes. Unimplemented: the model has
+// operators (all are listed), attributes or types that Hone does not support, or an opset that it
+// does not read. The messages begin with the path, and name the node or the tensor.
 absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOptions& options = {});
 
 // The same for the bytes of a file. `folder`: the folder of the weights files; "" if none may be

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/network/onnx/tensor_proto.h"
@@ -16,6 +17,7 @@ using Shape = std::vector<int64_t>;
 using Dimension = ::onnx::TensorShapeProto::Dimension;
 
 constexpr int64_t kOpen = -1;
+constexpr int64_t kAssumedBatch = 1;
 
 absl::Status InputError(const ::onnx::ValueInfoProto& input, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("input '", input.name(), "' ", what));
@@ -41,7 +43,8 @@ namespace {
 
 class Binder {
  public:
-  explicit Binder(const std::map<std::string, Shape>& shapes) : shapes_(shapes) {}
+  Binder(const std::map<std::string, Shape>& shapes, std::vector<std::string>& assumed)
+      : shapes_(shapes), assumed_(assumed) {}
 
   absl::StatusOr<std::vector<TensorType>> Bind(
       const std::vector<const ::onnx::ValueInfoProto*>& inputs) {
@@ -53,6 +56,7 @@ class Binder {
       HONE_RETURN_IF_ERROR(BindNames(*input));
     }
     HONE_RETURN_IF_ERROR(BindGivenNames(inputs));
+    for (const auto* input : inputs) AssumeBatch(*input);
     std::vector<TensorType> types;
     for (const auto* input : inputs) {
       HONE_ASSIGN_OR_RETURN(TensorType type, TypeOf(*input));
@@ -119,6 +123,23 @@ class Binder {
     return absl::OkStatus();
   }
 
+  // Sets the first dimension of an input to 1 if it is open.
+  void AssumeBatch(const ::onnx::ValueInfoProto& input) {
+    const auto& shape = input.type().tensor_type().shape();
+    if (GivenShape(input) != nullptr || shape.dim_size() == 0) return;
+    const Dimension& batch = shape.dim(0);
+    if (ExtentOf(batch) != kOpen) return;
+    const std::string& name = batch.dim_param();
+    if (name.empty()) {
+      assumed_.push_back(absl::StrCat("the first dimension of input '", input.name(),
+                                      "' is open; it is taken as 1, and --shape gives another"));
+    } else {
+      named_.emplace(name, kAssumedBatch);
+      assumed_.push_back(absl::StrCat("dimension ", name, " is open; it is taken as ",
+                                      kAssumedBatch, ", and --shape ", name, "=4 gives another"));
+    }
+  }
+
   int64_t ExtentOf(const Dimension& dimension) const {
     if (dimension.has_dim_value()) return dimension.dim_value() < 0 ? kOpen : dimension.dim_value();
     const auto bound = named_.find(dimension.dim_param());
@@ -143,29 +164,33 @@ class Binder {
       return InputError(input, absl::StrCat("has no shape in the model; give it, as in --shape ",
                                             input.name(), "=1x3x224x224"));
     } else {
-      for (const Dimension& dimension : tensor.shape().dim()) {
-        type.shape.push_back(ExtentOf(dimension));
-        if (type.shape.back() == kOpen) return Open(input);
-      }
+      type.shape = ExtentsOf(tensor.shape());
+      if (absl::c_linear_search(type.shape, kOpen)) return Open(input);
     }
     const absl::Status legal = CheckType(type);
     return legal.ok() ? absl::StatusOr<TensorType>(type) : InputError(input, legal.message());
   }
 
+  // The extents of a shape that is not given, which may be open.
+  Shape ExtentsOf(const ::onnx::TensorShapeProto& shape) const {
+    Shape extents;
+    for (const Dimension& dimension : shape.dim()) extents.push_back(ExtentOf(dimension));
+    if (!extents.empty() && extents[0] == kOpen) extents[0] = kAssumedBatch;
+    return extents;
+  }
+
   // Reports an open dimension, with an example of a shape that has 1 for open dimensions.
   absl::Status Open(const ::onnx::ValueInfoProto& input) const {
     const auto& shape = input.type().tensor_type().shape();
-    Shape example;
-    for (const Dimension& dimension : shape.dim()) {
-      const int64_t extent = ExtentOf(dimension);
-      example.push_back(extent == kOpen ? 1 : extent);
-    }
+    Shape example = ExtentsOf(shape);
+    absl::c_replace(example, kOpen, 1);
     return InputError(input, absl::StrCat("has the shape ", ShapeText(shape),
                                           ", which is not fixed; give it, as in --shape ",
                                           input.name(), "=", absl::StrJoin(example, "x")));
   }
 
   const std::map<std::string, Shape>& shapes_;
+  std::vector<std::string>& assumed_;
   std::map<std::string, int64_t> named_;  // extents of dimensions with names
 };
 
@@ -173,8 +198,8 @@ class Binder {
 
 absl::StatusOr<std::vector<TensorType>> InputTypes(
     const std::vector<const ::onnx::ValueInfoProto*>& inputs,
-    const std::map<std::string, Shape>& shapes) {
-  return Binder(shapes).Bind(inputs);
+    const std::map<std::string, Shape>& shapes, std::vector<std::string>& assumed) {
+  return Binder(shapes, assumed).Bind(inputs);
 }
 
 }  // namespace hone::onnx

@@ -9,89 +9,18 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
+#include "client/network/onnx/attention.h"
 #include "client/network/onnx/graph_builder.h"
+#include "client/network/onnx/rewrite.h"
 #include "common/base/status_macros.h"
 
 namespace hone::onnx {
 namespace {
-
-// A node while a rule rewrites it. Its first input is present.
-class Rewrite {
- public:
-  Rewrite(VersionedNode& versioned, GraphBuilder& builder)
-      : versioned_(versioned), builder_(builder) {}
-
-  graph::Node& node() { return versioned_.node; }
-  graph::NodeView view() const { return graph::NodeView(builder_.graph(), versioned_.node); }
-  int64_t all_outputs() const { return versioned_.all_outputs; }
-
-  std::optional<graph::Attribute> Take(const std::string& name) {
-    auto taken = node().attributes.extract(name);
-    if (taken.empty()) return std::nullopt;
-    return std::move(taken.mapped());
-  }
-  void SetInput(size_t index, graph::ValueId value) {
-    if (node().inputs.size() <= index) node().inputs.resize(index + 1, graph::kNoValue);
-    node().inputs[index] = value;
-  }
-  // Converts a list attribute to an input.
-  absl::Status ListToInput(const std::string& name, size_t index) {
-    const std::optional<graph::Attribute> value = Take(name);
-    if (!value) return absl::OkStatus();
-    if (const auto* ints = std::get_if<std::vector<int64_t>>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), *ints));
-    } else if (const auto* one = std::get_if<int64_t>(&*value)) {
-      SetInput(index, builder_.AddInts(TensorName(name), {*one}));
-    } else if (const auto* floats = std::get_if<std::vector<double>>(&*value)) {
-      SetInput(index, builder_.AddFloats(TensorName(name), *floats));
-    } else {
-      return view().InvalidError(absl::StrCat("attribute '", name, "' must be a list of numbers"));
-    }
-    return absl::OkStatus();
-  }
-  // Converts a number attribute to a scalar input with the element type of the first input.
-  absl::Status NumberToInput(const std::string& name, size_t index) {
-    if (!view().HasAttribute(name)) return absl::OkStatus();
-    HONE_ASSIGN_OR_RETURN(const double number, view().Float(name, 0));
-    Take(name);
-    SetInput(index, builder_.AddScalar(TensorName(name), view().Type(0).dtype, number));
-    return absl::OkStatus();
-  }
-  // Adds a node that applies `op` to values, and returns its result.
-  absl::StatusOr<graph::ValueId> Apply(absl::string_view op, std::vector<graph::ValueId> inputs,
-                                       std::map<std::string, graph::Attribute> attributes = {}) {
-    graph::Node added{builder_.FreshNodeName(absl::StrCat(node().name, "_", op)),
-                      std::string(op),
-                      std::move(inputs),
-                      {},
-                      std::move(attributes)};
-    const std::string name = builder_.FreshTensorName(TensorName(op));
-    HONE_ASSIGN_OR_RETURN(const std::vector<graph::ValueId> results,
-                          builder_.Add(std::move(added), {name}));
-    return results[0];
-  }
-  graph::ValueId Ints(absl::string_view name, const std::vector<int64_t>& elements) {
-    return builder_.AddInts(TensorName(name), elements);
-  }
-  // A scalar of the element type of another value.
-  graph::ValueId Scalar(absl::string_view name, graph::ValueId like, double value) {
-    return builder_.AddScalar(TensorName(name), builder_.graph().value(like).type.dtype, value);
-  }
-
- private:
-  std::string TensorName(absl::string_view suffix) const {
-    return absl::StrCat(versioned_.node.name, "_", suffix);
-  }
-
-  VersionedNode& versioned_;
-  GraphBuilder& builder_;
-};
 
 using graph::ValueId;
 using Ints = std::vector<int64_t>;
@@ -365,6 +294,43 @@ absl::Status GroupNormalization(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
+// Since opset 23, the result may have another type than the scale, which then gets this type.
+absl::Status DequantizedType(Rewrite& rewrite) {
+  const std::optional<graph::Attribute> type = rewrite.Take("output_dtype");
+  if (!type || *type == graph::Attribute(int64_t{0}) || !rewrite.view().Has(1)) {
+    return absl::OkStatus();
+  }
+  HONE_ASSIGN_OR_RETURN(const ValueId scale,
+                        rewrite.Apply("Cast", {rewrite.In(1)}, {{"to", *type}}));
+  rewrite.SetInput(1, scale);
+  return absl::OkStatus();
+}
+
+// The graph's operator rotates [batch, heads, sequence, size]. In ONNX, the heads may also be
+// joined: [batch, sequence, heads * size].
+absl::Status RotaryEmbedding(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  if (view.Rank(0) != 3) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const int64_t heads, view.Int("num_heads", 0));
+  const std::vector<int64_t> shape = view.Shape(0);
+  if (heads <= 0 || shape[2] % heads != 0) {
+    return view.InvalidError(absl::StrCat("num_heads is ", heads, " for ", view.Type(0).ToText()));
+  }
+  HONE_ASSIGN_OR_RETURN(const ValueId x, SplitHeads(rewrite, rewrite.In(0), heads));
+  rewrite.Take("num_heads");
+  std::vector<ValueId> inputs = rewrite.node().inputs;
+  inputs[0] = x;
+  HONE_ASSIGN_OR_RETURN(const ValueId rotated, rewrite.Apply("RotaryEmbedding", std::move(inputs),
+                                                             rewrite.node().attributes));
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId transposed,
+      rewrite.Apply("Transpose", {rotated}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}));
+  rewrite.node().op = "Reshape";
+  rewrite.node().inputs = {transposed, rewrite.Ints("shape", shape)};
+  rewrite.node().attributes.clear();
+  return absl::OkStatus();
+}
+
 // Converts a node of an opset below `before` to opset `before`.
 struct Rule {
   absl::string_view op;
@@ -379,6 +345,7 @@ constexpr Rule kRules[] = {
     {"BatchNormalization", 9, BatchNormalization},
     {"Clip", 11, Clip},
     {"Concat", kAnyOpset, Concat},
+    {"DequantizeLinear", kAnyOpset, DequantizedType},
     {"GatherND", kAnyOpset, GatherND},
     {"GroupNormalization", 21, GroupNormalization},
     {"Hardmax", 13, Softmax},
@@ -398,6 +365,7 @@ constexpr Rule kRules[] = {
     {"ReduceSum", 13, Axes},
     {"ReduceSumSquare", 18, Axes},
     {"Resize", 11, OldResize},
+    {"RotaryEmbedding", kAnyOpset, RotaryEmbedding},
     {"Slice", 10, Slice},
     {"Softmax", 13, Softmax},
     {"Split", 13, SplitSizes},
@@ -411,7 +379,7 @@ constexpr Rule kRules[] = {
     {"Upsample", kAnyOpset, OldResize},
 };
 
-// Operators that have another name in opset 22, or become nodes of other operators.
+// Operators that have another name in opset 25, or become nodes of other operators.
 constexpr std::pair<absl::string_view, absl::string_view> kRenamed[] = {
     {"GatherND", "Gather"}, {"Scatter", "ScatterElements"}, {"Upsample", "Resize"}};
 

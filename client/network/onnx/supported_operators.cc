@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/network/graph/operator_def.h"
+#include "client/network/onnx/composite.h"
 #include "client/network/onnx/opset.h"
 #include "client/network/onnx/replaced.h"
 #include "onnx/onnx_pb.h"
@@ -15,9 +16,10 @@ namespace hone::onnx {
 namespace {
 
 bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
-  if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
-  if (opset < OldestOpset(node.op_type())) return false;
-  return IsReplaced(node.op_type()) || graph::FindOperator(CurrentName(node.op_type())) != nullptr;
+  const std::string op = OperatorName(node);
+  if (FindComposite(op) != nullptr) return true;
+  if (!IsOwnDomain(node.domain()) || opset < OldestOpset(op)) return false;
+  return IsReplaced(op) || graph::FindOperator(CurrentName(op)) != nullptr;
 }
 
 // The note on an operator that the importer replaces.
@@ -66,6 +68,19 @@ struct Uses {
 
 }  // namespace
 
+bool IsOwnDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::optional<int64_t> NewestVersion(absl::string_view domain) {
+  if (IsOwnDomain(domain)) return kNewestOpset;
+  if (domain == "com.microsoft") return 1;
+  return std::nullopt;
+}
+
+std::string OperatorName(const ::onnx::NodeProto& node) {
+  return IsOwnDomain(node.domain()) ? node.op_type()
+                                    : absl::StrCat(node.domain(), ".", node.op_type());
+}
+
 std::vector<SupportedOperator> SupportedOperators() {
   std::map<std::string, std::string> limits;
   for (const graph::OperatorDef* const def : graph::Operators()) {
@@ -76,6 +91,9 @@ std::vector<SupportedOperator> SupportedOperators() {
     if (IsReplaced(op) || limits.contains(std::string(CurrentName(op)))) {
       limits[op] = ReplacementNote(op);
     }
+  }
+  for (const Composite& composite : Composites()) {
+    limits[std::string(composite.name)] = std::string(composite.limits);
   }
   std::vector<SupportedOperator> operators;
   for (auto& [name, limit] : limits) operators.push_back({name, limit});
@@ -88,13 +106,13 @@ absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<i
   for (const int n : nodes) {
     const ::onnx::NodeProto& node = graph.node(n);
     if (IsSupported(node, opset)) continue;
-    const std::string op = node.domain().empty()
+    const std::string op = IsOwnDomain(node.domain())
                                ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
                                : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");
     Uses& uses = unsupported[op];
     if (uses.count++ > 0) continue;
     uses.first = node.name();
-    if (node.domain().empty()) uses.reason = ReasonText(node.op_type());
+    if (IsOwnDomain(node.domain())) uses.reason = ReasonText(node.op_type());
   }
   if (unsupported.empty()) return absl::OkStatus();
   std::string text =

@@ -50,6 +50,9 @@ constexpr ElementTypeInfo kElementTypes[] = {
     {"uint4", DType::kU4},
     {"int4", DType::kI4},
     {"float4e2m1", std::nullopt},
+    {"float8e8m0", std::nullopt},
+    {"uint2", std::nullopt},
+    {"int2", std::nullopt},
 };
 
 // Reads one tensor. The methods return errors without the name of the tensor.

@@ -180,8 +180,9 @@ class Client:
         """The best known kernel, or a network, MODEL.onnx, of the best known kernels, for the CPU of this machine or for a
         `target` such as "cuda".
 
-        `threads` 0: OMP_NUM_THREADS, or the usable CPUs. `draft`: tasks of a network that were not tuned get the schedule
-        that a search would begin with. `batch`: the first dimension of a network's inputs, if it is open. `shapes`: of inputs
+        `threads` 0: OMP_NUM_THREADS, or the usable CPUs. A task of a network without a confirmed schedule uses the best
+        measured one, or else that with which a search would begin; the network's `schedules` counts them. `draft`: also if
+        nothing of the network was tuned. `batch`: the first dimension of a network's inputs, if it is open. `shapes`: of inputs
         by their names, and of dimensions by theirs. A list of batches, or of shapes, returns Networks: a call runs the network
         for the shapes of its arrays. NothingKnown: there is no kernel."""
         if is_network(workload):

@@ -89,7 +89,8 @@ class Network:
 
     def __init__(self, connection: Connection, model: str, shapes: Shapes | None = None,
                  draft: bool = True, tolerance: float = 0.0, threads: int = 0, target: str = "native") -> None:
-        """`draft`: tasks that were not tuned get the schedule that a search would begin with."""
+        """`draft`: also if nothing of the network was tuned. Tasks without a confirmed schedule use the best measured one, or
+        else that with which a search would begin."""
         self.model = model
         # The library needs its files as long as it is loaded, and the system removes them when this process ends.
         self._folder = tempfile.TemporaryDirectory(prefix="hone-network-", ignore_cleanup_errors=True)
@@ -97,7 +98,10 @@ class Network:
         words += ["--draft"] if draft else []
         words += ["--tolerance", repr(tolerance)] if tolerance else []
         words += ["--target", target] if target not in ("", "native") else []
-        _programs.call([*words, *connection.words()])
+        answer = _programs.call([*words, *connection.words()])
+        # How many tasks have a "confirmed" schedule, the best "measured" one, and that of the "draft"; and how many kernels
+        # are "unchecked": nobody has compared their output with a reference.
+        self.schedules: dict[str, int] = dict(answer["schedule_count"])
         spec = importlib.util.spec_from_file_location("hone_exported_network", Path(self._folder.name) / "network.py")
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)

@@ -13,6 +13,7 @@
 #include "common/base/counted.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/ir/roofline.h"
 #include "common/ir/workload.h"
 #include "common/ir/workload_parser.h"
 #include "common/schedule/replay.h"
@@ -334,7 +335,8 @@ class CompilerEnvironment final : public TaskEnvironment {
                         .op = workload.name,
                         .flops = FlopCount(workload),
                         .fixed_flops = FixedFlops(workload),
-                        .has_fma_peak = HasFmaPeak(workload)};
+                        .has_fma_peak = HasFmaPeak(workload),
+                        .bytes = ir::RooflineOf(workload, {}).bytes};
   }
   absl::StatusOr<bool> CheckSpace(const std::string& workload_text,
                                   const std::string& space) const override {

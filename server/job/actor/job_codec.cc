@@ -121,6 +121,7 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "default_schedule"}, snapshot.default_schedule);
   visit({.proto = "given"}, snapshot.given);
   visit({.proto = "crashes"}, snapshot.crashes);
+  visit({.proto = "crashed_server"}, snapshot.crashed_server);
   visit({.proto = "risky_step"}, snapshot.risky_step);
   visit({.proto = "own_best"}, snapshot.own_best);
   visit({.proto = "disturbed"}, snapshot.disturbed);

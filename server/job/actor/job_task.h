@@ -28,7 +28,8 @@ namespace hone::job {
 // processes alone is not a reason, because its effects show in these values.
 //
 // `earlier_ns` is the steady latency of the same candidate in an earlier process; 0: unknown. A
-// confirmation that is many times as slow was disturbed from its first sample to the last.
+// confirmation that is many times as slow was disturbed from its first sample to the last. One that
+// agrees with the earlier process has wider limits of drift and steal.
 std::string WhyOutOfPolicy(const record::Record& record, double earlier_ns = 0);
 
 // The workload of a job and its design spaces. Submits candidates to the fleet and stores their

@@ -256,9 +256,10 @@ struct JobSnapshot {
   int64_t version = 0;       // increases with every change
   // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
-  // How often a server has crashed in a risky step of this job. Reset to 0 at an orderly shutdown,
-  // and when the job ends.
+  // How often a server has crashed in a risky step of this job, and the run of the last of these
+  // servers. Reset to 0 at an orderly shutdown, and when the job ends.
   int crashes = 0;
+  std::string crashed_server;
   // For a child: the number of candidates that it may propose, and the number of these that have no
   // result yet, whether or not they were proposed. The second number is not stored.
   int64_t allowance = 0;

@@ -29,6 +29,7 @@ struct WorkloadInfo {
   // Whether it computes in floats of 32 bits or more. Only then, the rate of multiply-adds that
   // workers measure in f32 is its peak.
   bool has_fma_peak = true;
+  double bytes = 0;  // inputs read once and outputs written once
 };
 
 // Returns the rate at which a measured kernel must have computed: the device's peak is at least

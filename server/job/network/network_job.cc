@@ -26,8 +26,17 @@ constexpr int64_t kMostFruitlessBatches = 4;
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
 constexpr int kMostPreparing = 2;
-// The first trials of a task in a job with a time limit, as long as no trial has ended.
-constexpr int64_t kFirstGrant = 2;
+// In the first pass, a task whose trials fail gets this many, one at a time, before the others get
+// their second batches.
+constexpr int64_t kFirstTries = 4;
+// So many tasks are measured or confirmed at a time in the first pass: enough to keep the workers
+// busy, and so few that the heaviest tasks are confirmed before the others are measured.
+constexpr int64_t kMostInFirstPass = 4;
+// The limit of confirming a first choice, which takes a few tenths of a second.
+constexpr absl::Duration kBriefLimit = absl::Seconds(10);
+// The speed of a device that has not said how fast it is, in 10⁹ operations and bytes per second.
+constexpr double kSomeGflops = 100;
+constexpr double kSomeGbps = 20;
 // The most time that is reserved for confirming one task, within the limit of the request.
 constexpr absl::Duration kConfirmationOfATask = absl::Seconds(8);
 // The time that is reserved for confirming one task suffices for this many measurements of the
@@ -36,6 +45,8 @@ constexpr int kStepsOfATask = 4;
 // A cancelled job ends when its time is over. Its last task stops measuring this much earlier, so
 // that it can publish its best.
 constexpr absl::Duration kPublishing = absl::Seconds(2);
+
+bool HasFirstPass(const JobSpec& spec) { return spec.max_time > absl::ZeroDuration(); }
 
 }  // namespace
 
@@ -123,6 +134,11 @@ void NetworkChildren::RefreshChild(size_t i) {
   NetworkTaskState& task = network().tasks[i];
   UpdateTask(*child.last, InFlight(i), batch_, task);
   const bool fruitless = task.latency_ns == 0 && task.trials >= kMostFruitlessBatches * batch_;
+  if (child.ended && std::exchange(child.brief, false)) {
+    child.confirming = false;
+    const bool searches = job_.state().state == JobState::kRunning;
+    if (searches && child.last->state == JobState::kDone) return;  // Grant starts it again
+  }
   if (child.ended || (fruitless && InFlight(i) == 0)) task.closed = true;
 }
 
@@ -153,7 +169,7 @@ void NetworkChildren::Grant(size_t i, int64_t trials) {
   child.used = std::exchange(child.allowance, child.allowance + trials);
   if (child.exists) return Reopen(i);
   child.creating = true;
-  jobs().CreateChild(Id(i), SpecOf(i), child.allowance, WhenGranted(i));
+  jobs().CreateChild(Id(i), SpecOf(i), child.allowance, HasFirstPass(job_.spec()), WhenGranted(i));
 }
 
 void NetworkChildren::Reopen(size_t i) {
@@ -173,7 +189,7 @@ void NetworkChildren::OnGranted(size_t i, const absl::Status& status) {
   if (job_.HasEnded()) return jobs().CancelChild(Id(i));
   if (!status.ok()) return job_.OnNotStored(status);
   child.exists = true;
-  child.ended = child.begun = false;
+  child.ended = child.begun = child.confirming = child.brief = false;
   child.due.reset();
   cancelled_ ? jobs().CancelChild(Id(i)) : jobs().AllowChild(Id(i), child.allowance);
 }
@@ -200,7 +216,13 @@ void NetworkChildren::Confirm(size_t i, absl::Duration left) {
   // Its last measurement and its publication take a while.
   const absl::Duration limit = std::max(part - lateness_, std::min(part, absl::ZeroDuration()));
   if (InFlight(i) == 0) next.due = job_.Steady() + limit;
-  jobs().ConfirmChild(Id(i), limit, job_.state().cancelled);
+  jobs().ConfirmChild(Id(i), {.limit = limit, .cancelled = job_.state().cancelled});
+}
+
+void NetworkChildren::ConfirmFirst(size_t i) {
+  Child& child = children_[i];
+  child.confirming = child.brief = child.tried_brief = true;
+  jobs().ConfirmChild(Id(i), {.limit = kBriefLimit, .brief = true});
 }
 
 void NetworkChildren::Cancel() {
@@ -262,6 +284,15 @@ absl::Status NetworkJob::Open() {
   if (!state().network.has_value()) {
     HONE_ASSIGN_OR_RETURN(state().network, NewNetworkState(spec(), services()));
   }
+  const std::optional<fleet::Capabilities> device = services().fleet->DeviceOf(spec().target_key);
+  const double gflops = device && device->peak_gflops > 0 ? device->peak_gflops : kSomeGflops;
+  const double gbps = device && device->read_gbps > 0 ? device->read_gbps : kSomeGbps;
+  expected_ns_.clear();
+  for (const NetworkTaskSpec& task : network_spec.tasks) {
+    HONE_ASSIGN_OR_RETURN(const WorkloadInfo workload,
+                          services().environment->Describe(task.workload));
+    expected_ns_.push_back(std::max(workload.flops / gflops, workload.bytes / gbps));
+  }
   return children_.Find();
 }
 
@@ -275,6 +306,7 @@ void NetworkJob::OnTick() {
       AddNote(*why);
       BeginConfirming();
     } else {
+      ConfirmFirstChoices();
       Grant();
     }
   } else {
@@ -337,7 +369,7 @@ std::optional<std::string> NetworkJob::WhyDone() const {
   if (HasLostPatience(network(), spec().network->patience)) {
     return absl::StrCat("the last ", spec().network->patience, " trials brought no improvement");
   }
-  if (children_.IsAnyInFlight()) return std::nullopt;
+  if (children_.IsAnyInFlight() || IsInFirstPass()) return std::nullopt;
   if (spec().max_trials > 0 && state().trials >= spec().max_trials) return "";
   if (NextTask().has_value()) return std::nullopt;
   const bool none_missing =
@@ -349,7 +381,33 @@ std::optional<std::string> NetworkJob::WhyDone() const {
 }
 
 std::optional<int> NetworkJob::NextTask() const {
-  return scheduler_->Next(ProgressOf(*spec().network, network()));
+  std::vector<TaskProgress> tasks = ProgressOf(*spec().network, network());
+  for (size_t i = 0; i < tasks.size(); ++i) tasks[i].expected_ns = expected_ns_[i];
+  return scheduler_->Next(tasks);
+}
+
+bool NetworkJob::AwaitsFirstConfirmation(size_t i) const {
+  const Child& child = children_[i];
+  const NetworkTaskState& task = network().tasks[i];
+  return HasFirstPass(spec()) && child.exists && child.begun && !child.creating && !child.ended &&
+         !child.restoring && !child.tried_brief && children_.InFlight(i) == 0 &&
+         task.latency_ns > 0 && !task.confirmed && task.trials <= kFirstTries;
+}
+
+void NetworkJob::ConfirmFirstChoices() {
+  for (size_t i = 0; i < Tasks(); ++i) {
+    if (AwaitsFirstConfirmation(i)) children_.ConfirmFirst(i);
+  }
+}
+
+bool NetworkJob::IsInFirstPass() const {
+  if (!HasFirstPass(spec())) return false;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const NetworkTaskState& task = network().tasks[i];
+    const bool is_unknown = !task.closed && task.latency_ns == 0 && task.granted < kFirstTries;
+    if (is_unknown || children_[i].brief || AwaitsFirstConfirmation(i)) return true;
+  }
+  return false;
 }
 
 void NetworkJob::Grant() {
@@ -360,15 +418,19 @@ void NetworkJob::Grant() {
   for (size_t i = 0; i < Tasks(); ++i) {
     const int64_t in_flight = children_.InFlight(i);
     granted += network().tasks[i].granted;
+    if (children_[i].brief) ++measuring;
     if (in_flight == 0) continue;
     children_[i].begun ? measuring += in_flight : ++preparing;
   }
   SetPhase({});
-  while (measuring <= batch_ && preparing < kMostPreparing) {
+  const bool first_pass = IsInFirstPass();
+  const int64_t most = first_pass ? kMostInFirstPass : batch_;
+  while (measuring <= most && preparing < kMostPreparing) {
     const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
     if (left <= 0) return;
     const std::optional<int> next = NextTask();
     if (!next.has_value()) return;
+    if (first_pass && network().tasks[static_cast<size_t>(*next)].latency_ns > 0) return;
     const int64_t trials = std::min(NextGrant(*next), left);
     const bool ready = children_[*next].begun && !children_[*next].ended;
     children_.Grant(static_cast<size_t>(*next), trials);
@@ -378,16 +440,9 @@ void NetworkJob::Grant() {
 }
 
 int64_t NetworkJob::NextGrant(size_t i) const {
-  const std::vector<NetworkTaskState>& tasks = network().tasks;
-  const absl::Duration step = TimeOfATrial();
-  if (tasks[i].granted > 0 || spec().max_time == absl::ZeroDuration()) return batch_;
-  if (step == absl::ZeroDuration()) return std::min(batch_, kFirstGrant);
-  const auto untried = std::count_if(tasks.begin(), tasks.end(), [](const NetworkTaskState& task) {
-    return task.granted == 0 && !task.closed;
-  });
-  const absl::Duration part =
-      (TimeLeft() - ConfirmationTime()) / static_cast<double>(std::max<int64_t>(1, untried));
-  return std::clamp<int64_t>(part / step, 1, batch_);
+  const NetworkTaskState& task = network().tasks[i];
+  const bool is_first = HasFirstPass(spec()) && task.latency_ns == 0 && task.granted < kFirstTries;
+  return is_first ? 1 : batch_;
 }
 
 absl::Duration NetworkJob::TimeOfATrial() const {
@@ -399,10 +454,13 @@ absl::Duration NetworkJob::TimeOfATrial() const {
 
 absl::Duration NetworkJob::ConfirmationTime() const {
   const absl::Duration limit = spec().max_time;
-  const int64_t tasks = absl::c_count_if(children_.list(), std::mem_fn(&Child::exists));
+  // A child that has ended has confirmed what it found.
+  const int64_t tasks = children_.Unfinished();
+  const absl::Duration steps = kStepsOfATask * tasks * TimeOfATrial();
+  if (IsInFirstPass()) return std::min(limit / 4, std::max(absl::Seconds(1), steps));
   const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
                                           std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
-  return std::min(limit / 2, std::max(usual, kStepsOfATask * tasks * TimeOfATrial()));
+  return std::min(limit / 2, std::max(usual, steps));
 }
 
 void NetworkJob::BeginConfirming() {
@@ -469,16 +527,14 @@ void NetworkJob::ContinueConfirming() {
 
 void NetworkJob::EndLate() {
   children_.Cancel();
-  int64_t unconfirmed = 0;
-  for (const Child& child : children_.list()) {
-    if (!child.exists && !child.creating) continue;
-    const bool confirmed = child.ended && child.last->state == JobState::kDone;
-    const bool published =
-        child.ended && child.last->best && record::IsConfirmed(child.last->best->record);
-    if (!confirmed && !published) ++unconfirmed;
-  }
   if (!ends_by_) ends_by_ = Steady() + kPublishing;
   if (children_.Unfinished() > 0 && Steady() < *ends_by_) return;
+  ShowStoredBests(spec(), services(), network());
+  int64_t unconfirmed = 0;
+  for (size_t i = 0; i < Tasks(); ++i) {
+    const Child& child = children_[i];
+    if ((child.exists || child.creating) && !network().tasks[i].confirmed) ++unconfirmed;
+  }
   if (unconfirmed == 0 || ends_now_) return EndWith("");
   const std::string tasks = Counted(unconfirmed, "task");
   if (!state().cancelled) {

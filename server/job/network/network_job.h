@@ -30,6 +30,8 @@ class NetworkChildren {
     bool restoring = false;  // it existed before, and its search is not restored yet
     bool begun = false;
     bool confirming = false;
+    bool brief = false;        // it confirms its first choice, and may continue afterwards
+    bool tried_brief = false;  // it did so, or tried to
     bool ended = false;
     std::optional<absl::Time> due;  // the end of its part of the time, if it only confirms
     int64_t allowance = 0;          // the last one that was granted
@@ -52,6 +54,8 @@ class NetworkChildren {
   void Grant(size_t task, int64_t trials);
   // Tells a child to stop its search and to confirm, in an equal part of `left`.
   void Confirm(size_t task, absl::Duration left);
+  // Tells a child to confirm its first choice briefly. The child ends, and Grant starts it again.
+  void ConfirmFirst(size_t task);
   // Ends all of them, also those that are being created.
   void Cancel();
 
@@ -92,6 +96,10 @@ class NetworkChildren {
 // that is left of the request's limit. When the time of a cancelled job or of one with a time limit
 // is over, it ends even if some tasks are not confirmed.
 //
+// A job with a time limit begins with a first pass: each task without a best gets one trial, the
+// task with the largest expected share of the time first, and its result is confirmed in one
+// process and published. Only then does any task get a second batch.
+//
 // Everything that the choices depend on is stored: allowances and trials with the children, the
 // time and the curves with this job. After a restart it grants nothing until every child has
 // restored its search, so that the limit of trials holds.
@@ -119,9 +127,13 @@ class NetworkJob final : public JobActor {
   std::optional<int> NextTask() const;
   // Grants batches until enough candidates are in flight.
   void Grant();
-  // Returns how many trials to grant a task: a batch, or at first fewer, so that every task gets
-  // some within the time limit on a slow machine.
+  // Returns how many trials to grant a task: a batch, or one in the first pass.
   int64_t NextGrant(size_t task) const;
+  // Whether a task has to be measured or confirmed before any gets a second batch.
+  bool IsInFirstPass() const;
+  // Whether the first choice of a task is measured and waits to be confirmed.
+  bool AwaitsFirstConfirmation(size_t task) const;
+  void ConfirmFirstChoices();
   // Returns why no more trials are granted, or "" if a limit is reached; nullopt to go on.
   std::optional<std::string> WhyDone() const;
   // Returns how long one trial has taken so far on average; 0 before the first.
@@ -146,6 +158,7 @@ class NetworkJob final : public JobActor {
   // The following members are used only on the strand.
   const int64_t batch_;
   std::unique_ptr<TaskScheduler> scheduler_;
+  std::vector<double> expected_ns_;  // of the tasks, see TaskProgress
   NetworkChildren children_;
   std::optional<absl::Time> ends_by_;  // set when the children were told to end, see EndLate
   bool ends_now_ = false;              // a user skipped the confirmation

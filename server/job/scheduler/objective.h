@@ -25,6 +25,7 @@ struct TaskProgress {
   std::vector<double> weights;  // occurrences in each network; missing entries are 0
   std::string op;               // the workload's name
   double flops = 0;             // of the workload, by formula
+  double expected_ns = 0;       // the latency by operations and bytes alone; 0: unknown
   double latency_ns = 0;        // the best so far; 0: none is known
   // The best after each batch, by ascending trials. Begins at trial 0 if a latency was known
   // before.

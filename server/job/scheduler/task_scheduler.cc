@@ -1,6 +1,7 @@
 #include "server/job/scheduler/task_scheduler.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,10 +36,21 @@ constexpr Entry kSchedulers[] = {
      }},
 };
 
+// How much of the networks' time a task is expected to take.
+double ExpectedShare(const TaskProgress& task) {
+  return task.expected_ns * std::accumulate(task.weights.begin(), task.weights.end(), 0.0);
+}
+
+// Of two tasks without a latency, the one that was granted fewer trials comes first, and then the
+// one with the larger share, in case the time does not suffice for both.
+bool ComesFirst(const TaskProgress& a, const TaskProgress& b) {
+  if (a.granted != b.granted) return a.granted < b.granted;
+  return ExpectedShare(a) > ExpectedShare(b);
+}
+
 }  // namespace
 
 std::optional<int> TaskScheduler::Next(absl::Span<const TaskProgress> tasks) const {
-  // Of the tasks without a latency, the one that was granted the fewest trials.
   std::optional<int> unknown;
   std::vector<int> choices;
   for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
@@ -46,7 +58,7 @@ std::optional<int> TaskScheduler::Next(absl::Span<const TaskProgress> tasks) con
     if (!task.open) continue;
     if (task.latency_ns > 0) {
       if (options_.objective.Slope(tasks, i) > 0) choices.push_back(i);
-    } else if (!IsInFlight(task) && (!unknown || task.granted < tasks[*unknown].granted)) {
+    } else if (!IsInFlight(task) && (!unknown || ComesFirst(task, tasks[*unknown]))) {
       unknown = i;
     }
   }

@@ -28,7 +28,8 @@ class TaskScheduler {
   explicit TaskScheduler(SchedulerOptions options) : options_(std::move(options)) {}
   virtual ~TaskScheduler() = default;
 
-  // Returns the index of the task. First, every task without a known latency gets a batch. nullopt:
+  // Returns the index of the task. First, every task without a known latency gets a batch, those
+  // with the largest expected share of the networks' time before the others. nullopt:
   // no task can get trials that lower the objective, or none until results arrive.
   std::optional<int> Next(absl::Span<const TaskProgress> tasks) const;
 

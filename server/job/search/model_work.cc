@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
@@ -197,21 +198,24 @@ void ModelWork::NoteResult(const std::string& target_key) {
 }
 
 void ModelWork::CountKnown(const std::string& target) {
+  int64_t known = 0, fresh = 0;
+  const absl::Cleanup note = [&] {  // also after an exception
+    absl::MutexLock lock(&mutex_);
+    known_[target] = known;
+    fresh_[target] += fresh;
+    learning_ = false;
+  };
   // Records that an earlier server made are new to this one, also if it uses a draft that another
   // server learned.
   const absl::StatusOr<store::ModelRow> row = services_.store->GetModel(
       {.name = kLearnedDraft, .feature_set = kLearnedDraft, .target = target});
-  const bool own = row.ok() && row->origin.empty();
-  int64_t fresh = 0;
-  if (!own) {
-    const auto records =
-        services_.store->Query({.target = target, .page_size = static_cast<int>(kLearningStep)});
-    fresh = records.ok() ? static_cast<int64_t>(records->size()) : 0;
+  if (row.ok() && row->origin.empty()) {
+    known = row->records;
+    return;
   }
-  absl::MutexLock lock(&mutex_);
-  known_[target] = own ? row->records : 0;
-  fresh_[target] += fresh;
-  learning_ = false;
+  const auto records =
+      services_.store->Query({.target = target, .page_size = static_cast<int>(kLearningStep)});
+  if (records.ok()) fresh = static_cast<int64_t>(records->size());
 }
 
 void ModelWork::Tick() {

@@ -312,7 +312,7 @@ void SearchPhase::Propose() {
   const std::vector<int64_t> taken = TakeWaiting(batch - static_cast<int>(trials.size()));
   trials.insert(trials.end(), taken.begin(), taken.end());
   if (first && job_.TimeLeft() <= absl::ZeroDuration()) late_submission_ = job_.Steady();
-  if (first) trials.insert(trials.begin(), kDefaultTrial);
+  if (first && !skips_default_) trials.insert(trials.begin(), kDefaultTrial);
   outstanding_ += static_cast<int>(trials.size());
   // Candidates are submitted only when the event is durable, because a restarted job must know
   // them.

@@ -48,6 +48,9 @@ class SearchPhase {
   SearchPhase(JobActor& job, JobTask& task, std::function<void()> on_done)
       : job_(job), task_(task), on_done_(std::move(on_done)) {}
 
+  // Leaves the default schedule out, for a job that only measures and confirms its first choice.
+  // Once the job is started again, its search measures it. REQUIRES: the phase has not begun.
+  void SkipDefault() { skips_default_ = true; }
   // Continues the search where its stored events end.
   absl::Status Restore();
   // Submits proposed candidates that have no result, beginning with the default schedule.
@@ -170,10 +173,11 @@ class SearchPhase {
   std::vector<int64_t> deferred_;  // outstanding trials to resubmit
   absl::Duration propose_took_;    // time of the longest Propose, which blocks the job
   absl::Time late_submission_ = absl::InfinitePast();
-  absl::Time began_;                  // when the first work was submitted
-  absl::Time last_;                   // when the last result arrived
-  int results_ = 0;                   // since began_
-  int fruitless_ = 0;                 // consecutive Proposes without a new candidate
+  absl::Time began_;   // when the first work was submitted
+  absl::Time last_;    // when the last result arrived
+  int results_ = 0;    // since began_
+  int fruitless_ = 0;  // consecutive Proposes without a new candidate
+  bool skips_default_ = false;
   bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
   bool exhausted_ = false;
   bool stopping_ = false;

@@ -231,7 +231,7 @@ absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t 
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
-    Context* context, const v1::ExportModelRequest* request) {
+    const rpc::Identity&, Context* context, const v1::ExportModelRequest* request) {
   auto* writer = new ArtifactWriter<v1::ArtifactChunk>(deps_, context);
   const auto send = [this, writer, id = request->id()](const absl::Status& admitted) {
     absl::StatusOr<std::shared_ptr<const std::string>> file = nullptr;

@@ -40,7 +40,8 @@ class ModelService {
   void TrainModel(Context*, const v1::TrainModelRequest*, v1::StoredModel*, Reply);
   void EvaluateModels(Context*, const v1::EvaluateModelsRequest*, v1::EvaluateModelsResponse*,
                       Reply);
-  grpc::ServerWriteReactor<v1::ArtifactChunk>* ExportModel(Context*, const v1::ExportModelRequest*);
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* ExportModel(const rpc::Identity&, Context*,
+                                                           const v1::ExportModelRequest*);
   grpc::ServerReadReactor<v1::ArtifactChunk>* ImportModel(Context*, v1::StoredModel*);
   absl::Status DescribeFeatures(const v1::DescribeFeaturesRequest&, v1::FeatureTable*);
 

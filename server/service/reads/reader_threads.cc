@@ -68,6 +68,7 @@ void ReaderThreads::Lane::Add(Read read, Work work) {
   {
     absl::MutexLock lock(&mutex_);
     refused = stopped_ ? ReadersEnd() : CheckLimits(read);
+    if (absl::IsResourceExhausted(refused)) ++refused_;
     if (refused.ok()) {
       const auto caller = callers_.try_emplace(read.caller).first;
       caller->second.waiting.push_back({std::move(read), std::move(work), SteadyNow()});
@@ -123,11 +124,13 @@ void ReaderThreads::Lane::Serve() {
       one = std::move(state.waiting.front());
       state.waiting.pop_front();
       ++state.running;
+      ++running_;
       Update(caller);
     }
     RunOne(one);
     absl::MutexLock lock(&mutex_);
     --all_;
+    --running_;
     --caller->second.running;
     Update(caller);
   }
@@ -170,11 +173,19 @@ void ReaderThreads::Lane::Tick() {
                                       " for other calls that read the store; try again later")));
         one = waiting.erase(one);
         --all_;
+        if (!gone) ++refused_;
       }
       Update(caller);
     }
   }
   for (auto& [work, why] : ended) std::move(work)(why);
+}
+
+ReaderThreads::Counts ReaderThreads::Lane::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return {.waiting = static_cast<int64_t>(all_ - running_),
+          .running = static_cast<int64_t>(running_),
+          .refused = refused_};
 }
 
 void ReaderThreads::Lane::Stop() {

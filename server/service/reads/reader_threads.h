@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -74,6 +75,15 @@ class ReaderThreads {
   // Refuses reads that have waited too long or whose callers have gone. Called a few times a
   // second.
   void Tick();
+  // The reads of a lane, for metrics.
+  struct Counts {
+    int64_t waiting = 0;
+    int64_t running = 0;
+    int64_t refused = 0;  // since the start, for a limit
+  };
+  Counts counts(ReaderLane lane) const {
+    return (lane == ReaderLane::kShort ? short_ : long_).counts();
+  }
   // Ends waiting and running reads, and refuses later ones. Returns at once.
   void Stop();
   // Ends the threads. Returns false if some still run after `limit`. REQUIRES: Stop was called.
@@ -87,6 +97,7 @@ class ReaderThreads {
 
     void Add(Read read, Work work);
     void Tick();
+    Counts counts() const;
     void Stop();
     bool Join(absl::Duration limit);
 
@@ -112,13 +123,15 @@ class ReaderThreads {
 
     const ReaderLaneOptions options_;
     const size_t max_running_;  // of one caller
-    absl::Mutex mutex_;
+    mutable absl::Mutex mutex_;
     Callers callers_ ABSL_GUARDED_BY(mutex_);
     std::deque<Callers::iterator> turns_ ABSL_GUARDED_BY(mutex_);
     size_t all_ ABSL_GUARDED_BY(mutex_) = 0;  // reads that wait or run
-    int serving_ ABSL_GUARDED_BY(mutex_);     // threads
-    std::atomic<bool> stopped_ = false;       // set under mutex_
-    std::vector<std::thread> threads_;        // last: they use the others
+    size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
+    int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+    int serving_ ABSL_GUARDED_BY(mutex_);  // threads
+    std::atomic<bool> stopped_ = false;    // set under mutex_
+    std::vector<std::thread> threads_;     // last: they use the others
   };
 
   Lane short_, long_;

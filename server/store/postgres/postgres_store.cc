@@ -6,9 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/database_store.h"
 #include "server/store/job_columns.h"
-#include "server/store/postgres/commands.h"
 #include "server/store/postgres/committer.h"
 #include "server/store/postgres/schema.h"
 #include "server/store/read_limit.h"
@@ -19,10 +17,81 @@
 namespace hone::store {
 namespace {
 
-class PostgresStore final : public DatabaseStore {
+// The most frequent writes as one statement each, for the writer's pipeline. The functions of
+// tables.h would need a round trip for every step.
+
+// "$from, …, $to"
+std::string DollarParameters(int from, int to) {
+  std::string text = absl::StrCat("$", from);
+  for (int i = from + 1; i <= to; ++i) absl::StrAppend(&text, ", $", i);
+  return text;
+}
+
+std::string InsertRecordSql() {
+  const RecordColumns& columns = Columns();
+  const int first = columns.insert_count + 1;  // of the environment's parameters
+  const std::string environment = DollarParameters(first, first + columns.environment_count - 1);
+  const int step = first + columns.environment_count;  // the job and its event
+  const std::string event = absl::StrCat("CAST($", step + 1, " AS bigint)");
+  const std::string same = absl::StrCat("SELECT id FROM environment WHERE (", columns.environment,
+                                        ") = (", environment, ")");
+  // The record needs no event, or one that is stored.
+  return absl::StrCat(
+      "WITH known AS (", same, "), logged AS (SELECT 1 WHERE ", event,
+      " < 0 OR EXISTS (SELECT 1 FROM job_event WHERE job = $", step, " AND number = ", event,
+      ")), added AS (INSERT INTO environment (", columns.environment, ") SELECT ", environment,
+      " FROM logged WHERE NOT EXISTS (SELECT 1 FROM known) RETURNING id), done AS (INSERT "
+      "INTO record (",
+      columns.insert, ", environment) SELECT ", DollarParameters(1, columns.insert_count),
+      ", COALESCE((SELECT id FROM known), (SELECT id FROM added)) FROM logged RETURNING id)"
+      " SELECT COALESCE((SELECT id FROM done), 0)");
+}
+
+PostgresCommand RecordCommand(const record::Record& record, const JobStep& step) {
+  static const auto* const sql = new std::string(InsertRecordSql());
+  PostgresCommand command{.sql = *sql};
+  BindRecord(command.params, record);
+  BindEnvironment(command.params, record.environment);
+  command.params.Bind(absl::string_view(step.job_id)).Bind(step.event);
+  return command;
+}
+
+// Reads the id of the record. FailedPrecondition: the event is not stored.
+absl::StatusOr<int64_t> InsertedRecord(const JobStep& step, PostgresRows& rows) {
+  if (!rows.Next()) return absl::InternalError("a record's statement has no row");
+  const int64_t id = rows.Int64();
+  if (id == 0) return NoEventError(step);
+  return id;
+}
+
+PostgresCommand EventCommand(const JobEvent& event) {
+  PostgresCommand command{
+      .sql =
+          "WITH known AS (SELECT 1 FROM job WHERE id = $1),"
+          " next AS (SELECT COALESCE(MAX(number) + 1, 0) AS number FROM job_event WHERE job = $1),"
+          " done AS (INSERT INTO job_event (job, number, kind, payload)"
+          " SELECT $1, $2, $3, $4 FROM known, next WHERE next.number = $2 RETURNING 1)"
+          " SELECT (SELECT COUNT(*) FROM known), (SELECT number FROM next),"
+          " (SELECT COUNT(*) FROM done)"};
+  command.params.Bind(absl::string_view(event.job_id)).Bind(event.number);
+  command.params.Bind(absl::string_view(event.kind)).BindBlob(event.payload);
+  return command;
+}
+
+// Reads the status of the write; see Store::AppendEvent.
+absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows) {
+  if (!rows.Next()) return absl::InternalError("an event's statement has no row");
+  if (rows.Int64() == 0) {
+    return absl::NotFoundError(absl::StrCat("no job has id '", event.job_id, "'"));
+  }
+  const int64_t next = rows.Int64();
+  return rows.Int64() == 0 ? EventNumberError(event, next) : absl::OkStatus();
+}
+
+class PostgresStore final : public Store {
  public:
   PostgresStore(const std::string& place, std::string name, const PostgresStoreOptions& options)
-      : DatabaseStore(options.clock),
+      : Store(options.clock),
         readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
         name_(std::move(name)),
         committer_(place),
@@ -47,14 +116,14 @@ class PostgresStore final : public DatabaseStore {
   void Append(record::Record record, const JobStep& step,
               absl::AnyInvocable<void(absl::StatusOr<record::Record>) &&> done) override {
     const size_t bytes = BytesOf(record);
-    PostgresCommand command = postgres::InsertRecord(record, step);
+    PostgresCommand command = RecordCommand(record, step);
     absl::Status refused = CheckRecord(record);
     // The second callback runs after the last run of the first.
     auto shared = std::make_shared<record::Record>(std::move(record));
     Enqueue(
         std::move(command),
         [shared, step](PostgresRows& rows) -> absl::Status {
-          HONE_ASSIGN_OR_RETURN(shared->id, postgres::InsertedRecord(step, rows));
+          HONE_ASSIGN_OR_RETURN(shared->id, InsertedRecord(step, rows));
           return absl::OkStatus();
         },
         [shared, done = std::move(done)](absl::Status status) mutable {
@@ -81,13 +150,11 @@ class PostgresStore final : public DatabaseStore {
   }
   void AppendEvent(JobEvent event, Done done) override {
     const size_t bytes = kRowBytes + event.payload.size();
-    PostgresCommand command = postgres::InsertEvent(event);
+    PostgresCommand command = EventCommand(event);
     event.payload.clear();  // the command has a copy
     Enqueue(
         std::move(command),
-        [event = std::move(event)](PostgresRows& rows) {
-          return postgres::CheckEventInserted(event, rows);
-        },
+        [event = std::move(event)](PostgresRows& rows) { return CheckEventInserted(event, rows); },
         std::move(done), bytes);
   }
 

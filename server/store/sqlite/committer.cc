@@ -58,18 +58,11 @@ absl::Status SqliteCommitter::UndoAll(const absl::Status& why) {
 }
 
 absl::Status SqliteCommitter::ApplyOne(QueuedWrite<SqliteApply>& write) {
-  {
-    HONE_ASSIGN_OR_RETURN(Statement begin, connection_->Prepare("SAVEPOINT one"));
-    HONE_RETURN_IF_ERROR(begin.Run());
-  }
+  HONE_RETURN_IF_ERROR(connection_->Run("SAVEPOINT one"));
   absl::Status status = write.work(*connection_);
   if (!connection_->InTransaction()) return status;
-  if (!status.ok()) {
-    HONE_ASSIGN_OR_RETURN(Statement undo, connection_->Prepare("ROLLBACK TO one"));
-    HONE_RETURN_IF_ERROR(undo.Run());
-  }
-  HONE_ASSIGN_OR_RETURN(Statement end, connection_->Prepare("RELEASE one"));
-  HONE_RETURN_IF_ERROR(end.Run());
+  if (!status.ok()) HONE_RETURN_IF_ERROR(connection_->Run("ROLLBACK TO one"));
+  HONE_RETURN_IF_ERROR(connection_->Run("RELEASE one"));
   return status;
 }
 

@@ -31,12 +31,7 @@ constexpr absl::Duration kPoll = absl::Milliseconds(1);
 absl::StatusOr<std::vector<std::string>> ReadTexts(SqliteConnection& connection,
                                                    absl::string_view sql) {
   HONE_ASSIGN_OR_RETURN(Statement rows, connection.Prepare(sql));
-  std::vector<std::string> texts;
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const bool row, rows.Step());
-    if (!row) return texts;
-    texts.push_back(rows.Text());
-  }
+  return Connection::ReadAll(rows, [](Statement& row) { return row.Text(); });
 }
 
 // The columns by which the rows of a table are stored.

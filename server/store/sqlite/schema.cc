@@ -4,195 +4,45 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
+#include "server/store/schema.h"
 #include "server/store/sqlite/connection.h"
 #include "server/store/sqlite/integrity_check.h"
 
 namespace hone::store {
 namespace {
 
-// README.md says what each table and column means.
-constexpr char kFirstSqlite[] = R"sql(
-CREATE TABLE identity (
-  id TEXT NOT NULL
-) STRICT;
-INSERT INTO identity VALUES (lower(hex(randomblob(8))));
-
-CREATE TABLE text (
-  digest TEXT NOT NULL PRIMARY KEY,
-  text TEXT NOT NULL,
-  put_unix_ms INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE artifact (
-  digest TEXT NOT NULL PRIMARY KEY,
-  bytes BLOB NOT NULL,
-  put_unix_ms INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE environment (
-  id INTEGER PRIMARY KEY,
-  cpu TEXT NOT NULL,
-  isa TEXT NOT NULL,
-  cores INTEGER NOT NULL,
-  os TEXT NOT NULL,
-  governor TEXT NOT NULL,
-  compiler TEXT NOT NULL,
-  codegen_version INTEGER NOT NULL,
-  hone_version TEXT NOT NULL,
-  UNIQUE (cpu, isa, cores, os, governor, compiler, codegen_version, hone_version)
-) STRICT;
-
-CREATE TABLE record (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  workload TEXT NOT NULL,
-  op TEXT NOT NULL,
-  target TEXT NOT NULL,
-  tolerance REAL NOT NULL,
-  policy_name TEXT NOT NULL,
-  policy_cache TEXT NOT NULL,
-  policy_threads INTEGER NOT NULL,
-  policy_repeats INTEGER NOT NULL,
-  policy_confidence REAL,
-  created_unix_ms INTEGER NOT NULL,
-  is_default INTEGER NOT NULL CHECK (is_default IN (0, 1)),
-  proposer TEXT NOT NULL,
-  quarantined INTEGER NOT NULL CHECK (quarantined IN (0, 1)),
-  quarantine_reason TEXT NOT NULL,
-  environment INTEGER NOT NULL REFERENCES environment (id),
-  job TEXT NOT NULL,
-  trial INTEGER NOT NULL,
-  space TEXT NOT NULL,
-  decisions BLOB NOT NULL,
-  outcome TEXT NOT NULL,
-  latency_ns REAL,
-  dispersion REAL,
-  reference_drift REAL,
-  stopped_early INTEGER NOT NULL CHECK (stopped_early IN (0, 1)),
-  max_error REAL,
-  compile_ms REAL,
-  link_ms REAL,
-  code_bytes INTEGER NOT NULL,
-  spills INTEGER NOT NULL,
-  loads_per_fma REAL,
-  workspace_bytes INTEGER NOT NULL,
-  program TEXT NOT NULL,
-  artifact TEXT NOT NULL,
-  frequency_mhz REAL,
-  temperature_c REAL,
-  load REAL,
-  steal REAL,
-  remeasured INTEGER NOT NULL,
-  processes INTEGER NOT NULL,
-  inputs TEXT NOT NULL,
-  counters TEXT NOT NULL,
-  samples_ns BLOB NOT NULL,
-  detail TEXT NOT NULL
-) STRICT;
-CREATE INDEX record_by_workload ON record (workload);
-CREATE INDEX record_by_op ON record (op);
-CREATE INDEX record_by_target ON record (target);
-CREATE INDEX record_by_job ON record (job);
-CREATE INDEX record_by_proposer ON record (proposer) WHERE proposer <> '';
-CREATE INDEX record_by_time ON record (created_unix_ms);
-CREATE INDEX record_failed ON record (outcome) WHERE outcome <> 'ok';
-CREATE INDEX record_quarantined ON record (quarantined) WHERE quarantined = 1;
-CREATE INDEX record_by_latency ON record (latency_ns) WHERE outcome = 'ok' AND quarantined = 0;
-CREATE INDEX record_by_task_latency ON record (workload, target, latency_ns)
-  WHERE outcome = 'ok' AND quarantined = 0;
-CREATE INDEX record_confirmed ON record (target, workload, tolerance, latency_ns)
-  WHERE policy_name = 'confirm' AND outcome = 'ok' AND quarantined = 0;
-
-CREATE TABLE best (
-  id INTEGER PRIMARY KEY,
-  workload TEXT NOT NULL,
-  target TEXT NOT NULL,
-  tolerance REAL NOT NULL,
-  policy TEXT NOT NULL,
-  record INTEGER NOT NULL REFERENCES record (id),
-  latency_ns REAL NOT NULL,
-  published_unix_ms INTEGER NOT NULL,
-  replaced_unix_ms INTEGER,
-  pinned_by TEXT NOT NULL DEFAULT '',
-  pinned_unix_ms INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE UNIQUE INDEX best_is_one ON best (workload, target, tolerance, policy)
-  WHERE replaced_unix_ms IS NULL;
-CREATE INDEX best_lookup ON best
-  (workload, target, tolerance, latency_ns, policy, record, replaced_unix_ms)
-  WHERE replaced_unix_ms IS NULL;
-CREATE INDEX best_by_record ON best (record);
-
-CREATE TABLE job (
-  id TEXT NOT NULL PRIMARY KEY,
-  request_id TEXT NOT NULL,
-  request BLOB NOT NULL,
-  state TEXT NOT NULL,
-  error TEXT NOT NULL,
-  summary BLOB NOT NULL,
-  created_unix_ms INTEGER NOT NULL,
-  updated_unix_ms INTEGER NOT NULL,
-  owner TEXT NOT NULL,
-  priority TEXT NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX job_by_request ON job (request_id) WHERE request_id <> '';
-CREATE INDEX job_by_age ON job (created_unix_ms, id);
-CREATE INDEX job_unfinished ON job (id)
-  WHERE state IN ('pending', 'running', 'confirming');
-
-CREATE TABLE job_event (
-  job TEXT NOT NULL REFERENCES job (id),
-  number INTEGER NOT NULL CHECK (number >= 0),
-  kind TEXT NOT NULL,
-  payload BLOB NOT NULL,
-  PRIMARY KEY (job, number)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE model (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  name TEXT NOT NULL,
-  feature_set TEXT NOT NULL,
-  target TEXT NOT NULL,
-  scope TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  records INTEGER NOT NULL CHECK (records >= 0),
-  workloads INTEGER NOT NULL CHECK (workloads >= 0),
-  created_unix_ms INTEGER NOT NULL,
-  metrics TEXT NOT NULL,
-  target_text TEXT NOT NULL,
-  origin TEXT NOT NULL,
-  bytes BLOB NOT NULL
-) STRICT;
-CREATE INDEX model_by_key ON model (name, feature_set, target, scope);
-
-CREATE TABLE cached (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  name TEXT NOT NULL,
-  environment TEXT NOT NULL,
-  put_unix_ms INTEGER NOT NULL,
-  value BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX cached_by_name ON cached (name, environment);
-
-CREATE TABLE worker (
-  name TEXT NOT NULL PRIMARY KEY,
-  identity TEXT NOT NULL,
-  host TEXT NOT NULL,
-  target TEXT NOT NULL,
-  can_build INTEGER NOT NULL CHECK (can_build IN (0, 1)),
-  can_run INTEGER NOT NULL CHECK (can_run IN (0, 1)),
-  seen_unix_ms INTEGER NOT NULL
-) STRICT;
-
-CREATE TABLE standing (
-  worker TEXT NOT NULL PRIMARY KEY,
-  identity TEXT NOT NULL,
-  drained INTEGER NOT NULL CHECK (drained IN (0, 1)),
-  refused TEXT NOT NULL,
-  removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
-  since_unix_ms INTEGER NOT NULL
-) STRICT;
-)sql";
+std::string FirstSqlite() {
+  std::string sql = absl::StrReplaceAll(
+      kFirstSchema,
+      {{"@id", "INTEGER PRIMARY KEY"},
+       {"@sequence", "INTEGER PRIMARY KEY AUTOINCREMENT"},
+       {"@key", "TEXT NOT NULL PRIMARY KEY"},
+       {"@text", "TEXT NOT NULL"},
+       {"@sorted", "TEXT NOT NULL"},
+       {"@raw", "TEXT NOT NULL"},
+       {"@bytes", "BLOB NOT NULL"},
+       {"@int", "INTEGER NOT NULL"},
+       {"@maybe", "INTEGER"},
+       {"@number", "REAL NOT NULL"},
+       {"@real", "REAL"},
+       {"@yes", "1"},
+       {"@no", "0"},
+       {"@row", ""},
+       {"@strict", "STRICT"},
+       {"@clustered", "STRICT, WITHOUT ROWID"},
+       {"@unique_environment",
+        ",\n  UNIQUE (cpu, isa, cores, os, governor, compiler, codegen_version, hone_version)"},
+       {"@name", "lower(hex(randomblob(8)))"}});
+  for (size_t at; (at = sql.find(" @bool")) != std::string::npos;) {
+    const size_t column = sql.rfind(' ', at - 1) + 1;
+    sql.replace(
+        at, 6,
+        absl::StrCat(" INTEGER NOT NULL CHECK (", sql.substr(column, at - column), " IN (0, 1))"));
+  }
+  return sql;
+}
 
 absl::Status Apply(SqliteConnection& connection, int64_t version, const char* migration) {
   HONE_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
@@ -230,7 +80,8 @@ absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConne
 }  // namespace
 
 const std::vector<const char*>& SqliteMigrations() {
-  static const auto* const migrations = new std::vector<const char*>{kFirstSqlite};
+  static const auto* const first = new std::string(FirstSqlite());
+  static const auto* const migrations = new std::vector<const char*>{first->c_str()};
   return *migrations;
 }
 

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
-#include "server/store/database_store.h"
 #include "server/store/reader_pool.h"
 #include "server/store/sqlite/backup.h"
 #include "server/store/sqlite/committer.h"
@@ -27,11 +26,11 @@
 namespace hone::store {
 namespace {
 
-class SqliteStore final : public DatabaseStore {
+class SqliteStore final : public Store {
  public:
   SqliteStore(StoreLock lock, std::unique_ptr<SqliteConnection> writing, std::string path,
               int64_t last_job, const SqliteStoreOptions& options)
-      : DatabaseStore(options.clock),
+      : Store(options.clock),
         lock_(std::move(lock)),
         path_(path),
         job_number_(last_job),

@@ -18,7 +18,6 @@ constexpr double kMemory = 0.9;  // earlier rewards are multiplied by this when 
 constexpr double kClose = 0.4;   // the reward is 0 if log(latency / best latency) is at least this
 constexpr int kLearnt = 8;       // with fewer results, only evolutionary proposes
 constexpr int kOpening = 16;     // with fewer results, bayesian and droplet propose half each
-constexpr double kNever = -1e9;  // the expected reward of an arm that takes no part
 enum Arm : uint32_t { kEvolutionary, kBayesian, kDroplet, kArms };
 
 // The rewards that an arm earned and missed.
@@ -39,9 +38,8 @@ struct Pending {
 
 class PortfolioSearch final : public HistorySearch {
  public:
-  PortfolioSearch(SearchContext given, const PortfolioOptions& options)
-      : HistorySearch(options.name, std::move(given), /*draft=*/true),
-        takes_part_{true, options.bayesian, options.droplet},
+  explicit PortfolioSearch(SearchContext given)
+      : HistorySearch("portfolio", std::move(given), /*draft=*/true),
         strategies_{MakeEvolutionarySearch(Shared(), {.draft = true}), MakeBayesianSearch(Shared()),
                     MakeDropletSearch(Shared(), /*draft=*/true)} {}
 
@@ -67,8 +65,7 @@ class PortfolioSearch final : public HistorySearch {
 
   void Tell(absl::Span<const Measured> results) override {
     HistorySearch::Tell(results);
-    for (uint32_t arm = 0; arm < kArms; ++arm)
-      if (takes_part_[arm]) strategies_[arm]->Tell(results);
+    for (const std::unique_ptr<SearchStrategy>& strategy : strategies_) strategy->Tell(results);
   }
 
  private:
@@ -84,15 +81,13 @@ class PortfolioSearch final : public HistorySearch {
     const int64_t results = history().Told();
     if (call.picker.any_untried() || results < kLearnt) {
       places[kEvolutionary] = n;
-    } else if (results < kOpening && (takes_part_[kBayesian] || takes_part_[kDroplet])) {
-      const int half = takes_part_[kBayesian] ? n / 2 : n;
-      places[kDroplet] = takes_part_[kDroplet] ? half : 0;
+    } else if (results < kOpening) {
+      places[kDroplet] = n / 2;
       places[kBayesian] = n - places[kDroplet];
     } else {
       for (int i = 0; i < n; ++i) {
         std::array<double, kArms> drawn;
-        for (uint32_t arm = 0; arm < kArms; ++arm)
-          drawn[arm] = takes_part_[arm] ? earned_[arm].Draw(call.rng) : kNever;
+        for (uint32_t arm = 0; arm < kArms; ++arm) drawn[arm] = earned_[arm].Draw(call.rng);
         ++places[absl::c_max_element(drawn) - drawn.begin()];
       }
     }
@@ -144,7 +139,6 @@ class PortfolioSearch final : public HistorySearch {
     if (!best.empty()) best_ns_ = best[0]->latency_ns;
   }
 
-  const std::array<bool, kArms> takes_part_;
   std::array<std::unique_ptr<SearchStrategy>, kArms> strategies_;
   std::array<Earned, kArms> earned_;
   double best_ns_ = 0;  // the best latency at the last Settle; 0 if there were no results
@@ -153,9 +147,8 @@ class PortfolioSearch final : public HistorySearch {
 
 }  // namespace
 
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context,
-                                                    const PortfolioOptions& options) {
-  return std::make_unique<PortfolioSearch>(std::move(context), options);
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context) {
+  return std::make_unique<PortfolioSearch>(std::move(context));
 }
 
 }  // namespace hone::search

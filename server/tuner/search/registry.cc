@@ -84,7 +84,7 @@ std::vector<StrategyEntry>& Strategies() {
          return MakeEvolutionarySearch(std::move(context),
                                        {.name = "evolutionary-drafted", .draft = true});
        }},
-      {"portfolio", [](SearchContext context) { return MakePortfolioSearch(std::move(context)); }},
+      {"portfolio", MakePortfolioSearch},
       {"random", MakeRandomSearch},
   };
   return *strategies;

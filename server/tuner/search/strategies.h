@@ -69,12 +69,6 @@ std::unique_ptr<SearchStrategy> MakeBayesianSearch(SearchContext context);
 // `draft`: whether the draft ranks candidates until the model has learnt.
 std::unique_ptr<SearchStrategy> MakeDropletSearch(SearchContext context, bool draft = false);
 
-struct PortfolioOptions {
-  absl::string_view name = "portfolio";
-  // Whether these take part; `evolutionary` always does. Comparisons leave them out.
-  bool bayesian = true, droplet = true;
-};
-
 // Runs three strategies with one evaluator under a bandit. All results are told to each of them:
 //   evolutionary  proposes the best candidate of every design space by the draft, then the best;
 //   bayesian      learns the error of the draft in each design space, and uses Thompson draws;
@@ -84,8 +78,7 @@ struct PortfolioOptions {
 // draw of the expected rewards selects the strategy for each slot of a batch. Half of the reward is
 // for being close to the best latency, half for improving it. Candidates that two strategies
 // propose are measured once.
-std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context,
-                                                    const PortfolioOptions& options = {});
+std::unique_ptr<SearchStrategy> MakePortfolioSearch(SearchContext context);
 
 }  // namespace hone::search
 

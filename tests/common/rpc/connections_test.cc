@@ -103,6 +103,22 @@ TEST_F(ConnectionsTest, PeersHaveTheFormOfGrpc) {
   EXPECT_EQ(connections_.counts().used, 1);
 }
 
+// gRPC's text of a link-local address contains the number of the interface.
+TEST_F(ConnectionsTest, LinkLocalPeersAreKnown) {
+  sockaddr_storage address{};
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(5000);
+  v6.sin6_scope_id = 25;
+  ASSERT_EQ(inet_pton(AF_INET6, "fe80::1", &v6.sin6_addr), 1);
+  const PeerNames names = PeerNamesOf(address);
+  EXPECT_EQ(names.host, "fe80::%25/64");
+  EXPECT_EQ(names.peer, "[fe80::1%25]:5000");
+  connections_.Add(names.host, names.peer, [] {});
+  connections_.NoteCaller("ipv6:%5Bfe80::1%2525%5D:5000");
+  EXPECT_EQ(connections_.counts().used, 1);
+}
+
 // A thousand workers behind one NAT, which connect again at the same time.
 TEST(ConnectionLimitsTest, AFleetFitsBehindOneAddress) {
   FakeClock clock;

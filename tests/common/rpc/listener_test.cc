@@ -23,17 +23,18 @@ class ListenerTest : public ::testing::Test {
   const TemporaryFolder folder_;
   Address socket_{.path = folder_ / "s"};
   grpc::CallbackGenericService service_;  // gRPC starts no server without one
+  ServerCertificates certificates_{ServerSecurity()};
 };
 
 TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
   grpc::ServerBuilder first;
   ConfigureServer(first);
   first.RegisterCallbackGenericService(&service_);
-  ASSERT_THAT(AddListener(first, socket_, false, nullptr), IsOk());
+  ASSERT_THAT(AddListener(first, socket_, certificates_, nullptr), IsOk());
   std::unique_ptr<grpc::Server> server = first.BuildAndStart();
   ASSERT_NE(server, nullptr);
   grpc::ServerBuilder second;
-  EXPECT_THAT(AddListener(second, socket_, false, nullptr),
+  EXPECT_THAT(AddListener(second, socket_, certificates_, nullptr),
               StatusIs(absl::StatusCode::kAlreadyExists));
   HONE_ASSERT_OK_AND_ASSIGN(auto channel, CreateChannel(socket_.ToText(), {}));
   EXPECT_TRUE(
@@ -44,7 +45,7 @@ TEST_F(ListenerTest, ASecondServerOnASocketIsRefusedAndTheFirstStays) {
 TEST_F(ListenerTest, DoesNotReplaceARegularFile) {
   std::ofstream(socket_.path) << "precious";
   grpc::ServerBuilder builder;
-  EXPECT_THAT(AddListener(builder, socket_, false, nullptr),
+  EXPECT_THAT(AddListener(builder, socket_, certificates_, nullptr),
               StatusIs(absl::StatusCode::kAlreadyExists));
   std::string content;
   std::ifstream(socket_.path) >> content;
@@ -56,7 +57,7 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   ConfigureServer(first);
   first.RegisterCallbackGenericService(&service_);
   int port = 0;
-  ASSERT_THAT(AddListener(first, *Address::Parse("127.0.0.1:0"), false, &port), IsOk());
+  ASSERT_THAT(AddListener(first, *Address::Parse("127.0.0.1:0"), certificates_, &port), IsOk());
   std::unique_ptr<grpc::Server> server = first.BuildAndStart();
   ASSERT_NE(server, nullptr);
   ASSERT_GT(port, 0);
@@ -66,7 +67,7 @@ TEST_F(ListenerTest, AUsedPortIsNotShared) {
   second.RegisterCallbackGenericService(&other_service);
   int other = 0;
   const absl::Status used =
-      AddListener(second, Address{.host = "127.0.0.1", .port = port}, false, &other);
+      AddListener(second, Address{.host = "127.0.0.1", .port = port}, certificates_, &other);
   EXPECT_EQ(used,
             absl::AlreadyExistsError(absl::StrCat("another program listens on 127.0.0.1:", port,
                                                   "; stop it, or choose another port")));
@@ -84,7 +85,7 @@ TEST(CheckPortFreeTest, ExplainsUnavailableAddresses) {
 
 TEST_F(ListenerTest, ASocketNeedsItsFolder) {
   grpc::ServerBuilder builder;
-  EXPECT_THAT(AddListener(builder, {.path = folder_ / "none/s"}, false, nullptr),
+  EXPECT_THAT(AddListener(builder, {.path = folder_ / "none/s"}, certificates_, nullptr),
               StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr(folder_ / "none")));
 }
 

@@ -66,6 +66,7 @@ TEST_F(DeliveriesTest, ResultIsDurableWhenTheJobAcknowledges) {
   EXPECT_THAT(ended_, ElementsAre(Pair(lease, true)));
   EXPECT_EQ(deliveries_.EndCommit(lease, true), &worker_);
   EXPECT_THAT(worker_.news.durable, ElementsAre(lease));
+  EXPECT_THAT(worker_.news.stored, ElementsAre(lease));
   EXPECT_EQ(deliveries_.EndCommit(lease, true), nullptr) << "the commit ends only once";
 }
 
@@ -81,6 +82,7 @@ TEST_F(DeliveriesTest, DroppedResultIsNotDurable) {
 TEST_F(DeliveriesTest, ResultOfAnUnknownLeaseIsDropped) {
   Finish("of another server", {.latency_ns = 100});
   EXPECT_THAT(worker_.news.durable, ElementsAre("of another server"));
+  EXPECT_THAT(worker_.news.stored, IsEmpty()) << "this server does not know whether it is stored";
   EXPECT_EQ(deliveries_.refused(), 1);
   EXPECT_THAT(results_, IsEmpty());
 }

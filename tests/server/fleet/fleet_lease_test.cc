@@ -66,6 +66,7 @@ TEST_F(LeaseTest, ResultIsDurableWhenTheOwnerAcknowledges) {
   std::move(answer->acknowledge)();
   ASSERT_TRUE(worker.reply.has_value()) << "the held call is answered";
   EXPECT_THAT(worker.durable, ElementsAre(lease));
+  EXPECT_THAT(worker.reply->stored, ElementsAre(lease));
 }
 
 TEST_F(LeaseTest, DroppedResultIsRejectedPermanently) {
@@ -77,6 +78,7 @@ TEST_F(LeaseTest, DroppedResultIsRejectedPermanently) {
   answer->acknowledge = nullptr;
   worker.Call(fleet);
   EXPECT_THAT(worker.durable, SizeIs(1));
+  EXPECT_THAT(worker.reply->stored, IsEmpty());
 }
 
 TEST_F(LeaseTest, LateResultOfAnExpiredLeaseIsRejected) {

@@ -99,6 +99,31 @@ TEST(JobQuotaTest, ReservationCountsUntilReleased) {
   EXPECT_THAT(harness.jobs->Reserve(spec), IsOk());
 }
 
+// A call that has waited for a worker holds its place until its job has it.
+TEST(JobQuotaTest, TheJobTakesTheReservedPlace) {
+  JobOptions options = JobHarness::DefaultOptions();
+  options.max_jobs_per_owner = 1;
+  for (const char* const request : {"1", ""}) {
+    JobHarness harness(options);
+    JobSpec spec = JobHarness::Spec(20, request);
+    spec.owner = "ann";
+    std::shared_ptr<void> place = harness.jobs->Reserve(spec).value();
+    absl::Status created = absl::UnknownError("no answer");
+    const auto done = [&](const SnapshotOr& job) { created = job.status(); };
+    JobSpec other = JobHarness::Spec(20, "2");
+    other.owner = "ann";
+    harness.jobs->Create(other, done);
+    EXPECT_THAT(created, StatusIs(absl::StatusCode::kResourceExhausted)) << request;
+    harness.jobs->Create(spec, done, std::move(place));
+    EXPECT_THAT(created, IsOk()) << request;
+    EXPECT_EQ(harness.jobs->Unfinished().size(), 1u);
+    EXPECT_THAT(harness.jobs->Reserve(other), StatusIs(absl::StatusCode::kResourceExhausted));
+    harness.jobs->CancelHeld(harness.jobs->Unfinished().front());
+    harness.executor->RunAll();
+    EXPECT_THAT(harness.jobs->Reserve(other), IsOk()) << "the place went with the job";
+  }
+}
+
 TEST(JobQuotaTest, RetriedRequestSharesOneReservation) {
   JobOptions options = JobHarness::DefaultOptions();
   options.max_jobs_per_owner = 2;

@@ -17,14 +17,17 @@ namespace {
 // A server with the store of all.
 class Leader {
  public:
-  Leader(const Clock* clock, store::Store* store, const TaskEnvironment* environment)
+  // `run`: its name; "": a new one.
+  Leader(const Clock* clock, store::Store* store, const TaskEnvironment* environment,
+         const std::string& run = "")
       : fleet(clock, &artifacts),
         jobs(JobServices{.clock = clock,
                          .store = store,
                          .fleet = &fleet,
                          .artifacts = &artifacts,
                          .environment = environment,
-                         .executor = &executor},
+                         .executor = &executor,
+                         .server = run},
              JobHarness::DefaultOptions()),
         device("of a leader") {
     EXPECT_THAT(jobs.Restore(), IsOk());
@@ -48,8 +51,8 @@ class Leader {
 
 class JobLeaderTest : public testing::Test {
  protected:
-  std::unique_ptr<Leader> Next() {
-    return std::make_unique<Leader>(&clock_, &store_, &environment_);
+  std::unique_ptr<Leader> Next(const std::string& run = "") {
+    return std::make_unique<Leader>(&clock_, &store_, &environment_, run);
   }
   static std::string Create(Leader& leader, JobSpec spec) {
     std::string id;
@@ -156,6 +159,29 @@ TEST_F(JobLeaderTest, ACrashInARiskyStepIsCounted) {
   const auto two = Next();
   EXPECT_EQ((*two->jobs.Get("1"))->crashes, 1);
   EXPECT_EQ((*two->jobs.Get("2"))->crashes, 0) << "the machine was restarted";
+}
+
+// Two servers lead in turn. Each is cut off from the database while it makes the design spaces,
+// but neither crashes.
+TEST_F(JobLeaderTest, ServersThatWereCutOffHaveNotCrashed) {
+  environment_.WatchSteps([&](absl::string_view step, absl::string_view) {
+    if (step == "open") store_.FailWrites(absl::AbortedError("the database cannot be reached"));
+  });
+  std::string id;
+  for (int i = 0; i < 6; ++i) {
+    const auto leader = Next(i % 2 == 0 ? "host/1" : "other/2");
+    if (i == 0) id = Create(*leader, JobHarness::Spec(60));
+    leader->executor.RunAll();
+    EXPECT_LE((*leader->jobs.Get(id))->crashes, 1);
+    leader->jobs.Suspend();
+    leader->executor.RunAll();
+    store_.FailWrites(absl::OkStatus());
+    ASSERT_TRUE(DecodeSnapshot(store_.GetJob(id)->summary)->risky_step.has_value());
+  }
+  environment_.WatchSteps(nullptr);
+  const auto last = Next("host/1");
+  Run(*last, 200);
+  EXPECT_EQ((*last->jobs.Get(id))->state, JobState::kDone) << (*last->jobs.Get(id))->error;
 }
 
 }  // namespace

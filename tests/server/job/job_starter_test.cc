@@ -42,6 +42,22 @@ TEST_F(JobStarterTest, AJobThatCannotBeStoredIsForgotten) {
   EXPECT_EQ(book_.Find("1"), nullptr);
 }
 
+// A failed read is not taken for "there is none": the job would use another draft, and a child that
+// is stored would begin anew.
+TEST_F(JobStarterTest, NoJobIsMadeWhileTheStoreCannotBeRead) {
+  store_.BeforeReads([] { return absl::UnavailableError("the database cannot be reached"); });
+  EXPECT_THAT(starter_.NewSnapshot("1", {.workload = "fake op 12"}),
+              StatusIs(absl::StatusCode::kUnavailable));
+  absl::Status created;
+  starter_.CreateChild("1.0", {.workload = "fake op 12", .parent = "1"}, 8,
+                       [&](const absl::Status& status) { created = status; });
+  EXPECT_THAT(created, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(book_.Find("1.0"), nullptr);
+  store_.BeforeReads(nullptr);
+  EXPECT_THAT(starter_.NewSnapshot("1", {.workload = "fake op 12"}), IsOk());
+  EXPECT_THAT(store_.GetJob("1.0"), StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST_F(JobStarterTest, TheJobThatAnotherCallMadeForTheRequestIsReturned) {
   store_.PutJob(RowOf(Snapshot("7", "r"), clock_.Now()), [](const absl::Status&) {});
   store_.FailWrites(absl::AlreadyExistsError("the request has a job"));
@@ -79,7 +95,8 @@ TEST_F(JobStarterTest, AJobThatDoesNotBeginLosesItsTurn) {
 TEST_F(JobStarterTest, ASuspendedBookGetsNoJobs) {
   book_.Suspend();
   bool called = false;
-  starter_.CreateChild("1.0", {.parent = "1"}, 8, [&](const absl::Status&) { called = true; });
+  starter_.CreateChild("1.0", {.parent = "1"}, 8, /*skips_default=*/false,
+                       [&](const absl::Status&) { called = true; });
   EXPECT_FALSE(called) << "the next server continues";
   starter_.StartNew(Snapshot("2"), Keep());
   ASSERT_TRUE(answer_.has_value());

@@ -105,7 +105,7 @@ TEST(ConvertTest, AGrantCarriesEverything) {
                          .artifact_digest = "a",
                          .best_latency_ns = 7});
   reply.cancel = {"c"};
-  reply.durable = {"d"};
+  reply.durable = reply.stored = {"d"};
   reply.keep_artifacts = {"k"};
   reply.next_call = absl::Seconds(1);
   reply.gather = absl::Seconds(2);
@@ -116,7 +116,7 @@ TEST(ConvertTest, AGrantCarriesEverything) {
             "target: \"t\" artifact_digest: \"a\" policy { name: \"confirm\" cache: \"warm\" "
             "threads: 2 } tolerance: 0.5 best_latency_ns: 7 job_id: \"j\" priority: 3 } cancel: "
             "\"c\" durable: \"d\" next_call_ms: 1000 keep_artifacts: \"k\" "
-            "gather_ms: 2000");
+            "gather_ms: 2000 stored: \"d\"");
 }
 
 // A board with a slow link downloads an artifact that is hardly larger than the design space's

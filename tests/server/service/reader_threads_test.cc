@@ -95,6 +95,12 @@ TEST_F(ReaderThreadsTest, TooManyReadsOfOneCallerAreRefused) {
   EXPECT_TRUE(rpc::RetryAfter(refused->status).has_value());
   const auto other = Start("bob");
   EXPECT_TRUE(Begins(*other));
+  ASSERT_TRUE(Begins(*admitted[0]));
+  const ReaderThreads::Counts counts = readers_->counts(ReaderLane::kShort);
+  EXPECT_EQ(counts.waiting, 2);
+  EXPECT_EQ(counts.running, 2);
+  EXPECT_EQ(counts.refused, 1);
+  EXPECT_EQ(readers_->counts(ReaderLane::kLong).running, 0);
   end_ = true;
   for (const auto& one : admitted) one->ended.WaitForNotification();
 }

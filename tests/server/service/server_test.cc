@@ -4,8 +4,10 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "common/base/file.h"
@@ -303,6 +305,34 @@ TEST_F(LeaderTest, AStandbyRefusesCallsUntilItLeads) {
   ASSERT_TRUE(Becomes(Readiness::State::kLeader));
   EXPECT_TRUE(List().ok());
   EXPECT_FALSE(server->IsDeposed());
+}
+
+// A store whose database answers late that this server leads.
+class LateStore final : public store::ManualStore {
+ public:
+  absl::StatusOr<bool> Lead() override {
+    if (!is_late) return false;
+    if (!asked.HasBeenNotified()) asked.Notify();
+    may_answer.WaitForNotification();
+    return true;
+  }
+  std::atomic<bool> is_late = false;
+  absl::Notification asked, may_answer;
+};
+
+TEST_F(ServerTest, AServerThatEndsDoesNotBeginToLead) {
+  auto owned = std::make_unique<LateStore>();
+  LateStore& store = *owned;
+  ASSERT_THAT(StartWith(std::move(owned)), IsOk());
+  ASSERT_EQ(server->state(), Readiness::State::kStandby);
+  store.is_late = true;
+  store.asked.WaitForNotification();
+  std::thread end([this] { server->Shutdown(); });
+  EXPECT_TRUE(Eventually([&] { return server->state() == Readiness::State::kDraining; }));
+  EXPECT_FALSE(IsServing("hone.v1.TuningService"));
+  store.may_answer.Notify();
+  end.join();
+  EXPECT_EQ(server->state(), Readiness::State::kDraining);
 }
 
 TEST_F(LeaderTest, JobsOfADeposedServerContinueWhenItLeadsAgain) {

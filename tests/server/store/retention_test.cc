@@ -33,7 +33,16 @@ class RetentionTest : public testing::Test {
                      return status;
                    },
                .free_space = [] { return absl::OkStatus(); },
-               .cancelled = [] { return false; }};
+               .cancelled = [] { return false; },
+               .now_unix_ms = kNow};
+  }
+  void InsertRecords(int count) {
+    ASSERT_THAT(connection_->Execute("BEGIN"), IsOk());
+    for (int i = 0; i < count; ++i) {
+      record::Record record = ScreenedRecord(10 + i);
+      ASSERT_THAT(InsertRecord(*connection_, record), IsOk());
+    }
+    ASSERT_THAT(connection_->Execute("COMMIT"), IsOk());
   }
   // The number of statements that the connection keeps compiled.
   int CompiledStatements() {
@@ -42,6 +51,8 @@ class RetentionTest : public testing::Test {
     while ((statement = sqlite3_next_stmt(connection_->database(), statement)) != nullptr) ++count;
     return count;
   }
+
+  static constexpr int64_t kNow = 1'000'000;
 
   TemporaryFolder folder_;
   std::unique_ptr<SqliteConnection> connection_;
@@ -71,12 +82,7 @@ TEST_F(RetentionTest, ACompactionWithAnotherTimeLimitCompilesNoMoreStatements) {
 }
 
 TEST_F(RetentionTest, RemovesAFewHundredRowsAtATime) {
-  ASSERT_THAT(connection_->Execute("BEGIN"), IsOk());
-  for (int i = 0; i < 1000; ++i) {
-    record::Record record = ScreenedRecord(10 + i);
-    ASSERT_THAT(InsertRecord(*connection_, record), IsOk());
-  }
-  ASSERT_THAT(connection_->Execute("COMMIT"), IsOk());
+  InsertRecords(1000);
   HONE_ASSERT_OK_AND_ASSIGN(
       const CompactReport report,
       RemoveOldRows(
@@ -85,6 +91,31 @@ TEST_F(RetentionTest, RemovesAFewHundredRowsAtATime) {
   EXPECT_EQ(connection_->QueryInt64("SELECT COUNT(*) FROM record").value(), 30);
   EXPECT_GT(most_changes_, 50);
   EXPECT_LE(most_changes_, 200);
+}
+
+// The job has no records yet, and its row was not there when the compaction began.
+TEST_F(RetentionTest, AJobThatBeginsMeanwhileKeepsTheOldRecordsOfItsTask) {
+  InsertRecords(1000);
+  access_.write = [this](const RetentionAccess::Work& work) {
+    const int64_t before = connection_->Changes();
+    const absl::Status status = work(*connection_);
+    if (connection_->Changes() == before) return status;
+    // The first records are removed. The job puts the text of its workload.
+    EXPECT_THAT(InsertText(*connection_, ScreenedRecord(10).workload_digest, "workload", kNow + 1),
+                IsOk());
+    return status;
+  };
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const CompactReport report,
+      RemoveOldRows(
+          access_, {.before = CompactOptions::All(INT64_MAX), .keep_best = 10, .keep_sample = 20}));
+  EXPECT_EQ(report.records.rows, 200);
+  EXPECT_EQ(connection_->QueryInt64("SELECT COUNT(*) FROM record").value(), 800);
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const CompactReport again,
+      RemoveOldRows(
+          access_, {.before = CompactOptions::All(INT64_MAX), .keep_best = 10, .keep_sample = 20}));
+  EXPECT_EQ(again.records.rows, 0);
 }
 
 }  // namespace

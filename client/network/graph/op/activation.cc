@@ -95,6 +95,9 @@ absl::Status DefineShrink(const NodeView& node, StageWriter& writer) {
   return MapTo(node, writer, "select($0 < -$1, $0 + $2, select($1 < $0, $0 - $2, 0.0))",
                {{"lambd", 0.5}, {"bias", 0.0}});
 }
+absl::Status DefineSwish(const NodeView& node, StageWriter& writer) {
+  return MapTo(node, writer, "$0 * sigmoid($1 * $0)", {{"alpha", 1.0}});
+}
 absl::Status DefineThresholdedRelu(const NodeView& node, StageWriter& writer) {
   return MapTo(node, writer, "select($1 < $0, $0, 0.0)", {{"alpha", 1.0}});
 }
@@ -172,6 +175,7 @@ absl::Span<const OperatorDef> ActivationOperators() {
       {"Sigmoid", 1, 1, SameFloatType, Map<kSigmoid>},
       {"Softplus", 1, 1, SameFloatType, DefineSoftplus},
       {"Softsign", 1, 1, SameFloatType, Map<kSoftsign>},
+      {"Swish", 1, 1, SameFloatType, DefineSwish},
       {"Tanh", 1, 1, SameFloatType, Map<kTanh>},
       {"ThresholdedRelu", 1, 1, SameFloatType, DefineThresholdedRelu},
   };

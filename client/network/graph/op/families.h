@@ -8,6 +8,7 @@
 namespace hone::graph {
 
 absl::Span<const OperatorDef> ActivationOperators();
+absl::Span<const OperatorDef> AttentionOperators();
 absl::Span<const OperatorDef> BinaryOperators();
 absl::Span<const OperatorDef> ConcatOperators();
 absl::Span<const OperatorDef> ConstantOperators();
@@ -20,6 +21,7 @@ absl::Span<const OperatorDef> NormalizationOperators();
 absl::Span<const OperatorDef> PadOperators();
 absl::Span<const OperatorDef> PoolingOperators();
 absl::Span<const OperatorDef> QuantizedOperators();
+absl::Span<const OperatorDef> QuantizedWeightsOperators();
 absl::Span<const OperatorDef> RecurrentOperators();
 absl::Span<const OperatorDef> ReductionOperators();
 absl::Span<const OperatorDef> RepeatOperators();

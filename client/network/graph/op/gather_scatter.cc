@@ -334,9 +334,23 @@ absl::Status DefineScatterND(const NodeView& node, StageWriter& writer) {
 constexpr absl::string_view kScatterLimits =
     "numbers; each element looks through the updates of its row";
 
+// The positions of tokens that a RotaryEmbedding or a TensorScatter reads.
+std::vector<IndexRange> PositionRanges(const NodeView& node) {
+  const bool rotates = node.node().op == "RotaryEmbedding";
+  const int positions = rotates ? 3 : 2;
+  if (!node.Has(positions) || node.IsConstant(positions)) return {};
+  if (rotates) return {{node.node().inputs[positions], node.Shape(1)[0]}};
+  if (node.String("mode", "linear").value_or("") != "linear") return {};
+  const int64_t axis = node.AxisAttribute("axis", -2, node.Rank(0)).value_or(0);
+  return {{node.node().inputs[positions], node.Shape(0)[axis] - node.Shape(1)[axis] + 1}};
+}
+
 }  // namespace
 
 std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node) {
+  if (node.op == "RotaryEmbedding" || node.op == "TensorScatter") {
+    return PositionRanges(NodeView(graph, node));
+  }
   const bool by_axis =
       node.op == "Gather" || node.op == "GatherElements" || node.op == "ScatterElements";
   if (!by_axis && node.op != "ScatterND") return {};

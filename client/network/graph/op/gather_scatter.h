@@ -17,8 +17,8 @@ struct IndexRange {
 };
 
 // The ranges of a node's indices that are not constant. Kernels clamp an index that is out of range
-// (Gather, GatherElements) or ignore its update (ScatterElements, ScatterND), where ONNX has an
-// error. REQUIRES: the node is legal.
+// (Gather, GatherElements, RotaryEmbedding) or ignore its update (ScatterElements, ScatterND,
+// TensorScatter), where ONNX has an error. REQUIRES: the node is legal.
 std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node);
 
 }  // namespace hone::graph

@@ -41,5 +41,28 @@ TEST(UnconfirmedJobTest, DisturbedMeasurementsCountAndForgottenOnesDoNot) {
   EXPECT_EQ(UnconfirmedJobIn({later, disturbed, forgotten}), "8");
 }
 
+TEST(IsUsableTest, AForgottenOrUncheckedCandidateIsNotUsed) {
+  v1::Best best;
+  best.set_trace("trace");
+  best.set_latency_ns(5);
+  v1::Record& record = *best.mutable_record();
+  record.set_workload_digest("w");
+  record.mutable_result()->set_outcome(v1::OUTCOME_OK);
+  EXPECT_TRUE(IsUsable(best, "w"));
+  EXPECT_FALSE(IsUsable(best, "v"));
+  record.set_quarantined(true);
+  record.set_quarantine_reason("the machine was 3.5 times as slow as before");
+  EXPECT_TRUE(IsUsable(best, "w")) << "a disturbed measurement is correct";
+  record.set_quarantine_reason("forgotten on 2026-11-27 03:46:04 UTC");
+  EXPECT_FALSE(IsUsable(best, "w"));
+  record.set_quarantined(false);
+  record.mutable_result()->set_detail(
+      "the latency is estimated from a part of the range; the output was not checked");
+  EXPECT_FALSE(IsUsable(best, "w"));
+  record.mutable_result()->clear_detail();
+  best.clear_trace();
+  EXPECT_FALSE(IsUsable(best, "w"));
+}
+
 }  // namespace
 }  // namespace hone::cli

@@ -124,6 +124,16 @@ std::vector<Several> NodesOfSeveralOutputs() {
        Int("axis", 1),
        {"y", "mean", "inverse"},
        {"Abs", "Abs", "Abs"}},
+      {"Attention",
+       23,
+       Input("q", kF32Number, "1, 4, 3, 2") + Input("k", kF32Number, "1, 2, 3, 2") +
+           Input("v", kF32Number, "1, 2, 3, 2") + Input("pk", kF32Number, "1, 2, 2, 2") +
+           Input("pv", kF32Number, "1, 2, 2, 2"),
+       "Attention",
+       "q k v _ pk pv",
+       Int("is_causal", 1) + Float("softcap", 2) + Int("qk_matmul_output_mode", 1),
+       {"y", "keys", "values", "scores"},
+       {"Abs", "Abs", "Abs", "Abs"}},
       {"DynamicQuantizeLinear",
        11,
        kImage,
@@ -430,6 +440,14 @@ struct Extreme {
 
 const Extreme kExtremes[] = {
     {"ArgMax", "x", "", {"axis", "keepdims", "select_last_index"}, {}, {}},
+    {"Attention",
+     "x x x",
+     "",
+     {"is_causal", "qk_matmul_output_mode", "softmax_precision", "left_window_size",
+      "right_window_size", "q_num_heads"},
+     {},
+     {}},
+    {"TensorScatter", "x x", "", {"axis"}, {}, {}},
     {"AveragePool",
      "x",
      Ints("kernel_shape", "2, 2"),

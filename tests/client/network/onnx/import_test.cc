@@ -75,7 +75,8 @@ TEST(ImportTest, DeclaredInputsKeepTheirOpenDimensions) {
 
 TEST(ImportTest, OpenDimensions) {
   GoldenOfTest golden;
-  golden.Add(Import(Dense()).status().message());
+  const std::string open = Input("x", kFloat, "N, L") + NodeText("Relu", "x", "y") + Output("y");
+  golden.Add(Import(open).status().message());
   HONE_ASSERT_OK_AND_ASSIGN(const auto by_name, Import(Dense(), 17, {.shapes = {{"N", {4}}}}));
   EXPECT_EQ(by_name.value(by_name.inputs[0]).type.shape, std::vector<int64_t>({4, 2}));
   golden.Add(Import(Dense(), 17, {.shapes = {{"x", {4, 3}}}}).status().message());
@@ -93,6 +94,27 @@ std::vector<std::string> WarningsOf(const std::string& graph, int opset = 17) {
   const auto imported = Import(graph, opset, {.warnings = &warnings});
   EXPECT_THAT(imported, IsOk());
   return warnings;
+}
+
+TEST(ImportTest, TheBatchIsOneIfNobodyGivesIt) {
+  GoldenOfTest golden;
+  // A dimension of this name is the batch in every input. A batch without a name is open in each.
+  const std::string text = Input("x", kFloat, "N, 2") + Input("z", kFloat, "?, N") +
+                           NodeText("Add", "x z", "y") + Output("y");
+  std::vector<std::string> warnings;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph, Import(text, 17, {.warnings = &warnings}));
+  EXPECT_EQ(graph.value(graph.inputs[0]).type.shape, std::vector<int64_t>({1, 2}));
+  EXPECT_EQ(graph.value(graph.inputs[1]).type.shape, std::vector<int64_t>({1, 1}));
+  for (const std::string& warning : warnings) golden.Add(warning);
+  // One that is given is not assumed.
+  EXPECT_THAT(WarningsOf(Input("x", kFloat, "2, 3") + NodeText("Relu", "x", "y") + Output("y")),
+              testing::IsEmpty());
+  warnings.clear();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto given,
+      Import(text, 17, {.shapes = {{"N", {2}}, {"z", {1, 2}}}, .warnings = &warnings}));
+  EXPECT_EQ(given.value(given.inputs[0]).type.shape, std::vector<int64_t>({2, 2}));
+  EXPECT_THAT(warnings, testing::IsEmpty());
 }
 
 TEST(ImportTest, WarnsOfUnknownAttributes) {
@@ -283,8 +305,8 @@ TEST(ImportTest, OldOpsets) {
   const std::string add = Input("x", kFloat, "2") + NodeText("Add", "x x", "y") + Output("y");
   EXPECT_THAT(Import(add, 7), IsOk());
   golden.Add(Import(add, 6).status().message());
-  EXPECT_THAT(Import(add, 22), IsOk());
-  golden.Add(Import(add, 23).status().message());
+  EXPECT_THAT(Import(add, 25), IsOk());
+  golden.Add(Import(add, 26).status().message());
 }
 
 TEST(ImportTest, WeightsMayBeNaN) {
@@ -329,7 +351,7 @@ TEST(ImportTest, HostileModels) {
       {"no type", "input { name: 's' } " + Output("s")},
       {"strings", Input("s", 8, "2") + Output("s")},
       {"no shape", "input { name: 's' type { tensor_type { elem_type: 1 } } } " + Output("s")},
-      {"negative", Input("s", 1, "-1, 2") + Output("s")},
+      {"negative", Input("s", 1, "2, -1") + Output("s")},
       {"sparse", x + "sparse_initializer { values { name: 'w' } } " + Output("x")},
       {"a graph as attribute",
        x + NodeText("Relu", "x", "y", "attribute { name: 'body' type: GRAPH g { } }") +

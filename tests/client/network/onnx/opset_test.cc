@@ -202,6 +202,21 @@ TEST(OpsetConcatTest, JoinsMoreTensorsThanAWorkloadHas) {
   EXPECT_EQ(outputs[0][599], ir::Scalar(2.0));
 }
 
+// Since opset 23, DequantizeLinear may give another type than that of the scale.
+TEST(DequantizeLinearTest, HasTheTypeOfTheAttribute) {
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
+      ImportOnnxBytes(
+          BytesOf(Input("q", 2, "3") + Initializer("s", kFloatTensor, "", "float_data: 0.5") +
+                      NodeText("DequantizeLinear", "q s", "y", Int("output_dtype", 10)) +
+                      Output("y"),
+                  23),
+          ""));
+  EXPECT_EQ(graph.value(graph.outputs[0]).type, (graph::TensorType{ir::DType::kF16, {3}}));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{0, 1, 4}}));
+  EXPECT_EQ(outputs[0], (Scalars{0.0, 0.5, 2.0}));
+}
+
 TEST(OpsetErrorTest, NameTheNode) {
   GoldenOfTest golden;
   golden.Add(ImportNode(12, "3", NodeText("Split", "x", "y z")).status().message());

@@ -41,6 +41,25 @@ TEST(RecordPolicyTest, ConfirmationThatIsManyTimesAsSlowAsTheScreeningWasDisturb
   EXPECT_THAT(WhyOutOfPolicy(Quiet("screen"), steady / 12), IsEmpty());
 }
 
+// A virtual machine may be slower for minutes than when its worker registered.
+TEST(RecordPolicyTest, AConfirmationThatAgreesWithTheScreeningNeedsNoQuietMachine) {
+  record::Record record = Quiet("confirm");
+  record.result.reference_drift = 1.97;
+  record.result.machine.steal = 0.4;
+  const double steady = record::SteadyLatencyNs(record.result);
+  EXPECT_THAT(WhyOutOfPolicy(record, steady), IsEmpty());
+  EXPECT_THAT(WhyOutOfPolicy(record, steady * 1.1), IsEmpty());
+  EXPECT_THAT(WhyOutOfPolicy(record, steady / 1.2), HasSubstr("2.0 times as slow as when its"));
+  EXPECT_THAT(WhyOutOfPolicy(record, steady * 1.2), HasSubstr("2.0 times as slow as when its"));
+  record.result.reference_drift = 3;
+  EXPECT_THAT(WhyOutOfPolicy(record, record::SteadyLatencyNs(record.result)),
+              HasSubstr("3.0 times as slow as when its"));
+  record.result.reference_drift = 1;
+  record.result.dispersion = 0.6;
+  EXPECT_THAT(WhyOutOfPolicy(record, record::SteadyLatencyNs(record.result)),
+              HasSubstr("differed by 60 %"));
+}
+
 TEST(RecordPolicyTest, EachDisturbanceHasAReasonAndFinalistsHaveStricterLimits) {
   record::Record record = Quiet("confirm");
   record.result.reference_drift = 1.97;

@@ -21,10 +21,10 @@ class ChildJobsTest : public StarterHarness {
 
 TEST_F(ChildJobsTest, AChildIsCreatedOnce) {
   EXPECT_THAT(starter_.GetChild("1.0"), StatusIs(absl::StatusCode::kNotFound));
-  starter_.CreateChild("1.0", {.parent = "1"}, 8, Keep());
+  starter_.CreateChild("1.0", {.parent = "1"}, 8, /*skips_default=*/false, Keep());
   EXPECT_THAT(status_, IsOk());
   const std::shared_ptr<JobActor> job = book_.Find("1.0");
-  starter_.CreateChild("1.0", {.parent = "1"}, 16, Keep());
+  starter_.CreateChild("1.0", {.parent = "1"}, 16, /*skips_default=*/false, Keep());
   EXPECT_THAT(status_, IsOk());
   EXPECT_EQ(book_.Find("1.0"), job);
   HONE_ASSERT_OK_AND_ASSIGN(const JobStarter::Child child, starter_.GetChild("1.0"));
@@ -43,7 +43,7 @@ TEST_F(ChildJobsTest, AnEndedChildIsReopenedWithItsAllowance) {
   EXPECT_EQ(starter_.GetChild("1.0")->snapshot->state, JobState::kFailed);
   EXPECT_FALSE(starter_.GetChild("1.0")->begun) << "it is not in memory";
   starter_.AllowChild("1.0", 100);  // these have no effect
-  starter_.ConfirmChild("1.0", absl::Seconds(1), /*cancelled=*/false);
+  starter_.ConfirmChild("1.0", {.limit = absl::Seconds(1)});
   starter_.CancelChild("1.0");
 
   starter_.ReopenChild("1.0", 16, Keep());

@@ -1,9 +1,13 @@
 // Jobs of networks: how trials are spread over the tasks, and how such a job ends.
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/job_manager.h"
@@ -230,6 +234,106 @@ TEST_F(NetworkJobTest, TheTimeLimitIncludesTheConfirmation) {
   for (const NetworkTaskState& task : job->network->tasks) EXPECT_TRUE(task.confirmed);
 }
 
+// Every task gets its first choice measured and confirmed before any gets a second batch.
+TEST_F(NetworkJobTest, AJobWithATimeLimitBeginsWithAFirstPass) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  const auto confirmed = [&] {
+    const auto job = Get(id);
+    return std::count_if(job->network->tasks.begin(), job->network->tasks.end(),
+                         [](const NetworkTaskState& task) { return task.confirmed; });
+  };
+  Step();
+  for (int i = 0; i < 200 && confirmed() < 3; ++i) {
+    EXPECT_LE(Get(id)->trials, 3) << "no task has a second batch yet";
+    Step();
+  }
+  ASSERT_EQ(confirmed(), 3);
+  EXPECT_LT(Get(id)->wall, absl::Seconds(10));
+  const std::vector<NetworkTaskState> first = Get(id)->network->tasks;
+  for (const NetworkTaskState& task : first) {
+    EXPECT_EQ(task.trials, 1);
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto best,
+        store.LookupBest({.workload_digest = task.workload_digest, .target = "t"}));
+    EXPECT_EQ(best.record.result.processes, 1);
+    EXPECT_FALSE(task.closed);
+  }
+  // The search goes on, with the default schedules, and confirms more thoroughly.
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->trials, 30);
+  EXPECT_EQ(job->trials, AllTrials());
+  for (size_t i = 0; i < 3; ++i) {
+    const NetworkTaskState& task = job->network->tasks[i];
+    EXPECT_GT(task.trials, 1);
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_LE(task.latency_ns, first[i].latency_ns);
+    EXPECT_EQ(task.default_latency_ns, 1000);
+  }
+}
+
+// The time is over in the first pass. What was measured is confirmed, and the heaviest tasks were.
+TEST_F(NetworkJobTest, AFirstPassThatIsTooLongHasConfirmedSomeTasks) {
+  JobSpec spec = NetworkOf(0);
+  spec.network->tasks.clear();
+  for (int i = 0; i < 40; ++i) {
+    spec.network->tasks.push_back({absl::StrCat("fake task", i, " 12"), {1}});
+  }
+  spec.max_time = absl::Seconds(12);
+  const std::string id = Create(spec);
+  // The device takes a second for each measurement.
+  for (int i = 0; i < 600 && !HasEnded(Get(id)->state); ++i) Step(i % 10 == 9 ? 1 : 0);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  const std::vector<NetworkTaskState>& tasks = job->network->tasks;
+  const auto confirmed =
+      std::count_if(tasks.begin(), tasks.end(), [](const auto& task) { return task.confirmed; });
+  EXPECT_GE(confirmed, 2);
+  for (const NetworkTaskState& task : tasks) EXPECT_LE(task.trials, 1);
+  EXPECT_THAT(job->note, HasSubstr("tasks have no confirmed kernel"));
+}
+
+// The first process that confirms a candidate takes 35 times as long as the search measured.
+TEST_F(NetworkJobTest, AConfirmationThatContradictsTheSearchIsRepeated) {
+  std::set<std::pair<std::string, std::vector<int64_t>>> confirmed;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    record::MeasureResult result = Timed(lease);
+    if (IsConfirmation(lease) &&
+        confirmed.insert({lease.work->workload, lease.work->decisions}).second) {
+      return Took(35 * result.latency_ns);
+    }
+    return result;
+  };
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const auto job = RunToEnd(Create(spec), 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_GT(job->disturbed, 0);
+  EXPECT_THAT(job->disturbance, HasSubstr("35 times as long as when it was measured first"));
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_FALSE(task.disturbed);
+    EXPECT_LE(task.latency_ns, 1000);
+  }
+}
+
+// The server is restarted in the first pass.
+TEST_F(NetworkJobTest, AFirstPassContinuesAfterARestart) {
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  for (int i = 0; i < 100 && Get(id)->trials < 1; ++i) Step();
+  Restart();
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed);
+    EXPECT_GT(task.trials, 1);
+  }
+}
+
 // The device takes 1 s for each measurement.
 TEST_F(NetworkJobTest, EveryTaskGetsTrialsWithinAShortTime) {
   JobSpec spec = NetworkOf(0);
@@ -275,9 +379,30 @@ TEST_F(NetworkJobTest, TheTimeLimitEndsAConfirmationThatHangs) {
   for (int i = 0; i < 400 && !HasEnded(Get(id)->state); ++i) Step(0);
   EXPECT_GT(clock.Now() - began, absl::Seconds(21)) << "a first result would still count";
   EXPECT_LT(clock.Now() - began, absl::Seconds(24));
-  auto job = Get(id);
+  const auto job = Get(id);
+  EXPECT_EQ(job->state, JobState::kDone) << job->error;
+  EXPECT_EQ(job->note, "");
+  for (const NetworkTaskState& task : job->network->tasks) {
+    EXPECT_TRUE(task.confirmed) << "in the first pass";
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto best,
+        store.LookupBest({.workload_digest = task.workload_digest, .target = "t"}));
+    EXPECT_EQ(best.record.result.processes, 1);
+  }
+}
+
+// No best can be published, because the device sends no artifacts.
+TEST_F(NetworkJobTest, AJobThatConfirmsNothingInTimeFailsAndCanBeResumed) {
+  device.uploads = false;
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(20);
+  const std::string id = Create(spec);
+  const absl::Time began = clock.Now();
+  auto job = RunToEnd(id, 800);
+  EXPECT_LT(clock.Now() - began, absl::Seconds(25));
   EXPECT_EQ(job->state, JobState::kFailed);
   EXPECT_THAT(job->error, HasSubstr("when the time was over, 3 tasks were not confirmed"));
+  device.uploads = true;
   for (int i = 0; i < 3; ++i) Step();
   EXPECT_THAT(Resume(id, 0).status().message(), HasSubstr("all of its time"));
   EXPECT_THAT(Resume(id, 0, absl::Seconds(10)).status().message(), HasSubstr("must be longer"));

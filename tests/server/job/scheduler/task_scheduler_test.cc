@@ -47,6 +47,20 @@ TEST_P(EverySchedulerTest, BeginsWithOneBatchOfEveryTask) {
   EXPECT_EQ(scheduler->Next(tasks), std::nullopt) << "nothing is known before the first results";
 }
 
+// The time may not suffice for all of them.
+TEST_P(EverySchedulerTest, BeginsWithTheTasksThatAreExpectedToTakeMostTime) {
+  const auto scheduler = Make(GetParam());
+  std::vector<TaskProgress> tasks = {{.weights = {1}, .expected_ns = 30},
+                                     {.weights = {8}, .expected_ns = 10},
+                                     {.weights = {1, 1}, .expected_ns = 20}};
+  std::vector<int> order;
+  for (int i = 0; i < 3; ++i) {
+    order.push_back(scheduler->Next(tasks).value());
+    ++tasks[order.back()].granted;
+  }
+  EXPECT_THAT(order, ElementsAre(1, 2, 0));
+}
+
 TEST_P(EverySchedulerTest, AFirstBatchWithoutAnyResultIsRepeated) {
   const auto scheduler = Make(GetParam());
   std::vector<TaskProgress> tasks = {After({100}), {.weights = {1}, .trials = 8, .granted = 8}};

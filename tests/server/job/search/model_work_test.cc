@@ -99,6 +99,20 @@ TEST_F(ModelWorkTest, LearnsTheDraftOfATargetInTheBackground) {
   EXPECT_GT(store_.GetModel(key)->id, first.id);
 }
 
+TEST_F(ModelWorkTest, ItLearnsAfterAReadThatThrew) {
+  const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};
+  PutTrials(store_, "other", 10, 240, "another job");
+  work_.NoteResult("t");
+  work_.Tick();
+  store_.BeforeReads([]() -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_THROW(executor_.RunAll(), std::bad_alloc);
+  store_.BeforeReads(nullptr);
+  for (int i = 0; i < 100; ++i) work_.NoteResult("t");
+  work_.Tick();
+  executor_.RunAll();
+  EXPECT_THAT(store_.GetModel(key), IsOk());
+}
+
 // With thousands of workers, results come faster than they can be learned from.
 TEST_F(ModelWorkTest, RestsTenTimesAsLongAsItLearned) {
   const store::ModelKey key{kLearnedDraft, kLearnedDraft, "t", ""};

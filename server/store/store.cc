@@ -1,8 +1,10 @@
-// Chooses the implementation of a store by its place.
+#include "server/store/store.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/store/store.h"
+#include "absl/synchronization/notification.h"
+#include "server/store/retention.h"
+#include "server/store/tables.h"
 #ifdef HONE_WITH_POSTGRES
 #include "server/store/postgres/postgres_store.h"
 #endif
@@ -15,6 +17,33 @@ bool IsPostgres(const std::string& place) {
 }
 
 }  // namespace
+
+absl::Status Store::WriteNow(const std::function<absl::Status(Connection&)>& work) {
+  absl::Notification written;
+  absl::Status result;
+  Write([&work](Connection& c) { return work(c); },
+        [&](absl::Status status) {
+          result = std::move(status);
+          written.Notify();
+        },
+        kRowBytes, WhenFull::kFail);
+  written.WaitForNotification();
+  return result;
+}
+
+absl::StatusOr<CompactReport> Store::Compact(const CompactOptions& options,
+                                             const std::function<bool()>& cancelled) {
+  const RetentionAccess access{
+      .read =
+          [this](const RetentionAccess::Work& work) {
+            return Read([&](Connection& c) { return work(c); });
+          },
+      .write = [this](const RetentionAccess::Work& work) { return WriteNow(work); },
+      .free_space = [&] { return FreeSpace(cancelled); },
+      .cancelled = cancelled,
+      .now_unix_ms = NowUnixMs()};
+  return RemoveOldRows(access, options);
+}
 
 std::string StoreName(const std::string& place) {
   if (!IsPostgres(place)) return place;
