@@ -17,6 +17,8 @@ constexpr int64_t kStepBytes = 20'000;  // the cost of an additional kernel
 // With channels first, a convolution costs one byte for this many FLOPs: of all channels, of groups
 // of channels through a window, and of each channel on its own.
 constexpr double kFlopsPerByte = 40, kGroupedFlopsPerByte = 4, kDepthwiseFlopsPerByte = 1;
+// Groups with fewer results than this do not fill a vector along the channels.
+constexpr int64_t kVectorOfChannels = 8;
 
 // The cost of transposing an image. With one channel or one pixel there is nothing to move.
 int64_t TranspositionCost(const TensorType& type) {
@@ -92,11 +94,12 @@ class Assignment {
   // The rows of small images are short for vectors, and groups have few channels to share them.
   double FlopsPerByte(const Node& node) const {
     const std::vector<int64_t>& kernels = graph_.value(node.inputs[1]).type.shape;
-    if (NodeView(graph_, node).Int("group", 1).value_or(1) == 1) return kFlopsPerByte;
+    const int64_t groups = NodeView(graph_, node).Int("group", 1).value_or(1);
     const bool slides =
         std::any_of(kernels.begin() + 2, kernels.end(), [](int64_t taps) { return taps > 1; });
-    if (!slides) return kFlopsPerByte;
-    return kernels[1] == 1 ? kDepthwiseFlopsPerByte : kGroupedFlopsPerByte;
+    if (groups == 1 || !slides) return kFlopsPerByte;
+    if (kernels[1] == 1) return kDepthwiseFlopsPerByte;
+    return kernels[0] < groups * kVectorOfChannels ? kFlopsPerByte : kGroupedFlopsPerByte;
   }
 
   // A value is transposed if the layout of the node that computes it differs from that of any node
