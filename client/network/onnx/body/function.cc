@@ -1,7 +1,5 @@
 #include "client/network/onnx/body/function.h"
 
-#include <google/protobuf/unknown_field_set.h>
-
 #include <utility>
 #include <vector>
 
