@@ -496,3 +496,12 @@ DRAWERS = {
 # Operators that are computed when a model is read, and those that the references have in newer opsets.
 WITHOUT_CASES = {"Constant", "ConstantOfShape", "Range", "Shape", "Size", "RMSNormalization", "Attention", "RotaryEmbedding",
                  "SimplifiedLayerNormalization", "Swish", "TensorScatter"}
+# Operators that choose nodes or elements when a model is read.
+WITHOUT_CASES |= {"BlackmanWindow", "CenterCropPad", "Compress", "ConcatFromSequence", "HammingWindow",
+                  "HannWindow", "If", "Loop", "MelWeightMatrix", "NonMaxSuppression", "NonZero",
+                  "Optional", "OptionalGetElement", "OptionalHasElement", "Scan", "SequenceAt",
+                  "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+                  "SequenceLength", "SequenceMap", "SplitToSequence", "Unique"}
+# Operators that the importer replaces by others, which have cases of their own, and determinants.
+WITHOUT_CASES |= {"AffineGrid", "DFT", "Det", "GridSample", "MaxUnpool", "MeanVarianceNormalization",
+                  "NegativeLogLikelihoodLoss", "RoiAlign", "STFT", "SoftmaxCrossEntropyLoss"}

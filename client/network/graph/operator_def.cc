@@ -35,6 +35,7 @@ const Registry& AllOperators() {
              RepeatOperators(),
              ReshapeTransposeOperators(),
              ResizeOperators(),
+             SelectionOperators(),
              SliceOperators(),
              SoftmaxOperators(),
              TopKOperators(),

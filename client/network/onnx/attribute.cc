@@ -188,8 +188,14 @@ absl::Status Read(const Proto& proto, ExternalData& files, Attributes& attribute
       return absl::OkStatus();
     }
     case Proto::GRAPH:
+      attributes.plain.erase(proto.name());
+      attributes.graphs[proto.name()] = &proto.g();
+      return absl::OkStatus();
     case Proto::GRAPHS:
-      return absl::UnimplementedError("is a graph, which is not supported");
+      return absl::UnimplementedError("is a list of graphs, which is not supported");
+    case Proto::TYPE_PROTO:  // the type of an Optional without content, which has no use
+      attributes.plain.erase(proto.name());
+      return absl::OkStatus();
     case Proto::SPARSE_TENSOR:
     case Proto::SPARSE_TENSORS:
       return absl::UnimplementedError("is a sparse tensor, which is not supported");
@@ -203,8 +209,9 @@ absl::Status Read(const Proto& proto, ExternalData& files, Attributes& attribute
 absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, ExternalData& files) {
   Attributes attributes;
   for (const Proto& proto : node.attribute()) {
-    const bool twice =
-        attributes.plain.contains(proto.name()) || attributes.tensors.contains(proto.name());
+    const bool twice = attributes.plain.contains(proto.name()) ||
+                       attributes.tensors.contains(proto.name()) ||
+                       attributes.graphs.contains(proto.name());
     absl::Status status;
     if (twice) {
       status = absl::InvalidArgumentError("is given twice");

@@ -13,15 +13,17 @@
 
 namespace hone::onnx {
 
-// The attributes of a node. Tensors are separate, because graph::Attribute cannot hold them.
+// The attributes of a node. Tensors and graphs are separate, because graph::Attribute cannot hold
+// them.
 struct Attributes {
   std::map<std::string, graph::Attribute> plain;
   std::map<std::string, Tensor> tensors;
+  std::map<std::string, const ::onnx::GraphProto*> graphs;  // in the node
 };
 
 // InvalidArgument: an attribute is given twice, or refers to a function's attribute. Unimplemented:
-// it is a graph, a sparse tensor or a type. Other errors are those of ReadTensor. The messages name
-// the attribute.
+// it is a list of graphs, a sparse tensor or a type. Other errors are those of ReadTensor. The
+// messages name the attribute.
 absl::StatusOr<Attributes> ReadAttributes(const ::onnx::NodeProto& node, ExternalData& files);
 
 // The names of the node's attributes that its operator does not have in this opset. Empty for an

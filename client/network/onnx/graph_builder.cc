@@ -95,8 +95,7 @@ ValueId GraphBuilder::AddScalar(absl::string_view name, ir::DType dtype, double 
                             graph::ConstantData(Encode(type, {ir::CastTo(dtype, value)})));
 }
 
-absl::StatusOr<ValueId> GraphBuilder::AddFilled(std::string name, TensorType type,
-                                                const ir::Scalar& element) {
+absl::Status GraphBuilder::Reserve(const TensorType& type) {
   HONE_RETURN_IF_ERROR(CheckType(type));
   const int64_t elements = type.elements();
   if (elements > kMaxFilledElements - filled_elements_) {
@@ -105,6 +104,12 @@ absl::StatusOr<ValueId> GraphBuilder::AddFilled(std::string name, TensorType typ
                                                      kMaxFilledElements, " elements in total"));
   }
   filled_elements_ += elements;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ValueId> GraphBuilder::AddFilled(std::string name, TensorType type,
+                                                const ir::Scalar& element) {
+  HONE_RETURN_IF_ERROR(Reserve(type));
   const auto fill = [one = graph::Encode({type.dtype, {}}, {element}), size = type.bytes()] {
     std::string bytes(size, '\0');
     for (size_t at = 0; at < bytes.size(); at += one.size()) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/network/graph/graph.h"
@@ -33,8 +34,10 @@ class GraphBuilder {
   graph::ValueId AddInts(absl::string_view name, const std::vector<int64_t>& elements);
   graph::ValueId AddFloats(absl::string_view name, const std::vector<double>& elements);
   graph::ValueId AddScalar(absl::string_view name, ir::DType dtype, double value);
-  // A constant tensor with equal elements. ResourceExhausted: all such tensors of the graph are too
-  // large together.
+  // Counts the elements of a generated tensor, whose size is not bounded by that of the model.
+  // ResourceExhausted: all such tensors of the graph are too large together.
+  absl::Status Reserve(const graph::TensorType& type);
+  // A constant tensor with equal elements. Errors are those of Reserve().
   absl::StatusOr<graph::ValueId> AddFilled(std::string name, graph::TensorType type,
                                            const ir::Scalar& element);
 

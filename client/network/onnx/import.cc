@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,13 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/onnx/attribute.h"
-#include "client/network/onnx/composite.h"
+#include "client/network/onnx/body/body.h"
+#include "client/network/onnx/body/function.h"
+#include "client/network/onnx/body/item.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/input_types.h"
 #include "client/network/onnx/model_file.h"
 #include "client/network/onnx/opset.h"
-#include "client/network/onnx/replaced.h"
 #include "client/network/onnx/supported_operators.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/status_macros.h"
@@ -33,155 +31,30 @@
 namespace hone::onnx {
 namespace {
 
-// "node 'conv1' (Conv)".
-std::string Describe(const ::onnx::NodeProto& node);
-
-class Orderer {
- public:
-  Orderer(const ::onnx::GraphProto& graph, const std::set<std::string>& given)
-      : graph_(graph), given_(given) {}
-
-  absl::StatusOr<std::vector<int>> Run() {
-    HONE_RETURN_IF_ERROR(FindProducers());
-    HONE_RETURN_IF_ERROR(FindNeeded());
-    return Order();
-  }
-
- private:
-  absl::Status FindProducers() {
-    for (int n = 0; n < graph_.node_size(); ++n) {
-      for (const std::string& name : graph_.node(n).output()) {
-        if (name.empty()) continue;
-        if (!given_.contains(name) && producers_.emplace(name, n).second) continue;
-        return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "', which ",
-                                                       Describe(graph_.node(n)),
-                                                       " computes, is defined twice"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // Marks the node that computes a tensor, if it is not given.
-  absl::Status Need(const std::string& name, absl::string_view reader) {
-    if (given_.contains(name)) return absl::OkStatus();
-    const auto producer = producers_.find(name);
-    if (producer == producers_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor '", name, "', which ", reader, ", is not computed by any node"));
-    }
-    if (!needed_[producer->second]) open_.push_back(producer->second);
-    needed_[producer->second] = true;
-    return absl::OkStatus();
-  }
-
-  absl::Status FindNeeded() {
-    needed_.resize(graph_.node_size());
-    for (const auto& output : graph_.output()) {
-      HONE_RETURN_IF_ERROR(Need(output.name(), "the model outputs"));
-    }
-    while (!open_.empty()) {
-      const ::onnx::NodeProto& node = graph_.node(open_.back());
-      open_.pop_back();
-      for (const std::string& name : node.input()) {
-        if (name.empty()) continue;
-        HONE_RETURN_IF_ERROR(Need(name, absl::StrCat(Describe(node), " reads")));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  // Always takes the first node of the model that can run.
-  absl::StatusOr<std::vector<int>> Order() {
-    std::vector<int> waits_for(graph_.node_size());
-    std::vector<std::vector<int>> readers(graph_.node_size());
-    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-    int count = 0;
-    for (int n = 0; n < graph_.node_size(); ++n) {
-      if (!needed_[n]) continue;
-      ++count;
-      for (const std::string& name : graph_.node(n).input()) {
-        const auto producer = producers_.find(name);
-        if (name.empty() || producer == producers_.end()) continue;
-        readers[producer->second].push_back(n);
-        ++waits_for[n];
-      }
-      if (waits_for[n] == 0) ready.push(n);
-    }
-    std::vector<int> order;
-    while (!ready.empty()) {
-      order.push_back(ready.top());
-      ready.pop();
-      for (const int reader : readers[order.back()]) {
-        if (--waits_for[reader] == 0) ready.push(reader);
-      }
-    }
-    if (static_cast<int>(order.size()) == count) return order;
-    return absl::InvalidArgumentError(
-        absl::StrCat(Describe(graph_.node(NodeOfCycle(waits_for))), " depends on its own result"));
-  }
-
-  // Goes back from a node that never became ready. After as many steps as there are nodes, it is in
-  // a cycle.
-  int NodeOfCycle(const std::vector<int>& waits_for) const {
-    int node = 0;
-    while (waits_for[node] == 0) ++node;
-    for (int step = 0; step < graph_.node_size(); ++step) {
-      for (const std::string& name : graph_.node(node).input()) {
-        const auto producer = producers_.find(name);
-        if (producer == producers_.end() || waits_for[producer->second] == 0) continue;
-        node = producer->second;
-        break;
-      }
-    }
-    return node;
-  }
-
-  const ::onnx::GraphProto& graph_;
-  const std::set<std::string>& given_;
-  std::map<std::string, int> producers_;
-  std::vector<bool> needed_;
-  std::vector<int> open_;  // needed nodes whose inputs are not marked yet
-};
-
-std::string Describe(const ::onnx::NodeProto& node) {
-  return absl::StrCat("node '", node.name(), "' (", OperatorName(node), ")");
-}
-
-// Returns the nodes that the model's outputs need, in topological order: the order of the model if
-// it is topological. `given`: the tensors that are known, which are inputs and initializers.
-//
-// InvalidArgument, with the names of nodes and tensors: a tensor is computed twice, or read or
-// output but never computed; the nodes form a cycle.
-absl::StatusOr<std::vector<int>> RunningOrder(const ::onnx::GraphProto& graph,
-                                              const std::set<std::string>& given) {
-  return Orderer(graph, given).Run();
-}
-
 using graph::kNoValue;
 using graph::ValueId;
 
-// Removes the nodes whose results nothing needs, and the constants that nothing reads. Renumbers
-// the other values, so a ValueId that is kept elsewhere becomes invalid.
+// Removes the nodes that no output needs, which stand for unused results of loops or of composed
+// operators, and the constants that no node reads. Renumbers the other values, so a ValueId that is
+// kept elsewhere becomes invalid.
 void RemoveUnused(graph::Graph& graph) {
   std::vector<bool> used(graph.values.size());
-  const auto use = [&](const std::vector<ValueId>& ids) {
-    for (const ValueId id : ids) {
-      if (id != kNoValue) used[id] = true;
-    }
-  };
-  use(graph.outputs);
-  std::vector<graph::Node> nodes;  // the needed ones, backward
+  for (const ValueId id : graph.outputs) used[id] = true;
+  std::vector<graph::Node> needed;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const bool is_needed = std::any_of(node->outputs.begin(), node->outputs.end(),
                                        [&](ValueId id) { return id != kNoValue && used[id]; });
     if (!is_needed) continue;
-    use(node->inputs);
-    use(node->outputs);
-    nodes.push_back(std::move(*node));
+    for (const std::vector<ValueId>& ids : {node->inputs, node->outputs}) {
+      for (const ValueId id : ids) {
+        if (id != kNoValue) used[id] = true;
+      }
+    }
+    needed.push_back(std::move(*node));
   }
-  graph.nodes.assign(std::make_move_iterator(nodes.rbegin()),
-                     std::make_move_iterator(nodes.rend()));
-  use(graph.inputs);
+  graph.nodes.assign(std::make_move_iterator(needed.rbegin()),
+                     std::make_move_iterator(needed.rend()));
+  for (const ValueId id : graph.inputs) used[id] = true;
 
   std::vector<ValueId> moved(graph.values.size(), kNoValue);
   std::vector<graph::Value> kept;
@@ -204,16 +77,9 @@ void RemoveUnused(graph::Graph& graph) {
   renumber(graph.outputs);
 }
 
-using graph::kNoValue;
-using graph::ValueId;
-
 // Checks the parts of a model other than its nodes. Returns the opset.
 absl::StatusOr<int64_t> CheckModel(const ::onnx::ModelProto& model) {
   if (!model.has_graph()) return absl::InvalidArgumentError("this is not an ONNX model: no graph");
-  if (model.functions_size() > 0) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the model has functions, which are not supported: ", model.functions(0).name()));
-  }
   if (model.training_info_size() > 0) {
     return absl::UnimplementedError("the model has training information, which is not supported");
   }
@@ -250,29 +116,26 @@ std::set<std::string> TensorNames(const ::onnx::GraphProto& graph) {
 
 class ModelImporter {
  public:
-  ModelImporter(::onnx::GraphProto& model, int64_t opset,
+  ModelImporter(::onnx::ModelProto& model, int64_t opset,
                 const std::vector<std::optional<graph::ConstantData>>& raw_data,
                 ExternalData& files, const ImportOptions& options)
-      : model_(model),
+      : model_(*model.mutable_graph()),
         opset_(opset),
-        raw_data_(raw_data),
-        files_(files),
         options_(options),
-        builder_(TensorNames(model)) {}
+        functions_(model),
+        builder_(TensorNames(model_)),
+        bodies_(builder_, files, functions_),
+        scope_{.outer = nullptr,
+               .graph = model_,
+               .opset = opset,
+               .movable = &model_,
+               .raw_data = &raw_data} {}
 
   absl::StatusOr<graph::Graph> Run() {
     builder_.graph().name = model_.name();
-    HONE_RETURN_IF_ERROR(FindInitializers());
-    std::set<std::string> given;
-    for (const auto& [name, unused] : initializers_) given.insert(name);
-    for (const auto& input : model_.input()) given.insert(input.name());
-    HONE_ASSIGN_OR_RETURN(const std::vector<int> order, RunningOrder(model_, given));
-    HONE_RETURN_IF_ERROR(CheckOperators(model_, order, opset_));
+    HONE_RETURN_IF_ERROR(bodies_.Prepare(scope_));
     HONE_RETURN_IF_ERROR(AddInputs());
-    for (const int n : order)
-      read_.insert(model_.node(n).input().begin(), model_.node(n).input().end());
-    for (const auto& output : model_.output()) read_.insert(output.name());
-    for (const int n : order) HONE_RETURN_IF_ERROR(AddNode(model_.node(n)));
+    HONE_RETURN_IF_ERROR(bodies_.AddNodes(scope_));
     HONE_RETURN_IF_ERROR(SetOutputs());
     graph::Graph graph = std::move(builder_.graph());
     RemoveUnused(graph);
@@ -282,16 +145,6 @@ class ModelImporter {
   }
 
  private:
-  absl::Status FindInitializers() {
-    for (int i = 0; i < model_.initializer_size(); ++i) {
-      const std::string& name = model_.initializer(i).name();
-      if (name.empty()) return absl::InvalidArgumentError("an initializer has no name");
-      if (initializers_.emplace(name, i).second) continue;
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' is defined twice"));
-    }
-    return absl::OkStatus();
-  }
-
   // An initializer may also be listed as an input, as its default value. It is a constant here.
   absl::Status AddInputs() {
     std::vector<const ::onnx::ValueInfoProto*> inputs;
@@ -302,17 +155,18 @@ class ModelImporter {
       if (!names.insert(name).second) {
         return absl::InvalidArgumentError(absl::StrCat("input '", name, "' is defined twice"));
       }
-      if (initializers_.contains(name)) continue;
+      if (scope_.initializers.contains(name)) continue;
       if (const auto constant = options_.constants.find(name);
           constant != options_.constants.end()) {
         const Tensor& tensor = constant->second;
-        values_[name] = builder_.graph().AddConstant(name, tensor.type, tensor.data);
+        scope_.items[name] =
+            Item::Tensor(builder_.graph().AddConstant(name, tensor.type, tensor.data));
       } else {
         inputs.push_back(&input);
       }
     }
     for (const auto& [name, unused] : options_.constants) {
-      if (values_.contains(name)) continue;
+      if (scope_.items.contains(name)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("there is no input '", name, "' that could be constant"));
     }
@@ -322,71 +176,9 @@ class ModelImporter {
     for (std::string& text : assumed) Warn(std::move(text));
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string& name = inputs[i]->name();
-      values_[name] = builder_.graph().AddValue(name, std::move(types[i]));
-      builder_.graph().inputs.push_back(values_[name]);
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns the value of a tensor that is known. Initializers become constants when they are first
-  // read.
-  absl::StatusOr<ValueId> ValueOf(const std::string& name) {
-    if (name.empty()) return kNoValue;
-    if (const auto known = values_.find(name); known != values_.end()) return known->second;
-    const int initializer = initializers_.at(name);
-    HONE_ASSIGN_OR_RETURN(Tensor tensor,
-                          ReadTensor(std::move(*model_.mutable_initializer(initializer)), files_,
-                                     raw_data_[initializer]));
-    return values_[name] =
-               builder_.graph().AddConstant(name, std::move(tensor.type), std::move(tensor.data));
-  }
-
-  absl::Status AddNode(const ::onnx::NodeProto& proto) {
-    VersionedNode versioned{.outputs = {proto.output().begin(), proto.output().end()},
-                            .opset = IsOwnDomain(proto.domain()) ? opset_ : 1,
-                            .all_outputs = proto.output_size()};
-    graph::Node& node = versioned.node;
-    node.name = builder_.FreshNodeName(proto.name().empty() ? proto.op_type() : proto.name());
-    node.op = OperatorName(proto);
-    for (const std::string& name : proto.input()) {
-      HONE_ASSIGN_OR_RETURN(const ValueId id, ValueOf(name));
-      node.inputs.push_back(id);
-    }
-    while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
-    while (!versioned.outputs.empty() && versioned.outputs.back().empty()) {
-      versioned.outputs.pop_back();
-    }
-    for (std::string& name : versioned.outputs) {
-      if (!read_.contains(name)) name.clear();
-    }
-    for (std::string& name : UnknownAttributes(proto, opset_)) {
-      unknown_attributes_[{node.op, std::move(name)}].push_back(node.name);
-    }
-    absl::StatusOr<Attributes> attributes = ReadAttributes(proto, files_);
-    if (!attributes.ok()) {
-      return absl::Status(attributes.status().code(),
-                          absl::StrCat(Describe(proto), ": ", attributes.status().message()));
-    }
-    node.attributes = std::move(attributes->plain);
-
-    std::vector<ValueId> results;
-    if (IsReplaced(node.op)) {
-      HONE_ASSIGN_OR_RETURN(results, Replace(versioned, attributes->tensors, builder_));
-    } else {
-      if (!attributes->tensors.empty()) {
-        return graph::NodeView(builder_.graph(), node)
-            .UnimplementedError(absl::StrCat("attribute '", attributes->tensors.begin()->first,
-                                             "' is a tensor, which is not supported"));
-      }
-      if (const Composite* const composite = FindComposite(node.op)) {
-        HONE_ASSIGN_OR_RETURN(results, Compose(*composite, versioned, builder_));
-      } else {
-        HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
-        HONE_ASSIGN_OR_RETURN(results, builder_.Add(std::move(node), versioned.outputs));
-      }
-    }
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i] != kNoValue) values_[versioned.outputs[i]] = results[i];
+      const ValueId id = builder_.graph().AddValue(name, std::move(types[i]));
+      scope_.items[name] = Item::Tensor(id);
+      builder_.graph().inputs.push_back(id);
     }
     return absl::OkStatus();
   }
@@ -395,7 +187,13 @@ class ModelImporter {
     graph::Graph& graph = builder_.graph();
     std::set<ValueId> outputs;
     for (const auto& output : model_.output()) {
-      HONE_ASSIGN_OR_RETURN(ValueId id, ValueOf(output.name()));
+      HONE_ASSIGN_OR_RETURN(const Item item, bodies_.ItemOf(scope_, output.name()));
+      if (!item.IsTensor()) {
+        return absl::UnimplementedError(absl::StrCat(
+            "output '", output.name(), "' is ", item.sequence ? "a sequence" : "an empty value",
+            "; only tensors can be outputs of a network"));
+      }
+      ValueId id = item.tensor;
       if (id == kNoValue) return absl::InvalidArgumentError("an output has no name");
       HONE_ASSIGN_OR_RETURN(id, Named(id, output.name()));
       WarnOfType(output, graph.value(id).type);
@@ -415,7 +213,7 @@ class ModelImporter {
   }
 
   void WarnOfAttributes() {
-    for (const auto& [attribute, nodes] : unknown_attributes_) {
+    for (const auto& [attribute, nodes] : bodies_.unknown_attributes()) {
       Warn(absl::StrCat(
           attribute.first, " has no attribute '", attribute.second, "' in opset ", opset_,
           ", but node '", nodes[0], "'",
@@ -472,16 +270,29 @@ class ModelImporter {
 
   ::onnx::GraphProto& model_;
   const int64_t opset_;
-  const std::vector<std::optional<graph::ConstantData>>& raw_data_;
-  ExternalData& files_;
   const ImportOptions& options_;
+  Functions functions_;
   GraphBuilder builder_;
-  std::map<std::string, int> initializers_;
-  std::set<std::string> read_;             // the tensors that needed nodes and the outputs read
-  std::map<std::string, ValueId> values_;  // the tensors that are known so far
-  // Attributes that their operators do not have, with the nodes that have them.
-  std::map<std::pair<std::string, std::string>, std::vector<std::string>> unknown_attributes_;
+  BodyImporter bodies_;
+  Scope scope_;
 };
+
+// Adds the locations of the files that tensors of a graph, and of the graphs inside of its nodes,
+// have their elements in.
+void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations) {
+  const auto add = [&](const ::onnx::TensorProto& tensor) {
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() == "location") locations.insert(entry.value());
+    }
+  };
+  for (const ::onnx::TensorProto& tensor : graph.initializer()) add(tensor);
+  for (const ::onnx::NodeProto& node : graph.node()) {
+    for (const ::onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_t()) add(attribute.t());
+      if (attribute.has_g()) AddLocations(attribute.g(), locations);
+    }
+  }
+}
 
 // Converts a parsed model. `raw_data`: the raw data of each initializer, if it has any; the graph
 // shares it. Errors are those of ImportOnnx.
@@ -489,7 +300,7 @@ absl::StatusOr<graph::Graph> ImportModel(
     ::onnx::ModelProto& model, const std::vector<std::optional<graph::ConstantData>>& raw_data,
     ExternalData& files, const ImportOptions& options) {
   HONE_ASSIGN_OR_RETURN(const int64_t opset, CheckModel(model));
-  return ModelImporter(*model.mutable_graph(), opset, raw_data, files, options).Run();
+  return ModelImporter(model, opset, raw_data, files, options).Run();
 }
 
 // The graph shares the bytes, which belong to `owner`.
@@ -555,11 +366,7 @@ absl::StatusOr<Digest> DigestOfModel(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   HONE_ASSIGN_OR_RETURN(const ModelFile model, ParseModelFile(file->bytes()));
   std::set<std::string> locations;
-  for (const ::onnx::TensorProto& tensor : model.model.graph().initializer()) {
-    for (const auto& entry : tensor.external_data()) {
-      if (entry.key() == "location") locations.insert(entry.value());
-    }
-  }
+  AddLocations(model.model.graph(), locations);
   DigestBuilder builder;
   builder.Add(DigestOf(file->bytes()));
   for (const std::string& location : locations) {

@@ -183,7 +183,7 @@ class Binder {
   absl::Status Open(const ::onnx::ValueInfoProto& input) const {
     const auto& shape = input.type().tensor_type().shape();
     Shape example = ExtentsOf(shape);
-    absl::c_replace(example, kOpen, 1);
+    absl::c_replace(example, kOpen, int64_t{1});
     return InputError(input, absl::StrCat("has the shape ", ShapeText(shape),
                                           ", which is not fixed; give it, as in --shape ",
                                           input.name(), "=", absl::StrJoin(example, "x")));

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/network/graph/operator_def.h"
+#include "client/network/onnx/body/sequence.h"
+#include "client/network/onnx/compose/composition.h"
 #include "client/network/onnx/composite.h"
 #include "client/network/onnx/opset.h"
 #include "client/network/onnx/replaced.h"
@@ -15,11 +17,33 @@
 namespace hone::onnx {
 namespace {
 
+// The operators of which other nodes remain, or none, with the notes on them.
+const std::map<std::string, std::string>& ImporterLimits() {
+  static const auto* const limits = [] {
+    auto* const all = new std::map<std::string, std::string>{
+        {"If", "a condition that is known when the model is read"},
+        {"Loop", "a condition and a trip count that are known when the model is read"},
+        {"Scan", ""},
+        {"SequenceMap", ""}};
+    for (const std::string& op : SequenceOperators()) {
+      all->emplace(op, "not for inputs and outputs of the model; constant positions and sizes");
+    }
+    for (const Composition& each : Compositions()) {
+      if (graph::FindOperator(each.op) == nullptr) {
+        all->emplace(std::string(each.op), std::string(each.limits));
+      }
+    }
+    return all;
+  }();
+  return *limits;
+}
+
 bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
   const std::string op = OperatorName(node);
   if (FindComposite(op) != nullptr) return true;
   if (!IsOwnDomain(node.domain()) || opset < OldestOpset(op)) return false;
-  return IsReplaced(op) || graph::FindOperator(CurrentName(op)) != nullptr;
+  return IsReplaced(op) || ImporterLimits().contains(op) ||
+         graph::FindOperator(CurrentName(op)) != nullptr;
 }
 
 // The note on an operator that the importer replaces.
@@ -36,13 +60,7 @@ struct Reason {
 
 const std::vector<Reason>& Reasons() {
   static const auto* const reasons = new std::vector<Reason>{
-      {{"Compress", "NonMaxSuppression", "NonZero", "Unique"},
-       "the shape of its result depends on the elements of its inputs, but all shapes are fixed "
-       "when a model is read"},
-      {{"If", "Loop", "Scan"}, "control flow is not supported"},
       {{"Bernoulli", "Multinomial", "Random*"}, "random numbers are not supported"},
-      {{"ConcatFromSequence", "Optional*", "Sequence*", "SplitToSequence"},
-       "sequences and optional values are not supported"},
       {{"RegexFullMatch", "String*", "TfIdfVectorizer"}, "strings are not supported"},
   };
   return *reasons;
@@ -82,7 +100,7 @@ std::string OperatorName(const ::onnx::NodeProto& node) {
 }
 
 std::vector<SupportedOperator> SupportedOperators() {
-  std::map<std::string, std::string> limits;
+  std::map<std::string, std::string> limits = ImporterLimits();
   for (const graph::OperatorDef* const def : graph::Operators()) {
     limits[std::string(def->name)] = std::string(def->limits);
   }
@@ -101,11 +119,12 @@ std::vector<SupportedOperator> SupportedOperators() {
 }
 
 absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
-                            int64_t opset) {
+                            int64_t opset,
+                            const std::function<bool(const ::onnx::NodeProto&)>& is_function) {
   std::map<std::string, Uses> unsupported;
   for (const int n : nodes) {
     const ::onnx::NodeProto& node = graph.node(n);
-    if (IsSupported(node, opset)) continue;
+    if (is_function(node) || IsSupported(node, opset)) continue;
     const std::string op = IsOwnDomain(node.domain())
                                ? absl::StrCat(node.op_type(), " (opset ", opset, ")")
                                : absl::StrCat(node.op_type(), " (of ", node.domain(), ")");

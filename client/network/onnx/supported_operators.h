@@ -2,6 +2,7 @@
 #define HONE_CLIENT_NETWORK_ONNX_SUPPORTED_OPERATORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,10 @@ std::vector<SupportedOperator> SupportedOperators();
 
 // Unimplemented: some of these nodes have operators that Hone does not support. The message lists
 // all of these operators, with the opset or the domain, the number of nodes and the first node.
+// `is_function`: whether a node calls a function of the model instead of an operator.
 absl::Status CheckOperators(const ::onnx::GraphProto& graph, const std::vector<int>& nodes,
-                            int64_t opset);
+                            int64_t opset,
+                            const std::function<bool(const ::onnx::NodeProto&)>& is_function);
 
 }  // namespace hone::onnx
 

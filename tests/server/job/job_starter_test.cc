@@ -49,7 +49,7 @@ TEST_F(JobStarterTest, NoJobIsMadeWhileTheStoreCannotBeRead) {
   EXPECT_THAT(starter_.NewSnapshot("1", {.workload = "fake op 12"}),
               StatusIs(absl::StatusCode::kUnavailable));
   absl::Status created;
-  starter_.CreateChild("1.0", {.workload = "fake op 12", .parent = "1"}, 8,
+  starter_.CreateChild("1.0", {.workload = "fake op 12", .parent = "1"}, 8, /*skips_default=*/false,
                        [&](const absl::Status& status) { created = status; });
   EXPECT_THAT(created, StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_EQ(book_.Find("1.0"), nullptr);

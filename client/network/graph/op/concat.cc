@@ -127,7 +127,8 @@ absl::Status DefineSplit(const NodeView& node, StageWriter& writer) {
   const std::vector<std::string> axes = StageWriter::Axes(node.Shape(0));
   for (size_t i = 0; i < parts.size(); ++i) {
     std::vector<std::string> element = axes;
-    element[axis] = Offset(axes[axis], begin);
+    // A number, so that an outermost part of one element is at a constant place: a view.
+    element[axis] = parts[i] == 1 ? absl::StrCat(begin) : Offset(axes[axis], begin);
     const int output = static_cast<int>(i);
     if (writer.WantsOutput(output)) writer.Output(output, axes, writer.In(0, element));
     begin += parts[i];

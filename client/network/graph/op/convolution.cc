@@ -1,6 +1,7 @@
 #include "client/network/graph/op/convolution.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -144,29 +145,59 @@ absl::Status DefineConv(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
+// The number x below `modulus` for which value * x is 1 modulo `modulus`; 0 for the modulus 1.
+// REQUIRES: value and modulus have no common divisor.
+int64_t Inverse(int64_t value, int64_t modulus) {
+  int64_t rest = modulus, x = 0, next = 1;
+  for (int64_t divisor = value % modulus; divisor > 0;) {
+    const int64_t quotient = rest / divisor;
+    rest = std::exchange(divisor, rest % divisor);
+    x = std::exchange(next, x - quotient * next);
+  }
+  return x < 0 ? x + modulus : x % modulus;
+}
+
 // One dimension of a transposed convolution, y[o] = Σ x[i]·w[r] over i·s + r·d − p = o.
 //
 // The output is divided into phases, o = s·q + a, because only every s-th tap reads an input;
-// common/operator/image_operators.cc explains this. If the stride is 1, there is one phase, and
-// the taps may be dilated.
+// common/operator/image_operators.cc explains this. If the stride is 1, there is one phase. With
+// dilation, the taps of a phase solve r·d = a + p modulo s.
 struct Phases {
   int64_t extent, kernel, stride, dilation, begin, outputs;
 
   int64_t rounds() const { return (outputs + stride - 1) / stride; }
-  int64_t taps() const { return (kernel + stride - 1) / stride; }
+  int64_t taps() const { return (kernel + step() - 1) / step(); }
+  // The distance between the taps that read inputs for one output.
+  int64_t step() const { return stride / Common(); }
+  int64_t Common() const { return std::gcd(stride, dilation); }
+
+  // The first tap of a phase: the r below step() with r·d = a + p modulo s.
+  std::string FirstTap(const std::string& a) const {
+    if (dilation == 1) return absl::StrCat("(", Offset(a, begin), ") % ", stride);
+    return absl::StrCat("((", Offset(a, begin), ") / ", Common(), " * ",
+                        Inverse(dilation / Common(), step()), ") % ", step());
+  }
   std::string Input(const std::string& q, const std::string& a, const std::string& t) const {
     if (stride == 1) return Affine({{1, q}, {-dilation, t}}, begin);
-    return absl::StrCat(q, " + (", Offset(a, begin), ") / ", stride, " - ", t);
+    if (dilation == 1) {
+      return absl::StrCat(q, " + (", Offset(a, begin), ") / ", stride, " - ", t);
+    }
+    const std::string first =
+        step() == 1 ? "" : absl::StrCat(" - (", FirstTap(a), ") * ", dilation);
+    return absl::StrCat(q, " + (", Offset(a, begin), first, ") / ", stride, " - ",
+                        dilation / Common(), "*", t);
   }
   std::string Tap(const std::string& a, const std::string& t) const {
-    return stride == 1 ? t
-                       : absl::StrCat("(", Offset(a, begin), ") % ", stride, " + ", stride, "*", t);
+    return step() == 1 ? t : absl::StrCat(FirstTap(a), " + ", step(), "*", t);
   }
   void Guard(const std::string& q, const std::string& a, const std::string& t,
              std::vector<std::string>& guards) const {
     guards.push_back(absl::StrCat("0 <= ", Input(q, a, t), " < ", extent));
+    if (Common() > 1) {  // other phases read no input
+      guards.push_back(absl::StrCat("(", Offset(a, begin), ") % ", Common(), " == 0"));
+    }
     // The last step over taps, and over outputs, may be partial.
-    if (kernel % stride != 0) {
+    if (kernel % step() != 0) {
       guards.push_back(absl::StrCat("0 <= ", Tap(a, t), " < ", kernel));
     }
     if (outputs % stride != 0) {
@@ -200,9 +231,6 @@ absl::StatusOr<std::vector<Phases>> PhasesOf(const NodeView& node) {
   std::vector<Phases> all;
   for (size_t d = 0; d < n; ++d) {
     Phases p{image[d + 2], kernel[d + 2], strides[d], dilations[d], pads[d], 0};
-    if (p.stride > 1 && p.dilation > 1) {
-      return node.UnimplementedError("strides together with dilations are not supported");
-    }
     const int64_t all_outputs =
         (p.extent - 1) * p.stride + more[d] + (p.kernel - 1) * p.dilation + 1;
     p.outputs = all_outputs - pads[d] - pads[n + d];
@@ -304,7 +332,7 @@ absl::Span<const OperatorDef> ConvolutionOperators() {
   static constexpr OperatorDef kOperators[] = {
       {"Conv", 2, 3, InferConv, DefineConv, "float types; 1 to 6 dimensions"},
       {"ConvTranspose", 2, 3, InferConvTranspose, DefineConvTranspose,
-       "float types; strides only without dilations"},
+       "float types; strides in up to 3 dimensions"},
   };
   return kOperators;
 }

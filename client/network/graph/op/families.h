@@ -27,6 +27,7 @@ absl::Span<const OperatorDef> ReductionOperators();
 absl::Span<const OperatorDef> RepeatOperators();
 absl::Span<const OperatorDef> ReshapeTransposeOperators();
 absl::Span<const OperatorDef> ResizeOperators();
+absl::Span<const OperatorDef> SelectionOperators();
 absl::Span<const OperatorDef> SliceOperators();
 absl::Span<const OperatorDef> SoftmaxOperators();
 absl::Span<const OperatorDef> TopKOperators();

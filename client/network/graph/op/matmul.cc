@@ -113,10 +113,64 @@ absl::Status DefineMatMul(const NodeView& node, StageWriter& writer) {
   return absl::OkStatus();
 }
 
+// The largest matrix whose determinant is computed. The formula has n! products.
+constexpr int64_t kMaxDeterminant = 4;
+
+absl::StatusOr<Types> InferDet(const NodeView& node) {
+  HONE_RETURN_IF_ERROR(NeedFloat(node, 0));
+  const std::vector<int64_t>& shape = node.Shape(0);
+  if (shape.size() < 2 || shape.back() != shape[shape.size() - 2]) {
+    return node.InvalidError(absl::StrCat("needs square matrices, not ", node.Type(0).ToText()));
+  }
+  if (shape.back() < 1 || shape.back() > kMaxDeterminant) {
+    return node.UnimplementedError(absl::StrCat(
+        "matrices of ", shape.back(), " rows are not supported; use 1 to ", kMaxDeterminant));
+  }
+  return Types{{node.Type(0).dtype, {shape.begin(), shape.end() - 2}}};
+}
+
+// The determinant of the rows from `row` on in these columns, by expansion along the first row.
+// `element` returns the formula of an element.
+template <typename ElementAt>
+std::string Determinant(int64_t row, const std::vector<int64_t>& columns,
+                        const ElementAt& element) {
+  if (columns.size() == 1) return element(row, columns[0]);
+  std::string sum;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    std::vector<int64_t> others = columns;
+    others.erase(others.begin() + static_cast<int64_t>(c));
+    absl::StrAppend(&sum,
+                    c == 0       ? ""
+                    : c % 2 == 0 ? " + "
+                                 : " - ",
+                    element(row, columns[c]), " * ", others.size() == 1 ? "" : "(",
+                    Determinant(row + 1, others, element), others.size() == 1 ? "" : ")");
+  }
+  return sum;
+}
+
+absl::Status DefineDet(const NodeView& node, StageWriter& writer) {
+  const int64_t n = node.Shape(0).back(), batch = node.Rank(0) - 2;
+  const ir::DType dtype = node.Type(0).dtype, wide = ir::AccumulatorOf(dtype);
+  const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
+  std::vector<int64_t> columns;
+  for (int64_t c = 0; c < n; ++c) columns.push_back(c);
+  const auto element = [&](int64_t row, int64_t column) {
+    std::vector<std::string> indices(axes.begin(), axes.begin() + batch);
+    indices.push_back(absl::StrCat(row));
+    indices.push_back(absl::StrCat(column));
+    return Convert(dtype, wide, writer.In(0, indices));
+  };
+  writer.Output(0, axes, Convert(wide, dtype, Determinant(0, columns, element)));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Span<const OperatorDef> MatMulOperators() {
-  static constexpr OperatorDef kOperators[] = {{"MatMul", 2, 2, InferMatMul, DefineMatMul}};
+  static constexpr OperatorDef kOperators[] = {
+      {"Det", 1, 1, InferDet, DefineDet, "float types; up to 4 rows"},
+      {"MatMul", 2, 2, InferMatMul, DefineMatMul}};
   return kOperators;
 }
 

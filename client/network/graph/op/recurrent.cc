@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,7 +12,10 @@
 #include "common/ir/workload.h"
 
 // Recurrent layers. The language has no recurrences, so each step of the sequence has its own
-// stages. One stage computes the products with the inputs of all steps.
+// stages. One stage computes the products with the inputs of all steps. An importer divides long
+// sequences into nodes of one step, which may differ from ONNX: without W, X has the products of
+// the inputs, [steps, batch, rows of all gates], of one direction, and there may be more lengths
+// than the batch needs, so that the lengths for each step begin at aligned addresses.
 namespace hone::graph {
 namespace {
 
@@ -46,6 +50,7 @@ struct Layer {
   Kind kind;
   int64_t steps, batch, inputs, hidden, directions, gates;
   bool batch_first, reverse, linear_before_reset;
+  bool has_lengths = false;              // whether sequences may be shorter than the input
   std::vector<std::string> activations;  // those of the first direction, then of the second
 
   static absl::StatusOr<Layer> Of(const NodeView& node, Kind kind);
@@ -90,9 +95,22 @@ absl::StatusOr<std::vector<std::string>> Activations(const NodeView& node, const
   return names;
 }
 
+// Whether a sequence may be shorter than the input.
+absl::StatusOr<bool> HasLengths(const NodeView& node, int64_t steps) {
+  if (!node.Has(kLengths)) return false;
+  const ir::DType dtype = node.Type(kLengths).dtype;
+  if (dtype != ir::DType::kI32 && dtype != ir::DType::kI64) {
+    return node.InvalidError(absl::StrCat("lengths are ", node.Type(kLengths).ToText()));
+  }
+  if (!node.IsConstant(kLengths)) return true;
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, node.Ints(kLengths));
+  return std::any_of(lengths.begin(), lengths.end(),
+                     [&](int64_t length) { return length < steps; });
+}
+
 absl::StatusOr<Layer> Layer::Of(const NodeView& node, Kind kind) {
   const KindInfo info = InfoOf(kind);
-  if (node.Rank(kX) != 3 || node.Rank(kW) != 3) {
+  if (node.Rank(kX) != 3 || (node.Has(kW) && node.Rank(kW) != 3)) {
     return node.InvalidError("the input and the weights must have the rank 3");
   }
   Layer l{.kind = kind, .gates = info.gates};
@@ -114,8 +132,11 @@ absl::StatusOr<Layer> Layer::Of(const NodeView& node, Kind kind) {
   l.steps = x[l.batch_first ? 1 : 0];
   l.batch = x[l.batch_first ? 0 : 1];
   l.inputs = x[2];
-  l.hidden = node.Shape(kW)[1] / l.gates;
+  l.hidden = (node.Has(kW) ? node.Shape(kW)[1] : l.inputs) / l.gates;
   const int64_t d = l.directions, rows = l.gates * l.hidden;
+  if (!node.Has(kW) && (d != 1 || l.inputs != rows)) {
+    return node.InvalidError("input 1, the weights, is missing");
+  }
   HONE_RETURN_IF_ERROR(NeedShape(node, kW, {d, rows, l.inputs}));
   HONE_RETURN_IF_ERROR(NeedShape(node, kR, {d, rows, l.hidden}));
   HONE_RETURN_IF_ERROR(NeedShape(node, kB, {d, 2 * rows}));
@@ -123,14 +144,12 @@ absl::StatusOr<Layer> Layer::Of(const NodeView& node, Kind kind) {
   HONE_RETURN_IF_ERROR(NeedShape(node, kInitialC, l.StateShape()));
   HONE_RETURN_IF_ERROR(NeedShape(node, kPeepholes, {d, 3 * l.hidden}));
   HONE_ASSIGN_OR_RETURN(l.activations, Activations(node, info, d));
-  if (node.Has(kLengths)) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, node.Ints(kLengths));
-    for (const int64_t length : lengths) {
-      if (length == l.steps) continue;
-      return node.UnimplementedError("sequences shorter than the input are not supported");
-    }
-  }
-  const int64_t most = (static_cast<int64_t>(ir::kMaxTensors) - kOtherTensors) / (info.stages * d);
+  const bool more_lengths = node.Has(kLengths) && !node.Has(kW) && node.Rank(kLengths) == 1 &&
+                            node.Shape(kLengths)[0] > l.batch;
+  if (!more_lengths) HONE_RETURN_IF_ERROR(NeedShape(node, kLengths, {l.batch}));
+  HONE_ASSIGN_OR_RETURN(l.has_lengths, HasLengths(node, l.steps));
+  const int64_t stages = info.stages + (l.has_lengths ? (kind == Kind::kLstm ? 2 : 1) : 0);
+  const int64_t most = (static_cast<int64_t>(ir::kMaxTensors) - kOtherTensors) / (stages * d);
   if (l.steps < 1 || l.steps > most) {
     return node.UnimplementedError(absl::StrCat("a sequence of ", l.steps,
                                                 " steps is not supported; use 1 to ", most,
@@ -157,13 +176,20 @@ class Direction {
       const int64_t t = reverse_ ? layer.steps - 1 - s : s;
       // If only the cell of an LSTM is wanted, nothing reads its last state.
       const bool is_read = s + 1 < layer.steps || writer.WantsOutput(0) || writer.WantsOutput(1);
+      const std::string h = h_, c = c_;
       Step(absl::StrCat(t), is_read);
-      states_[t] = h_;
+      states_[t] = Element(h_, {"b", "j"});
+      if (!layer.has_lengths) continue;
+      // Beyond the end of a sequence, its state stays and its result is 0.
+      const std::string is_in = IsInSequence(t);
+      states_[t] = absl::StrCat("select(", is_in, ", ", states_[t], ", 0.0)");
+      h_ = Kept("h", is_in, h_, h, kInitialH);
+      if (layer.kind == Kind::kLstm) c_ = Kept("c", is_in, c_, c, kInitialC);
     }
   }
 
-  // Elements [b, j] of the state after the step at time t, and of the last state and the last cell.
-  std::string StateAt(int64_t t) const { return Element(states_[t], {"b", "j"}); }
+  // Elements [b, j] of the result at time t, and of the last state and the last cell.
+  std::string StateAt(int64_t t) const { return states_[t]; }
   std::string LastState() const { return Element(h_, {"b", "j"}); }
   std::string LastCell() const { return Element(c_, {"b", "j"}); }
 
@@ -174,14 +200,39 @@ class Direction {
     return Convert(dtype, ir::AccumulatorOf(dtype), writer_.In(input, indices));
   }
 
+  // Whether the time t is in the sequence b.
+  std::string IsInSequence(int64_t t) {
+    return absl::StrCat(
+        Literal(ir::DType::kI64, t), " < ",
+        Convert(node_.Type(kLengths).dtype, ir::DType::kI64, writer_.In(kLengths, {"b"})));
+  }
+  // The new state, or the old one beyond the end of a sequence.
+  std::string Kept(absl::string_view name, const std::string& is_in, const std::string& now,
+                   const std::string& old, int initial) {
+    const std::string before = old.empty()       ? "0.0"
+                               : old == kInitial ? In(initial, layer_.InState(d_, "b", "j"))
+                                                 : Element(old, {"b", "j"});
+    return State(name,
+                 absl::StrCat("select(", is_in, ", ", Element(now, {"b", "j"}), ", ", before, ")"));
+  }
+
   // in[t, b, g] = Σ X[t, b, k] · W[g, k], for the rows g of all gates.
   void WriteInputs() {
+    if (!node_.Has(kW)) return;
     const std::vector<std::string> x = layer_.batch_first ? std::vector<std::string>{"b", "t", "k"}
                                                           : std::vector<std::string>{"t", "b", "k"};
     in_ = writer_.Stage("in", {"t", "b", "g"},
                         {layer_.steps, layer_.batch, layer_.gates * layer_.hidden},
                         absl::StrCat(Reduction("sum", {"k"}, {layer_.inputs}), In(kX, x), " * ",
                                      In(kW, {d_, "g", "k"})));
+  }
+
+  // The element of the products with the inputs at time t, for the row j + `row`.
+  std::string InputProduct(const std::string& t, int64_t row) {
+    const std::string j = Offset("j", row);
+    if (node_.Has(kW)) return Element(in_, {t, "b", j});
+    return In(kX, layer_.batch_first ? std::vector<std::string>{"b", t, j}
+                                     : std::vector<std::string>{t, "b", j});
   }
 
   // Writes Σ state[b, k] · R[g + first, k] for `rows` rows. "" if the state is 0.
@@ -211,7 +262,7 @@ class Direction {
                    int64_t first_row) {
     const int64_t row = gate * layer_.hidden;
     return absl::StrCat(
-        Element(in_, {t, "b", Offset("j", row)}), Bias(0, gate), Bias(1, gate),
+        InputProduct(t, row), Bias(0, gate), Bias(1, gate),
         product.empty()
             ? ""
             : absl::StrCat(" + ", Element(product, {"b", Offset("j", row - first_row)})));
@@ -252,7 +303,7 @@ class Direction {
       } else {
         absl::StrAppend(&state, bias);
       }
-      candidate = absl::StrCat(Element(in_, {t, "b", Offset("j", 2 * n)}), Bias(0, 2),
+      candidate = absl::StrCat(InputProduct(t, 2 * n), Bias(0, 2),
                                state.empty() ? "" : absl::StrCat(" + ", r, " * (", state, ")"));
     } else {
       std::string reset_product;
@@ -300,12 +351,13 @@ class Direction {
   // The stages of the current state and cell; kInitial: an input of the layer; "": zero.
   std::string h_ = node_.Has(kInitialH) ? kInitial : "";
   std::string c_ = node_.Has(kInitialC) ? kInitial : "";
-  std::vector<std::string> states_;  // by time
+  std::vector<std::string> states_;  // formulas of the results by time
 };
 
 template <Kind kKind>
 absl::StatusOr<Types> Infer(const NodeView& node) {
   HONE_RETURN_IF_ERROR(NeedFloat(node, kX));
+  if (!node.Has(kR)) return node.InvalidError("input 2, the weights of the state, is missing");
   for (const int input : {kW, kR, kB, kInitialH, kInitialC, kPeepholes}) {
     if (node.Has(input)) HONE_RETURN_IF_ERROR(NeedType(node, input, node.Type(kX).dtype));
   }
@@ -355,16 +407,15 @@ absl::Status Define(const NodeView& node, StageWriter& writer) {
 }
 
 constexpr absl::string_view kRecurrentLimits =
-    "short sequences of equal length (a step has stages of its own); activations Sigmoid, Tanh and "
-    "Relu; no clip or input_forget";
+    "activations Sigmoid, Tanh and Relu; no clip or input_forget";
 
 }  // namespace
 
 absl::Span<const OperatorDef> RecurrentOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"GRU", 3, 6, Infer<Kind::kGru>, Define<Kind::kGru>, kRecurrentLimits},
-      {"LSTM", 3, 8, Infer<Kind::kLstm>, Define<Kind::kLstm>, kRecurrentLimits},
-      {"RNN", 3, 6, Infer<Kind::kRnn>, Define<Kind::kRnn>, kRecurrentLimits},
+      {"GRU", 1, 6, Infer<Kind::kGru>, Define<Kind::kGru>, kRecurrentLimits},
+      {"LSTM", 1, 8, Infer<Kind::kLstm>, Define<Kind::kLstm>, kRecurrentLimits},
+      {"RNN", 1, 6, Infer<Kind::kRnn>, Define<Kind::kRnn>, kRecurrentLimits},
   };
   return kOperators;
 }

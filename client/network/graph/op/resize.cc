@@ -107,6 +107,7 @@ absl::StatusOr<Coordinate> Coordinate::Of(const NodeView& node, const Resized& d
   if (mode == "half_pixel" || mode == "pytorch_half_pixel") {
     return Reduced({2 * d.p, d.p - d.q, 2 * d.q});
   }
+  if (mode == "tf_half_pixel_for_nn") return Reduced({2 * d.p, d.p, 2 * d.q});
   if (mode == "half_pixel_symmetric") {
     return Reduced({2 * d.p, d.p - d.q + d.from * d.q - d.to * d.p, 2 * d.q});
   }
@@ -139,6 +140,34 @@ std::string Coordinate::Whole(const std::string& axis) const {
 
 using ir::DType;
 
+// Resizes all axes by the same ratio: the smallest or the largest of the ratios to the given sizes.
+absl::Status KeepRatio(const NodeView& node, absl::string_view policy,
+                       const std::vector<int64_t>& axes, const std::vector<ir::Scalar>& sizes,
+                       std::vector<Resized>& all) {
+  if (policy != "not_larger" && policy != "not_smaller") {
+    return node.InvalidError(absl::StrCat("keep_aspect_ratio_policy is '", policy, "'"));
+  }
+  int64_t to = 0, from = 0;  // the ratio
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t extent = all[axes[i]].from, size = sizes[i].whole();
+    if (size < 1 || extent < 1 || std::max(size, extent) > kMaxResized) {
+      return node.InvalidError(absl::StrCat("resizes ", extent, " to ", size));
+    }
+    const bool is_smaller = size * from < to * extent;
+    if (i > 0 && (policy == "not_larger") != is_smaller) continue;
+    to = size;
+    from = extent;
+  }
+  for (const int64_t axis : axes) {
+    Resized& d = all[axis];
+    d = {d.from, (2 * d.from * to + from) / (2 * from), from, to};  // rounded to nearest
+    if (d.to < 1 || d.to > kMaxResized) {
+      return node.InvalidError(absl::StrCat("resizes ", d.from, " to ", d.to));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Resized>> Dimensions(const NodeView& node) {
   const int64_t rank = node.Rank(0);
   std::vector<Resized> all;
@@ -154,6 +183,12 @@ absl::StatusOr<std::vector<Resized>> Dimensions(const NodeView& node) {
   if (numbers.size() != axes.size()) {
     return node.InvalidError(
         absl::StrCat(numbers.size(), " scales or sizes for ", axes.size(), " dimensions"));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::string policy,
+                        node.String("keep_aspect_ratio_policy", "stretch"));
+  if (sizes && policy != "stretch") {
+    HONE_RETURN_IF_ERROR(KeepRatio(node, policy, axes, numbers, all));
+    return all;
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     Resized& d = all[axes[i]];
@@ -246,11 +281,8 @@ absl::StatusOr<Types> InferResize(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "nearest"));
   HONE_ASSIGN_OR_RETURN(const int64_t antialias, node.Int("antialias", 0));
   HONE_ASSIGN_OR_RETURN(const int64_t exclude, node.Int("exclude_outside", 0));
-  HONE_ASSIGN_OR_RETURN(const std::string policy,
-                        node.String("keep_aspect_ratio_policy", "stretch"));
-  if (antialias != 0 || exclude != 0 || policy != "stretch") {
-    return node.UnimplementedError(
-        "antialias, exclude_outside and keep_aspect_ratio_policy are not supported");
+  if (antialias != 0 || exclude != 0) {
+    return node.UnimplementedError("antialias and exclude_outside are not supported");
   }
   if (mode != "nearest" && mode != "linear" && mode != "cubic") {
     return node.InvalidError(absl::StrCat("mode is '", mode, "'"));
@@ -328,8 +360,7 @@ absl::Status DefineResize(const NodeView& node, StageWriter& writer) {
 absl::Span<const OperatorDef> ResizeOperators() {
   static constexpr OperatorDef kOperators[] = {
       {"Resize", 1, 4, InferResize, DefineResize,
-       "constant scales or sizes; no tf_crop_and_resize, antialias, exclude_outside or "
-       "keep_aspect_ratio_policy"}};
+       "constant scales or sizes, and a constant region of interest"}};
   return kOperators;
 }
 

@@ -57,7 +57,7 @@ TEST_F(ReadGraphTest, AModelThatCannotRunIsAUsageError) {
   GoldenOfTest golden;
   golden.Name(path_, "MODEL");
   const std::string x = onnx::Input("x", 1, "2, 3");
-  WriteModel(x + onnx::NodeText("NonZero", "x", "y") + onnx::Output("y"));
+  WriteModel(x + onnx::NodeText("RandomUniformLike", "x", "y") + onnx::Output("y"));
   const absl::Status unknown = ReadGraph({path_}).status();
   EXPECT_EQ(ExitCodeFor(unknown), kExitUsage);
   golden.Add(unknown.message());

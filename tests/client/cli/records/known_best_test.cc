@@ -47,6 +47,7 @@ TEST(IsUsableTest, AForgottenOrUncheckedCandidateIsNotUsed) {
   best.set_latency_ns(5);
   v1::Record& record = *best.mutable_record();
   record.set_workload_digest("w");
+  record.mutable_policy()->set_name("screen");
   record.mutable_result()->set_outcome(v1::OUTCOME_OK);
   EXPECT_TRUE(IsUsable(best, "w"));
   EXPECT_FALSE(IsUsable(best, "v"));

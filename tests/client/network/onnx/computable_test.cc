@@ -514,6 +514,11 @@ const Extreme kExtremes[] = {
     {"ScatterElements", "q i q", "", {"axis"}, {}, {}},
     {"RNN", "s rw rr", "", {"hidden_size", "layout", "linear_before_reset"}, {}, {}},
     {"ConstantOfShape", "n", "", {}, {}, {{"n", 3}}},
+    {"CenterCropPad", "x n", "", {}, {}, {{"n", 4}}},
+    {"HannWindow", "n", "", {"periodic", "output_datatype"}, {}, {{"n", 0}}},
+    {"MeanVarianceNormalization", "x", "", {}, {{"axes", 3}}, {}},
+    {"SoftmaxCrossEntropyLoss", "q n", "", {"ignore_index"}, {}, {{"n", 2}}},
+    {"Unique", "i", "", {"axis", "sorted"}, {}, {}},
 };
 
 TEST(ComputableTest, ExtremeNumbersAreRefusedOrComputed) {

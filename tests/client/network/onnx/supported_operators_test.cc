@@ -20,7 +20,9 @@ TEST(SupportedOperatorsTest, SortedWithReplacedOnes) {
   EXPECT_NE(limits("Conv"), "absent");
   EXPECT_EQ(limits("Dropout"), "does nothing outside of training");
   EXPECT_EQ(limits("Upsample"), "becomes Resize");
-  EXPECT_EQ(limits("Loop"), "absent");
+  EXPECT_EQ(limits("Fly"), "absent");
+  EXPECT_NE(limits("Loop"), "absent");
+  EXPECT_EQ(limits("Compress"), "a constant condition");
 }
 
 }  // namespace

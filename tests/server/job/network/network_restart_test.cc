@@ -98,11 +98,11 @@ TEST_F(NetworkRestartTest, TrialsThatATaskDidNotGetAreGrantedAgain) {
   const std::string id = Create(NetworkOf(24));
   Step(0);
   ASSERT_THAT(store.GetJob(TaskJobId(id, 1)), IsOk());
-  ASSERT_THAT(store.GetJob(TaskJobId(id, 2)), StatusIs(absl::StatusCode::kNotFound))
-      << "two tasks prepare at the same time";
+  ASSERT_THAT(store.GetJob(TaskJobId(id, 0)), StatusIs(absl::StatusCode::kNotFound))
+      << "two tasks prepare at the same time, the heaviest ones first";
   jobs->Suspend();
   JobSnapshot snapshot = *FromRow(*store.GetJob(id));
-  snapshot.network->tasks[2].granted = 24;
+  snapshot.network->tasks[0].granted = 24;
   store.PutJob(RowOf(snapshot, wall.Now()),
                [](const absl::Status& status) { EXPECT_THAT(status, IsOk()); });
   Restart();

@@ -248,6 +248,64 @@ TEST(RecurrentTest, TheLongestSequences) {
   }
 }
 
+// Sequences of 2 and 0 of 3 steps: the state stays, and results beyond the end are 0. The lengths
+// are constant or not.
+TEST(RecurrentTest, SequencesOfDifferentLengths) {
+  std::mt19937 random(8);
+  const int64_t lengths[kBatch] = {2, 0};
+  for (const std::string& direction : Directions()) {
+    for (const bool constant : {true, false}) {
+      SCOPED_TRACE(direction);
+      const Layer layer(1, direction == "bidirectional" ? 2 : 1, random);
+      Numbers y, last, cell;
+      Unroll(
+          layer, direction == "reverse",
+          [&](int64_t d, int64_t t, int64_t n, double* h, double*) {
+            if (t >= lengths[n]) return;
+            double next[kHidden];
+            for (int64_t j = 0; j < kHidden; ++j) {
+              next[j] = std::tanh(layer.Of(d, t, n, 0, j) + layer.Bias(d, 0, j) +
+                                  layer.Product(d, 0, j, h));
+            }
+            std::copy(next, next + kHidden, h);
+          },
+          y, last, cell);
+      for (size_t i = 0; i < y.size(); ++i) {
+        const int64_t n = static_cast<int64_t>(i) / kHidden % kBatch;
+        const int64_t t = static_cast<int64_t>(i) / (kHidden * kBatch * layer.directions);
+        if (t >= lengths[n]) y[i] = 0;
+      }
+      const Given given{TensorType{ir::DType::kI32, {kBatch}}, {lengths[0], lengths[1]}, constant};
+      const auto outputs = Apply("RNN", {layer.x, layer.w, layer.r, layer.b, given, layer.h},
+                                 {{"direction", direction}}, 2);
+      ExpectNear(outputs, y, 0);
+      ExpectNear(outputs, last, 1);
+    }
+  }
+}
+
+// Without weights of the inputs, X has their products, and there may be more lengths than needed.
+TEST(RecurrentTest, OneStepOfALongSequence) {
+  std::mt19937 random(9);
+  const Given products = Floats({1, 2, 2}, random), r = Floats({1, 2, 2}, random, true),
+              h = Floats({1, 2, 2}, random);
+  const Given lengths{TensorType{ir::DType::kI32, {4}}, {1, -2, 0, 0}};
+  Numbers y(4), last(4);
+  for (int64_t n = 0; n < 2; ++n) {
+    for (int64_t j = 0; j < 2; ++j) {
+      double sum = products.elements[n * 2 + j].real();
+      for (int64_t k = 0; k < 2; ++k) {
+        sum += r.elements[j * 2 + k].real() * h.elements[n * 2 + k].real();
+      }
+      y[n * 2 + j] = n == 0 ? std::tanh(sum) : 0;
+      last[n * 2 + j] = n == 0 ? std::tanh(sum) : h.elements[n * 2 + j].real();
+    }
+  }
+  const auto outputs = Apply("RNN", {products, {}, r, {}, lengths, h}, {}, 2);
+  ExpectNear(outputs, y, 0);
+  ExpectNear(outputs, last, 1);
+}
+
 TEST(RecurrentTest, Errors) {
   GoldenOfTest golden;
   std::mt19937 random(4);
@@ -255,7 +313,9 @@ TEST(RecurrentTest, Errors) {
   const Given longer = Floats({100, kBatch, kInputs}, random);
   golden.Add(Apply("LSTM", {longer, layer.w, layer.r}).status().message());
   golden.Add(Apply("LSTM", {layer.x, layer.w, layer.w}).status().message());
-  golden.Add(Apply("LSTM", {layer.x, layer.w, layer.r, {}, List({3, 2})}).status().message());
+  golden.Add(Apply("LSTM", {layer.x, layer.w, layer.r, {}, List({3, 2, 1})}).status().message());
+  golden.Add(Apply("LSTM", {layer.x, {}, layer.r}).status().message());
+  golden.Add(Apply("LSTM", {layer.x, layer.w}).status().message());
 }
 
 }  // namespace

@@ -112,9 +112,8 @@ TEST(WindowTest, Convolutions) {
 // The transpose of a convolution distributes what the convolution gathers.
 TEST(WindowTest, TransposedConvolutions) {
   std::mt19937 random(2);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 120; ++round) {
     Case c(random);
-    if (c.stride[0] > 1 || c.stride[1] > 1) c.dilation[0] = c.dilation[1] = 1;
     if (!c.fits()) continue;
     SCOPED_TRACE(c.ToText());
     // The convolution's image is the result here. It may end with rows that no window meets.
@@ -145,6 +144,34 @@ TEST(WindowTest, TransposedConvolutions) {
     attributes["group"] = c.groups;
     attributes["output_padding"] = std::vector<int64_t>{rest[0], rest[1]};
     ExpectNear(Apply("ConvTranspose", {x, w}, attributes), expected);
+  }
+}
+
+// One dimension of a transposed convolution against the sum over all inputs and taps, where strides
+// and dilations have common divisors.
+TEST(WindowTest, TransposedConvolutionsWithStridesAndDilations) {
+  std::mt19937 random(21);
+  for (int64_t stride = 1; stride <= 6; ++stride) {
+    for (int64_t dilation = 1; dilation <= 6; ++dilation) {
+      for (const int64_t begin : {0, 1, 3}) {
+        const int64_t n = 5, kernel = 4, outputs = (n - 1) * stride + 3 * dilation + 1 - begin;
+        if (outputs < 1) continue;
+        SCOPED_TRACE(absl::StrCat("stride ", stride, ", dilation ", dilation, ", pad ", begin));
+        const Given x = Floats({1, 1, n}, random), w = Floats({1, 1, kernel}, random, true);
+        std::vector<double> expected(outputs);
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t r = 0; r < kernel; ++r) {
+            const int64_t o = i * stride + r * dilation - begin;
+            if (o >= 0) expected[o] += x.elements[i].real() * w.elements[r].real();
+          }
+        }
+        ExpectNear(Apply("ConvTranspose", {x, w},
+                         {{"strides", std::vector<int64_t>{stride}},
+                          {"dilations", std::vector<int64_t>{dilation}},
+                          {"pads", std::vector<int64_t>{begin, 0}}}),
+                   expected);
+      }
+    }
   }
 }
 
