@@ -48,6 +48,7 @@ TEST(IsUsableTest, AForgottenOrUncheckedCandidateIsNotUsed) {
   v1::Record& record = *best.mutable_record();
   record.set_workload_digest("w");
   record.mutable_policy()->set_name("screen");
+  record.mutable_policy()->set_cache("flushed");
   record.mutable_result()->set_outcome(v1::OUTCOME_OK);
   EXPECT_TRUE(IsUsable(best, "w"));
   EXPECT_FALSE(IsUsable(best, "v"));
