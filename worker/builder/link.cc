@@ -5,6 +5,8 @@
 #include <llvm/InterfaceStub/ELFObjHandler.h>
 #include <llvm/InterfaceStub/IFSHandler.h>
 #include <llvm/InterfaceStub/IFSStub.h>
+#include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/Error.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -132,6 +135,29 @@ absl::StatusOr<const Libraries*> LibrariesFor(const LinkOptions& options)
   return &by_triple->emplace(options.triple, std::move(made)).first->second;
 }
 
+// Puts object files into one file, because a network may have more of them than this process may
+// open files. The linker then takes all members of the archive.
+absl::StatusOr<std::unique_ptr<MemoryFile>> ArchiveOf(absl::Span<const absl::string_view> objects) {
+  std::vector<llvm::NewArchiveMember> members;
+  for (const absl::string_view object : objects) {
+    const llvm::MemoryBufferRef member(llvm::StringRef(object.data(), object.size()), "kernel.o");
+    // The linker ends the process at a damaged member.
+    if (llvm::Error error = llvm::object::ObjectFile::createELFObjectFile(member).takeError()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("link: an object file is damaged: ", llvm::toString(std::move(error))));
+    }
+    members.emplace_back(member);
+  }
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> archive = llvm::writeArchiveToBuffer(
+      members, llvm::SymtabWritingMode::NoSymtab, llvm::object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive) {
+    return absl::InvalidArgumentError(absl::StrCat("link: ", llvm::toString(archive.takeError())));
+  }
+  const llvm::StringRef bytes = (*archive)->getBuffer();
+  return MemoryFile::Create({bytes.data(), bytes.size()});
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view> objects,
@@ -156,11 +182,8 @@ absl::StatusOr<std::string> LinkSharedObject(absl::Span<const absl::string_view>
       "--as-needed",
       ' ');
   arguments.insert(arguments.end(), {"--version-script", version_script->path(), "-o", output});
-  std::vector<std::unique_ptr<MemoryFile>> inputs;
-  for (const absl::string_view object : objects) {
-    HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), MemoryFile::Create(object));
-    arguments.push_back(inputs.back()->path());
-  }
+  HONE_ASSIGN_OR_RETURN(const auto archive, ArchiveOf(objects));
+  arguments.insert(arguments.end(), {"--whole-archive", archive->path(), "--no-whole-archive"});
   for (const auto& library : *libraries) arguments.push_back(library->path());
   HONE_RETURN_IF_ERROR(RunLinker(arguments));
   absl::StatusOr<std::string> bytes = ReadFile(output);
