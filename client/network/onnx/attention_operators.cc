@@ -37,7 +37,7 @@ absl::StatusOr<std::optional<double>> ScaleOf(const NodeView& node) {
 // Adds False or -inf to the last dimension of a mask until it has `keys` elements.
 absl::StatusOr<ValueId> ExtendedMask(Rewrite& rewrite, ValueId mask, int64_t keys) {
   graph::TensorType type = rewrite.TypeOf(mask);
-  if (type.shape.empty() || type.shape.back() == 1 || type.shape.back() >= keys) return mask;
+  if (type.shape.empty() || type.shape.back() >= keys) return mask;
   type.shape.back() = keys - type.shape.back();
   const ir::Scalar element = type.dtype == ir::DType::kBool
                                  ? ir::CastTo(type.dtype, 0)
@@ -292,6 +292,10 @@ class GroupQuery {
             absl::StrCat("position_ids are ", view_.Type(kPositions).ToText()));
       }
       return rewrite_.Reshape(rewrite_.In(kPositions), {batch_, queries_});
+    }
+    if (queries_ > kMaxPositions) {
+      return view_.UnimplementedError(
+          absl::StrCat(queries_, " tokens are not supported; at most ", kMaxPositions));
     }
     std::vector<int64_t> steps;
     for (int64_t i = 0; i < queries_; ++i) steps.push_back(i);

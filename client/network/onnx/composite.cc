@@ -160,6 +160,10 @@ absl::StatusOr<ValueId> AllPositions(Rewrite& rewrite, ValueId positions, int64_
                                                     batch, " x ", sequence, " tokens"));
   }
   HONE_ASSIGN_OR_RETURN(const ValueId first, rewrite.Reshape(positions, {1, 1}));
+  if (sequence > 0 && batch > kMaxPositions / sequence) {
+    return rewrite.view().UnimplementedError(
+        absl::StrCat(batch, " x ", sequence, " tokens are not supported; at most ", kMaxPositions));
+  }
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < batch * sequence; ++i) offsets.push_back(i % sequence);
   HONE_ASSIGN_OR_RETURN(ValueId steps,

@@ -13,6 +13,9 @@
 
 namespace hone::onnx {
 
+// The largest number of tokens whose positions the importer makes.
+inline constexpr int64_t kMaxPositions = int64_t{1} << 24;
+
 // The values of the outputs of a model's node; kNoValue for those that are not wanted.
 using Composed = absl::StatusOr<std::vector<graph::ValueId>>;
 

@@ -43,6 +43,23 @@ Slide SlideOf(const ir::Stage& stage, const Index& index) {
   return slides ? slide : Slide{};
 }
 
+// Whether a value is 0 where the image is: the image is a factor of it.
+bool IsZeroWithImage(const ir::ExprPool& pool, ExprId id, const ir::Expr& image,
+                     const ir::IndexList& indices) {
+  const ir::Expr& expr = pool[id];
+  switch (expr.op) {
+    case ir::Op::kLoad:
+      return expr.buffer == image.buffer && expr.gathered < 0 && pool.IndicesOf(expr) == indices;
+    case ir::Op::kMul:
+      return IsZeroWithImage(pool, expr.a, image, indices) ||
+             IsZeroWithImage(pool, expr.b, image, indices);
+    case ir::Op::kCast:
+      return IsZeroWithImage(pool, expr.a, image, indices);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position,
@@ -60,6 +77,9 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position
   if (windows.size() != 1) return NotPadImage("not exactly one tensor is read through a window");
   const ir::Expr image = windows[0];
   const ir::IndexList indices = w.pool.IndicesOf(image);
+  if (!IsZeroWithImage(w.pool, stage.values[0], image, indices)) {
+    return NotPadImage("what is summed is not zero where the image is");
+  }
   const ir::Shape shape = w.tensors[image.buffer].shape;
 
   std::vector<Axis> axes;

@@ -22,6 +22,7 @@ using ir::Scalar;
 using ir::Scalars;
 
 constexpr int64_t kMaxSelected = int64_t{1} << 24;  // elements to look through
+constexpr int64_t kMaxCompared = int64_t{1} << 28;  // pairs of boxes
 
 // The elements of a constant input. Unimplemented: there are too many.
 absl::StatusOr<Scalars> ElementsToSelect(const NodeView& node, int input) {
@@ -97,6 +98,10 @@ absl::StatusOr<Distinct> Distinct::Of(const NodeView& node) {
   } else {
     d.shape = {node.Type(0).elements()};
     d.slices = d.shape[0];
+  }
+  if (d.slices > kMaxSelected) {  // of no elements
+    return node.UnimplementedError(
+        absl::StrCat(d.slices, " slices are not supported; at most ", kMaxSelected));
   }
   std::vector<int64_t> order(d.slices);
   std::iota(order.begin(), order.end(), 0);
@@ -200,6 +205,7 @@ absl::StatusOr<Scalars> RemainingBoxes(const NodeView& node) {
   HONE_ASSIGN_OR_RETURN(const Scalars corners, ElementsToSelect(node, 0));
   HONE_ASSIGN_OR_RETURN(const Scalars numbers, ElementsToSelect(node, 1));
   Scalars remaining;
+  int64_t compared = 0;
   for (int64_t sample = 0; sample < scores[0]; ++sample) {
     const std::vector<Box> all = BoxesOf(corners, sample, scores[2], centers != 0);
     for (int64_t group = 0; group < scores[1]; ++group) {
@@ -215,6 +221,11 @@ absl::StatusOr<Scalars> RemainingBoxes(const NodeView& node) {
       std::vector<int64_t> kept;
       for (const int64_t box : order) {
         if (static_cast<double>(kept.size()) >= limits[0]) break;
+        compared += std::ssize(kept);
+        if (compared > kMaxCompared) {
+          return node.UnimplementedError(
+              absl::StrCat("more than ", kMaxCompared, " pairs of boxes would be compared"));
+        }
         const bool overlaps = std::any_of(kept.begin(), kept.end(), [&](int64_t other) {
           return all[box].OverlapWith(all[other]) > limits[1];
         });

@@ -28,6 +28,7 @@ constexpr int kMaxDepth = 64;
 // or written as a workload, which takes up to a millisecond; a search for a network of so many
 // kernels would not be practical either.
 constexpr int64_t kMaxInlinedNodes = int64_t{1} << 15;
+constexpr int64_t kMaxInlinedValues = int64_t{1} << 20;
 
 // An error in a body already names a node of it.
 absl::Status Named(const ::onnx::NodeProto& node, const absl::Status& status) {
@@ -110,6 +111,12 @@ absl::StatusOr<std::vector<Item>> BodyImporter::Run(const ::onnx::GraphProto& bo
     return absl::InvalidArgumentError(absl::StrCat("its body '", body.name(), "' has ",
                                                    body.input_size(), " inputs instead of ",
                                                    inputs.size()));
+  }
+  inlined_values_ += body.input_size() + body.output_size() + body.initializer_size();
+  if (inlined_values_ > kMaxInlinedValues) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the bodies of loops, branches and functions have more than ", kMaxInlinedValues,
+        " inputs, outputs and initializers in all of their runs, which is the limit"));
   }
   Scope scope{.outer = outer, .graph = body, .opset = opset};
   HONE_RETURN_IF_ERROR(Prepare(scope));

@@ -76,8 +76,9 @@ class BodyImporter {
   // results of Constant nodes.
   std::map<std::pair<const ::onnx::GraphProto*, std::string>, graph::ValueId> constants_;
   std::map<const ::onnx::NodeProto*, std::vector<Item>> constant_nodes_;
-  int depth_ = 0;              // of bodies in bodies
-  int64_t inlined_nodes_ = 0;  // of all bodies
+  int depth_ = 0;               // of bodies in bodies
+  int64_t inlined_nodes_ = 0;   // of all bodies
+  int64_t inlined_values_ = 0;  // inputs, outputs and initializers of all bodies
   AttributeUses unknown_attributes_;
 };
 

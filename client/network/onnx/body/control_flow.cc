@@ -222,7 +222,10 @@ class Flow {
       }
       HONE_ASSIGN_OR_RETURN(const Items results, ScanOne(*body, inputs));
       parts.resize(results.size());
-      for (size_t r = 0; r < results.size(); ++r) parts[r].push_back(results[r].tensor);
+      for (size_t r = 0; r < results.size(); ++r) {
+        HONE_ASSIGN_OR_RETURN(parts[r].emplace_back(),
+                              Tensor(results[r], "an output of each part of the batch"));
+      }
     }
     Items results;
     for (std::vector<ValueId>& part : parts) {

@@ -12,18 +12,23 @@ namespace {
 
 using CallAttributes = std::map<std::string, const ::onnx::AttributeProto*>;
 
-void ReplaceReferences(const CallAttributes& given, ::onnx::GraphProto& body);
+// The memory that all copies of bodies may take.
+constexpr size_t kMostCopied = size_t{1} << 28;
+
+void ReplaceReferences(const CallAttributes& given, ::onnx::GraphProto& body, size_t& copied);
 
 // Replaces the references of a node to attributes of the call. An attribute that the call does not
-// have is left out.
-void ReplaceReferences(const CallAttributes& given, ::onnx::NodeProto& node) {
+// have is left out. Adds the memory of the copies to `copied`, and stops at kMostCopied.
+void ReplaceReferences(const CallAttributes& given, ::onnx::NodeProto& node, size_t& copied) {
   google::protobuf::RepeatedPtrField<::onnx::AttributeProto> attributes;
   for (::onnx::AttributeProto& attribute : *node.mutable_attribute()) {
     if (attribute.ref_attr_name().empty()) {
-      if (attribute.has_g()) ReplaceReferences(given, *attribute.mutable_g());
-      for (auto& body : *attribute.mutable_graphs()) ReplaceReferences(given, body);
+      if (attribute.has_g()) ReplaceReferences(given, *attribute.mutable_g(), copied);
+      for (auto& body : *attribute.mutable_graphs()) ReplaceReferences(given, body, copied);
       *attributes.Add() = std::move(attribute);
     } else if (const auto value = given.find(attribute.ref_attr_name()); value != given.end()) {
+      copied += value->second->SpaceUsedLong();
+      if (copied > kMostCopied) break;
       ::onnx::AttributeProto& copy = *attributes.Add();
       copy = *value->second;
       copy.set_name(attribute.name());
@@ -32,8 +37,8 @@ void ReplaceReferences(const CallAttributes& given, ::onnx::NodeProto& node) {
   node.mutable_attribute()->Swap(&attributes);
 }
 
-void ReplaceReferences(const CallAttributes& given, ::onnx::GraphProto& body) {
-  for (::onnx::NodeProto& node : *body.mutable_node()) ReplaceReferences(given, node);
+void ReplaceReferences(const CallAttributes& given, ::onnx::GraphProto& body, size_t& copied) {
+  for (::onnx::NodeProto& node : *body.mutable_node()) ReplaceReferences(given, node, copied);
 }
 
 // The default values of a function's attributes. Older versions of ONNX's messages do not have this
@@ -90,13 +95,13 @@ absl::StatusOr<Functions::Body> Functions::BodyFor(const ::onnx::NodeProto& call
                      call.output_size(), " outputs, but the model's function has ",
                      function.input_size(), " and ", function.output_size()));
   }
-  constexpr size_t kMostCopied = size_t{1} << 30;
-  copied_bytes_ += function.ByteSizeLong();
-  if (copied_bytes_ > kMostCopied) {
+  const auto too_many = [&] {
     return absl::UnimplementedError(
         absl::StrCat(Describe(call), ": the bodies of all calls of functions have more than ",
                      kMostCopied, " bytes together, which is the limit"));
-  }
+  };
+  copied_bytes_ += function.SpaceUsedLong();
+  if (copied_bytes_ > kMostCopied) return too_many();
   const std::vector<::onnx::AttributeProto> defaults = DefaultsOf(function);
   CallAttributes given;
   for (const auto& attribute : defaults) given[attribute.name()] = &attribute;
@@ -106,7 +111,8 @@ absl::StatusOr<Functions::Body> Functions::BodyFor(const ::onnx::NodeProto& call
   for (const std::string& name : function.input()) body.add_input()->set_name(name);
   for (int i = 0; i < call.output_size(); ++i) body.add_output()->set_name(function.output(i));
   *body.mutable_node() = function.node();
-  ReplaceReferences(given, body);
+  ReplaceReferences(given, body, copied_bytes_);
+  if (copied_bytes_ > kMostCopied) return too_many();
   for (const auto& import : function.opset_import()) {
     if (DomainOf(import.domain()).empty()) opset = import.version();
   }

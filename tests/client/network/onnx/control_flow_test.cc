@@ -118,6 +118,20 @@ TEST(ControlFlowTest, LoopsEndWhenTheirConditionIsFalse) {
       StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("add more than 32768 nodes")));
 }
 
+TEST(ControlFlowTest, LoopsHaveALimitOfOutputs) {
+  std::string outputs, names;
+  for (int i = 0; i < 100; ++i) {
+    outputs += Output("i");
+    absl::StrAppend(&names, " s", i);
+  }
+  const std::string body = Body("body", Given("i") + Given("go") + Output("go") + outputs);
+  EXPECT_THAT(RunModel(kX + Whole("m", 20000) + Bool("yes", true) +
+                           NodeText("Loop", "m yes", names.substr(1), body) + Output("s0"),
+                       {1, 2})
+                  .status(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("more than 1048576 inputs")));
+}
+
 TEST(ControlFlowTest, LoopsWithoutIterationsHaveEmptyOutputs) {
   const std::string scan =
       "output { name: 's' type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } ";
@@ -257,6 +271,30 @@ TEST(ControlFlowTest, FunctionsThatCallThemselvesEnd) {
   model.mutable_functions(1)->mutable_node(0)->set_op_type("Twice");
   EXPECT_THAT(ImportOnnxBytes(model.SerializeAsString(), "").status(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("nested more than 64 deep")));
+}
+
+// Each call has twice the attributes of the one around it.
+TEST(ControlFlowTest, AttributesThatGrowWithEachCallEnd) {
+  ::onnx::ModelProto model = ModelWithFunctions();
+  ::onnx::FunctionProto& twice = *model.mutable_functions(1);
+  twice.mutable_node()->DeleteSubrange(1, 1);
+  twice.mutable_node(0)->set_op_type("Twice");
+  twice.mutable_node(0)->set_output(0, "y");
+  ::onnx::AttributeProto& grown = *twice.mutable_node(0)->add_attribute();
+  grown.set_name("g");
+  grown.set_type(::onnx::AttributeProto::GRAPH);
+  for (int i = 0; i < 2; ++i) {
+    ::onnx::AttributeProto& part = *grown.mutable_g()->add_node()->add_attribute();
+    part.set_name("part");
+    part.set_type(::onnx::AttributeProto::GRAPH);
+    part.set_ref_attr_name("g");
+  }
+  ::onnx::AttributeProto& first = *model.mutable_graph()->mutable_node(0)->add_attribute();
+  first.set_name("g");
+  first.set_type(::onnx::AttributeProto::GRAPH);
+  first.mutable_g()->set_name("first");
+  EXPECT_THAT(ImportOnnxBytes(model.SerializeAsString(), "").status(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("bytes together")));
 }
 
 }  // namespace

@@ -51,6 +51,11 @@ TEST(PadImageTest, Refusals) {
                       "output Y[l: 7] = sum(k: 3 where k - l < 1) X[l + k] * W[k]\n",
                       "pad_image", "Y", {}),
               HasSubstr("a guard does more"));
+  // The padding of the copy would add exp(0).
+  EXPECT_THAT(Refusal("workload exponentials\ninput X: f32[9]\n"
+                      "output Y[l: 9] = sum(k: 3 where 0 <= l + k - 1 < 9) exp(X[l + k - 1])\n",
+                      "pad_image", "Y", {}),
+              HasSubstr("not zero where the image is"));
 }
 
 }  // namespace
