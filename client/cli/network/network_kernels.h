@@ -21,7 +21,7 @@ namespace hone::cli {
 enum class ScheduleSource {
   kConfirmed,  // a published best
   kMeasured,   // the fastest measured candidate of a search that confirmed none
-  kDraft,      // a search would begin with it; nobody has measured it
+  kDraft,      // the schedule that a search would begin with; not measured
 };
 // "confirmed", "measured", "draft".
 absl::string_view ScheduleSourceName(ScheduleSource source);
@@ -38,8 +38,8 @@ struct ScheduleCounts {
   int64_t confirmed = 0;
   int64_t measured = 0;
   int64_t draft = 0;
-  // Kernels whose output nobody has checked: those of the draft, and those that were built by
-  // another version than the one that was measured.
+  // Kernels whose output was not checked: those of the draft, and those that differ from the kernel
+  // that was measured, because another version of the compiler built them.
   int64_t unchecked = 0;
 
   void Add(ScheduleSource source);

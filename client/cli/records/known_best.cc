@@ -46,8 +46,8 @@ std::vector<record::Record> NewestOf(Session& session, const std::string& target
   return MeasurementsOf(session, std::move(filter), target, tolerance, argument);
 }
 
-// Returns the job of the fastest undisturbed measurement that was made here and checked; "" if
-// there is none.
+// Returns the job of the fastest measurement that was made here, was not disturbed, and whose
+// output was checked. Returns "" if there is no such measurement.
 std::string FastestJobOf(Session& session, const std::string& target, double tolerance,
                          const WorkloadArgument& argument) {
   v1::ListRecordsRequest filter;

@@ -83,7 +83,7 @@ std::string ImportedHint(Session& session, const std::string& target,
 struct Unconfirmed {
   std::string job;  // the last one that measured candidates of it; "": none
   // The fastest measured candidate whose output was checked on its target, with its trace. nullopt
-  // if there is none, or if the job that measured it is gone.
+  // if no candidate was measured, or if the store no longer has the job that measured it.
   std::optional<v1::Best> measured;
 };
 

@@ -237,34 +237,35 @@ void AddRun(Command& app, Globals& globals) {
   AddLocked(command, globals, {Excludes("--draft")});
   command.AddFlag("--profile", options->profile,
                   "Print the time of each step of a network, in the run with the median latency");
-  Complete(command, globals,
-           "Runs the best known kernel on this machine. If none is known, a job of the server "
-           "builds, checks and times the untiled default schedule and the first schedule of a "
-           "search, and the faster one runs. The job publishes nothing: \"hone best\" does not "
-           "return this schedule, because it is not tuned.\n\n"
-           "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
-           "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
-           "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)); f8e4m3 and f8e5m2 are u1 "
-           "or V1, written as u1 (a.view(ml_dtypes.float8_e4m3fn), ml_dtypes.float8_e5m2); i4 and "
-           "u4 are i1 or u1, an element per byte.\n\n"
-           "A network, FILE.onnx, runs with the best known kernels of its tasks, which hone tune "
-           "FILE.onnx finds. A task without a confirmed schedule uses the best measured one, else "
-           "the draft's, which nobody has checked; a line on standard error counts them "
-           "(schedule_count in JSON). If nothing of the network was ever tuned, the exit code is "
-           "3, and no job is created; --draft runs it nevertheless. With --target opencl or cuda, "
-           "all of it runs on that "
-           "device. Its inputs and expected outputs may also be ONNX's .pb "
-           "files. --out may be omitted for a network, and with --expect. The first run is not "
-           "timed. The output says whether "
-           "other work disturbed the others; with --json, is_disturbed is true and disturbance "
-           "says why.\n\n"
-           "Examples:\n"
-           "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
-           "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"
-           "  hone run resnet50.onnx --in image.npy --out scores.npy --profile\n"
-           "  hone run resnet50.onnx --in image.npy --expect scores.npy --atol 1e-5 --rtol 1e-3\n"
-           "  hone run resnet50.onnx --in image.npy --out scores.npy --target opencl",
-           [&globals, options] { return Run(globals, *options); });
+  Complete(
+      command, globals,
+      "Runs the best known kernel on this machine. If none is known, a job of the server "
+      "builds, checks and times the untiled default schedule and the first schedule of a "
+      "search, and the faster one runs. The job publishes nothing: \"hone best\" does not "
+      "return this schedule, because it is not tuned.\n\n"
+      "Files must have .npy version 1 or 2, be little-endian and in C order, and have the "
+      "workload's shapes and types: f2 f4 f8 i1 u1 i4 i8 b1. bf16 is read as its bits, u2 or "
+      "V2, and written as u2 (in NumPy: a.view(ml_dtypes.bfloat16)); f8e4m3 and f8e5m2 are u1 "
+      "or V1, written as u1 (a.view(ml_dtypes.float8_e4m3fn), ml_dtypes.float8_e5m2); i4 and "
+      "u4 are i1 or u1, an element per byte.\n\n"
+      "A network, FILE.onnx, runs with the best known kernels of its tasks, which hone tune "
+      "FILE.onnx finds. A task without a confirmed schedule uses the best measured one, or else "
+      "that of the draft, which is not checked. A message on standard error counts these tasks "
+      "(schedule_count in JSON). If nothing of the network was ever tuned, the exit code is "
+      "3, and no job is created; --draft runs it nevertheless. With --target opencl or cuda, "
+      "all of it runs on that "
+      "device. Its inputs and expected outputs may also be ONNX's .pb "
+      "files. --out may be omitted for a network, and with --expect. The first run is not "
+      "timed. The output says whether "
+      "other work disturbed the others; with --json, is_disturbed is true and disturbance "
+      "says why.\n\n"
+      "Examples:\n"
+      "  hone run matmul m=512 n=512 k=512 --in A.npy --in B.npy --out C.npy\n"
+      "  hone run mine.hone --in A.npy --out C.npy --out D.npy --json\n"
+      "  hone run resnet50.onnx --in image.npy --out scores.npy --profile\n"
+      "  hone run resnet50.onnx --in image.npy --expect scores.npy --atol 1e-5 --rtol 1e-3\n"
+      "  hone run resnet50.onnx --in image.npy --out scores.npy --target opencl",
+      [&globals, options] { return Run(globals, *options); });
 }
 
 }  // namespace hone::cli

@@ -277,21 +277,26 @@ class ModelImporter {
   Scope scope_;
 };
 
-// Adds the locations of the files that tensors of a graph, and of the graphs inside of its nodes,
-// have their elements in.
-void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations) {
-  const auto add = [&](const ::onnx::TensorProto& tensor) {
-    for (const auto& entry : tensor.external_data()) {
-      if (entry.key() == "location") locations.insert(entry.value());
-    }
-  };
-  for (const ::onnx::TensorProto& tensor : graph.initializer()) add(tensor);
-  for (const ::onnx::NodeProto& node : graph.node()) {
+// Adds the locations of the files in which tensors of a graph or of nodes, and of the graphs inside
+// of these nodes, have their elements.
+void AddLocations(const ::onnx::TensorProto& tensor, std::set<std::string>& locations) {
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") locations.insert(entry.value());
+  }
+}
+void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations);
+void AddLocations(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
+                  std::set<std::string>& locations) {
+  for (const ::onnx::NodeProto& node : nodes) {
     for (const ::onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_t()) add(attribute.t());
+      if (attribute.has_t()) AddLocations(attribute.t(), locations);
       if (attribute.has_g()) AddLocations(attribute.g(), locations);
     }
   }
+}
+void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations) {
+  for (const ::onnx::TensorProto& tensor : graph.initializer()) AddLocations(tensor, locations);
+  AddLocations(graph.node(), locations);
 }
 
 // Converts a parsed model. `raw_data`: the raw data of each initializer, if it has any; the graph
@@ -367,6 +372,7 @@ absl::StatusOr<Digest> DigestOfModel(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const ModelFile model, ParseModelFile(file->bytes()));
   std::set<std::string> locations;
   AddLocations(model.model.graph(), locations);
+  for (const auto& function : model.model.functions()) AddLocations(function.node(), locations);
   DigestBuilder builder;
   builder.Add(DigestOf(file->bytes()));
   for (const std::string& location : locations) {

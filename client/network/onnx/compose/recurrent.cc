@@ -7,9 +7,9 @@
 #include "client/network/onnx/compose/composition.h"
 #include "common/base/status_macros.h"
 
-// Recurrent layers of long sequences. One product computes what the inputs of all steps contribute;
-// each step then is a node of its own. All of these nodes are the same workload, so that it is
-// tuned once, and no workload becomes large.
+// Recurrent layers of long sequences. One matrix product computes what the inputs of all steps
+// contribute. Then there is one node for each step. All of these nodes have the same workload,
+// which is tuned once and is small.
 namespace hone::onnx {
 namespace {
 

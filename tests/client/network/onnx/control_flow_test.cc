@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/onnx/import.h"
+#include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "tests/client/network/onnx/model_text.h"
 #include "tests/status.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::onnx {
 namespace {
@@ -264,6 +266,27 @@ TEST(ControlFlowTest, FunctionsAreInlined) {
   HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {ir::Scalars{1.0, 2.0}}));
   EXPECT_EQ(outputs[0][0].real(), 9);
   EXPECT_EQ(outputs[0][1].real(), 18);
+}
+
+// Weights in a file that only a function uses belong to the model.
+TEST(ControlFlowTest, TheDigestOfAModelHasTheFilesOfFunctions) {
+  const TemporaryFolder folder;
+  ::onnx::ModelProto model = ModelWithFunctions();
+  ::onnx::NodeProto& constant = *model.mutable_functions(0)->add_node();
+  constant.set_op_type("Constant");
+  constant.add_output("weights");
+  ::onnx::AttributeProto& value = *constant.add_attribute();
+  value.set_name("value");
+  value.set_type(::onnx::AttributeProto::TENSOR);
+  ::onnx::StringStringEntryProto& location = *value.mutable_t()->add_external_data();
+  location.set_key("location");
+  location.set_value("w");
+  ASSERT_THAT(WriteFileAtomically(folder / "net.onnx", model.SerializeAsString()), IsOk());
+  ASSERT_THAT(WriteFileAtomically(folder / "w", "old"), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest before, DigestOfModel(folder / "net.onnx"));
+  ASSERT_THAT(WriteFileAtomically(folder / "w", "new"), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest after, DigestOfModel(folder / "net.onnx"));
+  EXPECT_NE(before.ToHex(), after.ToHex());
 }
 
 TEST(ControlFlowTest, FunctionsThatCallThemselvesEnd) {
