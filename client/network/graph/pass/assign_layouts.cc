@@ -19,6 +19,9 @@ constexpr int64_t kStepBytes = 20'000;  // the cost of an additional kernel
 constexpr double kFlopsPerByte = 40, kGroupedFlopsPerByte = 4, kDepthwiseFlopsPerByte = 1;
 // Groups with fewer results than this do not fill a vector along the channels.
 constexpr int64_t kVectorOfChannels = 8;
+// Rows with at least this many results are read in whole vectors, so that groups need no channels
+// for them.
+constexpr int64_t kLongRow = 28;
 
 // The cost of transposing an image. With one channel or one pixel there is nothing to move.
 int64_t TranspositionCost(const TensorType& type) {
@@ -99,7 +102,9 @@ class Assignment {
         std::any_of(kernels.begin() + 2, kernels.end(), [](int64_t taps) { return taps > 1; });
     if (groups == 1 || !slides) return kFlopsPerByte;
     if (kernels[1] == 1) return kDepthwiseFlopsPerByte;
-    return kernels[0] < groups * kVectorOfChannels ? kFlopsPerByte : kGroupedFlopsPerByte;
+    const bool long_rows = graph_.value(node.outputs[0]).type.shape.back() >= kLongRow;
+    const bool few_channels = kernels[0] < groups * kVectorOfChannels;
+    return long_rows || few_channels ? kFlopsPerByte : kGroupedFlopsPerByte;
   }
 
   // A value is transposed if the layout of the node that computes it differs from that of any node
