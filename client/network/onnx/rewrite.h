@@ -60,6 +60,9 @@ class Rewrite {
   graph::ValueId Ints(absl::string_view name, const std::vector<int64_t>& elements) {
     return builder_.AddInts(TensorName(name), elements);
   }
+  graph::ValueId Floats(absl::string_view name, const std::vector<double>& elements) {
+    return builder_.AddFloats(TensorName(name), elements);
+  }
   // A scalar of the element type of another value.
   graph::ValueId Scalar(absl::string_view name, graph::ValueId like, double value) {
     return builder_.AddScalar(TensorName(name), TypeOf(like).dtype, value);
