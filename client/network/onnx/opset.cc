@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/onnx/attention.h"
+#include "client/network/onnx/compose/attention.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/rewrite.h"
 #include "common/base/status_macros.h"
@@ -313,7 +313,7 @@ absl::Status DequantizedType(Rewrite& rewrite) {
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const ValueId scale,
-                        rewrite.Apply("Cast", {rewrite.In(1)}, {{"to", *type}}));
+                        rewrite.Apply("Cast", {rewrite.input(1)}, {{"to", *type}}));
   rewrite.SetInput(1, scale);
   return absl::OkStatus();
 }
@@ -328,7 +328,7 @@ absl::Status RotaryEmbedding(Rewrite& rewrite) {
   if (heads <= 0 || shape[2] % heads != 0) {
     return view.InvalidError(absl::StrCat("num_heads is ", heads, " for ", view.Type(0).ToText()));
   }
-  HONE_ASSIGN_OR_RETURN(const ValueId x, SplitHeads(rewrite, rewrite.In(0), heads));
+  HONE_ASSIGN_OR_RETURN(const ValueId x, SplitHeads(rewrite, rewrite.input(0), heads));
   rewrite.Take("num_heads");
   std::vector<ValueId> inputs = rewrite.node().inputs;
   inputs[0] = x;
