@@ -2,6 +2,7 @@
 #define HONE_CLIENT_CLI_NETWORK_NETWORK_ARGUMENT_H_
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "client/cli/workload_argument.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/partition.h"
+#include "client/network/onnx/host_tail.h"
 #include "common/base/command_line.h"
 #include "common/base/rng.h"
 
@@ -36,6 +38,7 @@ struct NetworkArgument {
   std::string path;                 // or the words that name an operator
   std::vector<std::string> shapes;  // as in NetworkWords
   graph::Graph graph;
+  std::shared_ptr<const onnx::HostTail> tail = nullptr;  // null: the graph is the whole model
   graph::Partition partition;
   // The tasks of the partition, in their order. Their titles name the operator and the shapes of
   // its outputs.
@@ -47,7 +50,10 @@ struct NetworkArgument {
 // Reads an ONNX file, and prints a warning for each oddity of the model. InvalidArgument: a shape
 // is not of the form NAME=1x3x224x224, is given twice, or leaves nothing to compute. Other errors
 // are those of onnx::ImportOnnx. A model that Hone cannot run has the exit code kExitUsage.
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
+// If the end of the model runs on the host, the graph lacks it, which a message says; `tail` gets
+// it.
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words,
+                                       std::shared_ptr<const onnx::HostTail>* tail = nullptr);
 
 // The same, optimized and divided into tasks for the kind of device that --target names. Errors as
 // for ReadGraph.

@@ -27,7 +27,10 @@ class EvolutionarySearch final : public HistorySearch {
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/2));
     Met met;
-    std::vector<Point> generation = FirstGeneration(call.rng);
+    const bool is_first = n == 1 && context().first_population > 0 && history().Told() == 0;
+    std::vector<Point> generation = FirstGeneration(
+        static_cast<size_t>(is_first ? context().first_population : context().population),
+        call.rng);
     for (int g = 1;; ++g) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
       for (const Scored& each : scored) {
@@ -59,15 +62,13 @@ class EvolutionarySearch final : public HistorySearch {
     std::vector<Scored> pool;
   };
 
-  std::vector<Point> FirstGeneration(Rng& rng) {
-    const auto population = static_cast<size_t>(context().population);
+  std::vector<Point> FirstGeneration(size_t population, Rng& rng) {
     std::vector<Point> points;
     for (const History::Entry* best :
          history().Best(static_cast<size_t>(kMeasuredShare * context().population))) {
       points.push_back(best->point);
     }
-    const size_t random =
-        std::min<size_t>(population, std::max(kRandomSeeds, context().population / 8));
+    const size_t random = std::min(population, std::max<size_t>(kRandomSeeds, population / 8));
     for (const Point& survivor : survivors_) {
       if (points.size() + random >= population) break;
       points.push_back(survivor);
