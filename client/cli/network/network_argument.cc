@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
@@ -44,6 +45,10 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
         shape.push_back(0);
         legal = legal && absl::SimpleAtoi(extent, &shape.back()) && shape.back() >= 0;
       }
+    }
+    if (!legal && end != std::string::npos && NamesSeveralSizes(word.substr(end + 1))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--shape ", word, ": several sizes are for hone tune, best, export and run; give one"));
     }
     if (!legal) {
       return absl::InvalidArgumentError(
@@ -98,11 +103,13 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
   command.Add(
       "--shape", shapes,
       "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
-      "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated",
+      "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated. "
+      "hone tune, best, export and run also take several sizes of a dimension, at most 16: "
+      "NAME=1,4,8, or NAME=1..512 for the ends and the powers of two between them",
       {NotEmpty()});
 }
 
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns) {
   onnx::ImportOptions options;
   HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
   std::vector<std::string> warnings;
@@ -117,16 +124,18 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
   }
   if (!graph.ok()) return OfModel(graph.status(), words.path);
   for (const std::string& warning : warnings) {
+    if (!warns) break;
     PrintWrapped(stderr, absl::StrCat("warning: ", words.path, ": ", warning));
   }
   return graph;
 }
 
-absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words) {
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
+                                            bool warns) {
   const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   NetworkArgument network{
       .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
-  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
+  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words, warns));
   if (const absl::Status status = graph::Optimize(network.graph); !status.ok()) {
     return OfModel(status, words.path);
   }

@@ -44,14 +44,16 @@ struct NetworkArgument {
   bool is_operator = false;                                // see ReadOperatorAsNetwork()
 };
 
-// Reads an ONNX file, and prints a warning for each oddity of the model. InvalidArgument: a shape
-// is not of the form NAME=1x3x224x224, is given twice, or leaves nothing to compute. Other errors
-// are those of onnx::ImportOnnx. A model that Hone cannot run has the exit code kExitUsage.
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
+// Reads an ONNX file, and, if `warns`, prints a warning for each oddity of the model.
+// InvalidArgument: a shape is not of the form NAME=1x3x224x224, is given twice, or leaves nothing
+// to compute. Other errors are those of onnx::ImportOnnx. A model that Hone cannot run has the exit
+// code kExitUsage.
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns = true);
 
 // The same, optimized and divided into tasks for the kind of device that --target names. Errors as
 // for ReadGraph.
-absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
+                                            bool warns = true);
 
 // Reads an operator as a network of one step, so that it can be timed like a network. Its constants
 // get some elements. Errors as for ReadWorkloadArgument.
