@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/network/network_sizes.h"
 #include "client/cli/output/terminal.h"
+#include "client/cli/size_list.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
 #include "client/network/graph/pass/passes.h"
@@ -153,7 +153,8 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
 }
 
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
-                                                      absl::Span<const std::string> words) {
+                                                      absl::Span<const std::string> words,
+                                                      bool constants_are_inputs) {
   const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(words));
   const ir::Workload& workload = argument.workload;
@@ -167,7 +168,7 @@ absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
   for (const ir::BufferId id : workload.Inputs()) {
     const ir::Tensor& tensor = workload.tensors[id];
     const graph::TensorType type = type_of(tensor);
-    if (tensor.constant) {
+    if (tensor.constant && !constants_are_inputs) {
       node.inputs.push_back(
           graph.AddConstant(tensor.name, type, graph::ConstantData(SomeElements(type, rng))));
     } else {

@@ -55,10 +55,11 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns = t
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
                                             bool warns = true);
 
-// Reads an operator as a network of one step, so that it can be timed like a network. Its constants
-// get some elements. Errors as for ReadWorkloadArgument.
+// Reads an operator as a network of one step, so that it can be timed or exported like a network.
+// Its constants get some elements, or are inputs, too. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
-                                                      absl::Span<const std::string> words);
+                                                      absl::Span<const std::string> words,
+                                                      bool constants_are_inputs = false);
 
 // Some elements of a tensor: uniform in [-1, 1), and zeros for integers.
 std::string SomeElements(const graph::TensorType& type, Rng& rng);

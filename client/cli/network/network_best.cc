@@ -192,12 +192,15 @@ absl::StatusOr<ShownSize> LookUpSize(Session& session, const NetworkArgument& ne
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report) {
   HONE_RETURN_IF_ERROR(CheckReportPath(report));
-  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandSizes(words));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandKnownSizes(globals, words, session));
   if (sizes.AreSeveral() && !report.empty()) {
     return absl::InvalidArgumentError("--report is for one size of a network");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   absl::Status result;
   Json list = Json::array();

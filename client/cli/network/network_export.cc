@@ -46,13 +46,16 @@ absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const ExportPlace& place) {
-  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandSizes(words));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandKnownSizes(globals, words, session));
   if (sizes.AreSeveral() && sizes.dimension.empty()) {
     return absl::InvalidArgumentError(
         "an export is for several sizes of one dimension; give each other dimension one value");
   }
   HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
   const std::filesystem::path path(words.path);
   network::ExportOptions options{
       .folder = place.folder,

@@ -169,7 +169,9 @@ Json TimesJson(const RepeatedRuns& runs) {
 }  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandSizes(options.words));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes,
+                        ExpandKnownSizes(globals, options.words, session));
   HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
   HONE_RETURN_IF_ERROR(CheckCounts(networks[0], options));
   std::vector<std::string> inputs;
@@ -180,7 +182,9 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                         ReadTensors(options.expect, graph, graph.outputs, "output"));
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
   HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
   PrintUnconfirmed(loaded.counts);

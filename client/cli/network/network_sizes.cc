@@ -1,24 +1,28 @@
 #include "client/cli/network/network_sizes.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
-#include <set>
+#include <cstdio>
+#include <filesystem>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/size_list.h"
+#include "client/connection/connection.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/samples.h"
+#include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
 namespace {
 
-constexpr absl::string_view kRangeDots = "..";
 // The most nodes in all imports that prove that values may be padded, which takes some seconds.
 constexpr int64_t kMostComparedNodes = 100'000;
 
@@ -26,49 +30,11 @@ absl::Status WrongSizes(absl::string_view word, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--shape ", word, ": ", what));
 }
 
-absl::StatusOr<int64_t> ParseSize(absl::string_view word, absl::string_view text) {
-  int64_t value = 0;
-  if (!absl::SimpleAtoi(text, &value) || value < 1) {
-    return WrongSizes(word, absl::StrCat("'", text,
-                                         "' is not a positive number; a size is given as in "
-                                         "batch=1,4,8 or batch=1..64"));
-  }
-  return value;
-}
-
-// The values of "1,4,8", "1..512" or a combination, ascending.
-absl::StatusOr<std::vector<int64_t>> ParseSizes(absl::string_view word, absl::string_view text) {
-  std::set<int64_t> values;
-  for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    const size_t dots = item.find(kRangeDots);
-    if (dots == absl::string_view::npos) {
-      HONE_ASSIGN_OR_RETURN(const int64_t value, ParseSize(word, item));
-      values.insert(value);
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(const int64_t first, ParseSize(word, item.substr(0, dots)));
-    HONE_ASSIGN_OR_RETURN(const int64_t last,
-                          ParseSize(word, item.substr(dots + kRangeDots.size())));
-    if (first > last) {
-      return WrongSizes(word, absl::StrCat("the range ", item,
-                                           " is empty; give the smaller value "
-                                           "first"));
-    }
-    values.insert({first, last});
-    for (int64_t power = 1; power < last; power *= 2) {
-      if (power > first) values.insert(power);
-      if (power > std::numeric_limits<int64_t>::max() / 2) break;
-    }
-  }
-  return std::vector<int64_t>(values.begin(), values.end());
-}
-
 // A dimension with several values, as the place of its text.
 struct VaryingExtent {
-  size_t place = 0;  // in the shapes
-  std::string name;
+  size_t place = 0;           // in the shapes
   std::string before, after;  // the text around the values
-  std::vector<int64_t> values;
+  NamedSizes sizes;
 };
 
 // Finds the extents of a shape that have several values. A shape of one extent has its name, others
@@ -81,12 +47,13 @@ absl::Status FindVarying(const std::string& word, size_t place, std::vector<Vary
   const std::vector<std::string> extents = absl::StrSplit(word.substr(begin), 'x');
   for (size_t d = 0; d < extents.size(); ++d) {
     if (NamesSeveralSizes(extents[d])) {
-      HONE_ASSIGN_OR_RETURN(std::vector<int64_t> values, ParseSizes(word, extents[d]));
-      found.push_back({.place = place,
-                       .name = extents.size() == 1 ? name : absl::StrCat(name, "[", d, "]"),
-                       .before = word.substr(0, begin),
-                       .after = word.substr(begin + extents[d].size()),
-                       .values = std::move(values)});
+      const absl::StatusOr<std::vector<int64_t>> values = ParseSizeList(extents[d]);
+      if (!values.ok()) return WrongSizes(word, values.status().message());
+      found.push_back(
+          {.place = place,
+           .before = word.substr(0, begin),
+           .after = word.substr(begin + extents[d].size()),
+           .sizes = {extents.size() == 1 ? name : absl::StrCat(name, "[", d, "]"), *values}});
     }
     begin += extents[d].size() + 1;
   }
@@ -101,10 +68,6 @@ NetworkWords NetworkSizes::WordsFor(int64_t value) const {
   return made;
 }
 
-bool NamesSeveralSizes(absl::string_view shape) {
-  return absl::StrContains(shape, ',') || absl::StrContains(shape, kRangeDots);
-}
-
 absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words) {
   std::vector<VaryingExtent> varying;
   for (size_t i = 0; i < words.shapes.size(); ++i) {
@@ -115,28 +78,18 @@ absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words) {
     return WrongSizes(words.shapes[varying[i].place],
                       "only one dimension of an input can have several sizes");
   }
-  size_t count = 1;
-  for (const VaryingExtent& each : varying) count *= std::min(each.values.size(), kMostSizes + 1);
-  if (count > kMostSizes) {
-    const std::string what =
-        absl::StrJoin(varying, " times ", [](std::string* text, const VaryingExtent& each) {
-          absl::StrAppend(text, each.values.size(), " values of ", each.name);
-        });
-    return absl::InvalidArgumentError(
-        absl::StrCat("--shape gives ", what, ", and at most ", kMostSizes,
-                     varying.size() > 1 ? " combinations" : " sizes",
-                     " can be tuned together; give fewer values, as in ", varying[0].name, "=",
-                     varying[0].values.front(), ",", varying[0].values.back()));
-  }
+  std::vector<NamedSizes> dimensions;
+  for (const VaryingExtent& each : varying) dimensions.push_back(each.sizes);
+  HONE_RETURN_IF_ERROR(CheckSizeCount(dimensions));
   NetworkSizes sizes{.words = words};
   sizes.list.push_back({.words = words});
   for (const VaryingExtent& each : varying) {
     std::vector<NetworkSize> longer;
     for (const NetworkSize& size : sizes.list) {
-      for (const int64_t value : each.values) {
+      for (const int64_t value : each.sizes.values) {
         NetworkSize made = size;
         made.value = value;
-        absl::StrAppend(&made.label, made.label.empty() ? "" : ", ", each.name, "=", value);
+        absl::StrAppend(&made.label, made.label.empty() ? "" : ", ", each.sizes.name, "=", value);
         made.words.shapes[each.place] = absl::StrCat(each.before, value, each.after);
         longer.push_back(std::move(made));
       }
@@ -144,12 +97,72 @@ absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words) {
     sizes.list = std::move(longer);
   }
   if (varying.size() == 1) {
-    sizes.dimension = varying[0].name;
+    sizes.dimension = varying[0].sizes.name;
     sizes.place = varying[0].place;
     sizes.before = varying[0].before;
     sizes.after = varying[0].after;
   }
   return sizes;
+}
+
+namespace {
+
+// The jobs among which those of a network are looked for.
+constexpr int kNewestNetworkJobs = 100;
+
+// The name of the first dimension of the inputs, if it is open; "" if it is not, has no name, or
+// the model cannot be read.
+std::string OpenDimensionOf(const std::string& path) {
+  const absl::StatusOr<std::vector<onnx::DeclaredInput>> inputs = onnx::DeclaredInputs(path);
+  if (!inputs.ok()) return "";
+  std::string found;
+  for (const onnx::DeclaredInput& input : *inputs) {
+    if (!input.shape.has_value() || input.shape->empty()) continue;
+    const auto* const name = std::get_if<std::string>(&input.shape->front());
+    if (name == nullptr) continue;
+    if (name->empty() || (!found.empty() && found != *name)) return "";
+    found = *name;
+  }
+  return found;
+}
+
+// The values of a dimension that a job tuned: "1,4,8"; "" if it tuned no sizes of it.
+std::string TunedValues(const v1::Job& job, const std::string& dimension) {
+  std::vector<std::string> values;
+  for (const v1::Network& network : job.request().network().networks()) {
+    absl::string_view value = network.name();
+    int64_t number = 0;
+    if (!absl::ConsumePrefix(&value, absl::StrCat(dimension, "=")) ||
+        !absl::SimpleAtoi(value, &number)) {
+      return "";
+    }
+    values.push_back(absl::StrCat(number));
+  }
+  return values.size() < 2 ? "" : absl::StrJoin(values, ",");
+}
+
+}  // namespace
+
+absl::StatusOr<NetworkSizes> ExpandKnownSizes(const Globals& globals, const NetworkWords& words,
+                                              std::unique_ptr<Session>& session) {
+  const std::string dimension = words.shapes.empty() ? OpenDimensionOf(words.path) : "";
+  if (dimension.empty()) return ExpandSizes(words);
+  HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                        session->connection().ListJobs(kNewestNetworkJobs));
+  const std::string name = std::filesystem::path(words.path).stem().string();
+  for (const v1::Job& job : jobs) {
+    if (!job.has_network() || job.network().name() != name || job.target() != target) continue;
+    const std::string values = TunedValues(job, dimension);
+    if (values.empty()) continue;
+    NetworkWords known = words;
+    known.shapes = {absl::StrCat(dimension, "=", values)};
+    PrintWrapped(stderr, absl::StrCat("dimension ", dimension, " is open; the sizes of job ",
+                                      job.id(), " are used, as with --shape ", known.shapes[0]));
+    return ExpandSizes(known);
+  }
+  return ExpandSizes(words);
 }
 
 absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,9 @@
 #include "absl/types/span.h"
 #include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
+#include "client/cli/session.h"
 
 namespace hone::cli {
-
-// More sizes than these would take too long to tune.
-inline constexpr size_t kMostSizes = 16;
 
 // One choice of all open dimensions.
 struct NetworkSize {
@@ -39,14 +38,17 @@ struct NetworkSizes {
   std::string before, after;
 };
 
-// Whether a value of --shape may name several sizes: a list, or a range.
-bool NamesSeveralSizes(absl::string_view shape);
-
-// Expands lists and ranges: "batch=1,4,8", "length=1..512" and "x=1,4x3x224x224". A range stands
-// for its ends and the powers of two between them. With several such dimensions, all combinations
-// are meant. InvalidArgument: a list or range is malformed or empty, a value is not a positive
-// number, or there are more than kMostSizes sizes.
+// Expands lists and ranges (size_list.h): "batch=1,4,8", "length=1..512" and "x=1,4x3x224x224".
+// With several such dimensions, all combinations are meant. InvalidArgument: a list or range is
+// wrong, or there are more than kMostSizes combinations.
 absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words);
+
+// The same for a command that uses what is known. If there is no --shape, and the model leaves the
+// first dimension of its inputs open under a name, uses the sizes of the newest job that tuned
+// several sizes of the network, and says so on standard error. Opens the session if it needs one.
+// Errors also as for Session::Open.
+absl::StatusOr<NetworkSizes> ExpandKnownSizes(const Globals& globals, const NetworkWords& words,
+                                              std::unique_ptr<Session>& session);
 
 // Reads the network for each size. Warnings are printed for the first one. Errors are those of
 // ReadNetwork; they name the size if there are several.

@@ -231,6 +231,49 @@ absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, c
   return SampleComparison(graph, samples, other, other_samples).Run();
 }
 
+bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b) {
+  if (a.tensors.size() != b.tensors.size() || a.stages.size() != b.stages.size() ||
+      a.pool.size() != b.pool.size() || a.atoms.size() != b.atoms.size()) {
+    return false;
+  }
+  for (size_t t = 0; t < a.tensors.size(); ++t) {
+    const ir::Tensor &x = a.tensors[t], &y = b.tensors[t];
+    if (x.dtype != y.dtype || x.shape.size() != y.shape.size() || x.input != y.input ||
+        x.output != y.output || x.bound != y.bound || x.stage != y.stage) {
+      return false;
+    }
+  }
+  const auto same_axes = [](const std::vector<ir::Axis>& x, const std::vector<ir::Axis>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const ir::Axis& p, const ir::Axis& q) { return p.var == q.var; });
+  };
+  for (size_t s = 0; s < a.stages.size(); ++s) {
+    const ir::Stage &x = a.stages[s], &y = b.stages[s];
+    if (x.tensors != y.tensors || x.reducer != y.reducer || x.values != y.values ||
+        x.guards.size() != y.guards.size() || !same_axes(x.spatial, y.spatial) ||
+        !same_axes(x.reduce, y.reduce)) {
+      return false;
+    }
+    for (size_t g = 0; g < x.guards.size(); ++g) {
+      if (!(x.guards[g].index == y.guards[g].index)) return false;
+    }
+  }
+  for (ir::AtomId id = 0; id < a.atoms.size(); ++id) {
+    const ir::Atom &x = a.atoms[id], &y = b.atoms[id];
+    if (x.kind != y.kind || x.divisor != y.divisor || !(x.argument == y.argument)) return false;
+  }
+  for (ir::ExprId id = 0; id < a.pool.size(); ++id) {
+    const ir::Expr &x = a.pool[id], &y = b.pool[id];
+    if (x.op != y.op || x.dtype != y.dtype || x.gathered != y.gathered || x.a != y.a ||
+        x.b != y.b || x.c != y.c || x.buffer != y.buffer || x.indices != y.indices ||
+        !(x.value == y.value)) {
+      return false;
+    }
+    if (x.indices >= 0 && a.pool.IndicesOf(x) != b.pool.IndicesOf(y)) return false;
+  }
+  return true;
+}
+
 absl::Status CheckSamplesAreIndependent(const Graph& graph, const Partition& partition,
                                         int64_t samples, const SampleAxes& axes) {
   std::vector<SampleState> states(graph.values.size());

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/partition.h"
+#include "common/ir/workload.h"
 
 // Whether a network that was imported for n samples may run fewer, with its inputs padded. Two
 // checks together prove it. The first one compares the imports for both numbers: apart from the
@@ -29,6 +30,9 @@ struct SampleAxes {
 // grow with the number. The message names the node or tensor.
 absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, const Graph& other,
                                           int64_t other_samples);
+
+// Whether two workloads differ only in extents: of axes, tensors and the bounds of guards.
+bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b);
 
 // FailedPrecondition: an output of the network may mix samples; the message names the step.
 // `graph` and `partition` are those of a network that runs. REQUIRES: samples > 1.

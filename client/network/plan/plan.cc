@@ -400,13 +400,15 @@ class Planner {
       return absl::InvalidArgumentError(
           absl::StrCat("step '", name, "' and its workload have different numbers of tensors"));
     }
+    // A kernel that packs nothing may get other elements in each run.
+    const bool packs = plan().kernels[step.task].packed_bytes > 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
+      if (packs && workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
         return absl::InvalidArgumentError(absl::StrCat(
             "step '", name, "': input ", i, " must be constant, but the network computes it"));
       }
     }
-    if (plan().kernels[step.task].packed_bytes > 0) planned.packed_offset = PackedOf(step);
+    if (packs) planned.packed_offset = PackedOf(step);
     AddChecks(step, planned);
     plan().steps.push_back(std::move(planned));
     return absl::OkStatus();

@@ -190,7 +190,7 @@ class Network:
     def _run(self, arrays, times):
         if len(arrays) != len(self.inputs):
             raise Error(f"the network has {len(self.inputs)} inputs, not {len(arrays)}")
-        value, wanted, results = self._tensors(arrays, times is not None)
+        value, wanted, results = (None, self.inputs, self.outputs) if times is not None else self.tensors_for(arrays)
         kept = [self._input(tensor, array) for tensor, array in zip(wanted, arrays)]
         made = [self._output(tensor) for tensor in results]
         inputs = (ctypes.c_void_p * max(len(kept), 1))(*[address for address, _ in kept])
@@ -206,12 +206,12 @@ class Network:
             raise Error(function("error")().decode(errors="replace"))
         return [array for _, array in made]
 
-    def _tensors(self, arrays, largest):
-        """The value of the open dimension, if there is one, with the inputs and outputs for it."""
-        if not self.sizes or largest:
+    def tensors_for(self, arrays):
+        """The value of the open dimension for arrays of these shapes, with the inputs and outputs for it."""
+        if not self.sizes:
             return None, self.inputs, self.outputs
         function, address = self._weights.function, self._weights.address
-        shapes = [getattr(array, "shape", None) for array in arrays]
+        shapes = [tuple(getattr(array, "shape", ())) for array in arrays]
         for number, size in enumerate(self.sizes):
             inputs = self._of(number, "inputs")
             if [one.shape for one in inputs] == shapes:
@@ -219,7 +219,7 @@ class Network:
         # Not one of the sizes: the first input that grows with the size tells the value.
         for tensor, shape in zip(self.inputs, shapes):
             axis = tensor.open_axis
-            if axis < 0 or shape is None or len(shape) != len(tensor.shape):
+            if axis < 0 or len(shape) != len(tensor.shape):
                 continue
             value = shape[axis] * self.sizes[-1] // tensor.shape[axis]
             number = ctypes.c_int32()

@@ -40,7 +40,7 @@ absl::StatusOr<graph::Graph> OfSize(const std::string& text, int64_t size) {
 }
 
 // Small fractions that depend on the position.
-std::string Elements(const graph::TensorType& type) {
+std::string SizedElements(const graph::TensorType& type) {
   std::string bytes;
   for (int64_t i = 0; i < type.elements(); ++i) {
     const float element = static_cast<float>((i * 5 + i / 7) % 13 - 6) / 4;
@@ -49,16 +49,16 @@ std::string Elements(const graph::TensorType& type) {
   return bytes;
 }
 
-std::vector<float> Floats(absl::string_view bytes) {
+std::vector<float> FloatsOf(absl::string_view bytes) {
   std::vector<float> floats(bytes.size() / sizeof(float));
   std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
   return floats;
 }
 
 // The exported library, which is named "net".
-class Library {
+class SizedLibrary {
  public:
-  explicit Library(const std::string& folder)
+  explicit SizedLibrary(const std::string& folder)
       : handle_(dlopen((folder + "/libnet.so").c_str(), RTLD_NOW | RTLD_LOCAL)) {
     EXPECT_NE(handle_, nullptr) << dlerror();
     const std::string weights = folder + "/net.weights";
@@ -67,7 +67,7 @@ class Library {
     EXPECT_EQ(
         Call<decltype(hone_network_new_instance)>("new_instance")(network, nullptr, &instance), 0);
   }
-  ~Library() {
+  ~SizedLibrary() {
     Call<decltype(hone_network_free_instance)>("free_instance")(instance);
     Call<decltype(hone_network_close)>("close")(network);
     dlclose(handle_);
@@ -143,22 +143,22 @@ class SizesExportTest : public ::testing::Test {
   }
 
   // Compares a run with the interpreter of the network that was imported for this value.
-  void ExpectRight(const Library& library, const std::string& text, int64_t value,
+  void ExpectRight(const SizedLibrary& library, const std::string& text, int64_t value,
                    size_t shift = 0) {
     SCOPED_TRACE(absl::StrCat("N = ", value));
     const auto graph = OfSize(text, value);
     ASSERT_THAT(graph, IsOk());
     std::vector<std::string> inputs;
     for (const graph::ValueId id : graph->inputs) {
-      inputs.push_back(Elements(graph->value(id).type));
+      inputs.push_back(SizedElements(graph->value(id).type));
     }
     const std::vector<std::string> expected = Expected(*graph, inputs);
     std::vector<std::string> outputs;
     for (const std::string& each : expected) outputs.emplace_back(each.size(), '\xff');
     ASSERT_EQ(library.Run(value, inputs, outputs, shift), 0) << library.Error();
     for (size_t o = 0; o < expected.size(); ++o) {
-      EXPECT_THAT(Floats(outputs[o]),
-                  ::testing::Pointwise(::testing::FloatNear(1e-5), Floats(expected[o])));
+      EXPECT_THAT(FloatsOf(outputs[o]),
+                  ::testing::Pointwise(::testing::FloatNear(1e-5), FloatsOf(expected[o])));
     }
   }
 
@@ -175,7 +175,7 @@ TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
       sizes_.clear();
       std::filesystem::remove_all(folder_ / "out");
       ASSERT_NO_FATAL_FAILURE(Export(text, {1, 3, 6}, /*pads=*/true, pack));
-      const Library library(folder_ / "out");
+      const SizedLibrary library(folder_ / "out");
       for (const size_t shift : {0, 4}) {
         for (const int64_t value : {1, 6, 2, 3, 4, 5, 1}) ExpectRight(library, text, value, shift);
       }
@@ -185,7 +185,7 @@ TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
 
 TEST_F(SizesExportTest, ValuesOutsideAreRefused) {
   ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 3, 8}, /*pads=*/true));
-  const Library library(folder_ / "out");
+  const SizedLibrary library(folder_ / "out");
   for (const int64_t value : {int64_t{0}, int64_t{-1}, int64_t{9}, int64_t{1} << 62}) {
     std::vector<std::string> outputs(2);
     EXPECT_EQ(library.Run(value, {""}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
@@ -196,7 +196,7 @@ TEST_F(SizesExportTest, ValuesOutsideAreRefused) {
 TEST_F(SizesExportTest, WithoutPaddingOnlyTheSizesRun) {
   const std::string text = onnx::OpenAttention();
   ASSERT_NO_FATAL_FAILURE(Export(text, {1, 2, 5}, /*pads=*/false));
-  const Library library(folder_ / "out");
+  const SizedLibrary library(folder_ / "out");
   for (const int64_t value : {1, 2, 5}) ExpectRight(library, text, value);
   std::vector<std::string> outputs(1);
   EXPECT_EQ(library.Run(3, {""}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
@@ -205,7 +205,7 @@ TEST_F(SizesExportTest, WithoutPaddingOnlyTheSizesRun) {
 
 TEST_F(SizesExportTest, TheLibraryDescribesItsSizes) {
   ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 4}, /*pads=*/true));
-  const Library library(folder_ / "out");
+  const SizedLibrary library(folder_ / "out");
   const auto* const sizes = library.Call<decltype(hone_network_sizes)>("sizes")(library.network);
   EXPECT_EQ(library.Call<decltype(hone_network_size_count)>("size_count")(library.network), 2);
   EXPECT_THAT(std::vector<int64_t>(sizes, sizes + 2), ElementsAre(2, 4));
@@ -228,7 +228,7 @@ TEST_F(SizesExportTest, PythonFindsTheSizeFromTheArrays) {
   for (const int64_t value : {1, 2, 3, 4}) {
     const auto graph = OfSize(onnx::OpenMlp(), value);
     ASSERT_THAT(graph, IsOk());
-    const std::vector<std::string> inputs = {Elements(graph->value(graph->inputs[0]).type)};
+    const std::vector<std::string> inputs = {SizedElements(graph->value(graph->inputs[0]).type)};
     for (const std::string& tensor : {inputs[0], Expected(*graph, inputs)[0]}) {
       words.push_back(folder_ / absl::StrCat("tensor", words.size()));
       ASSERT_THAT(WriteFileAtomically(words.back(), tensor), IsOk());
