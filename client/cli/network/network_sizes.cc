@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/size_list.h"
 #include "client/connection/connection.h"
@@ -174,7 +175,9 @@ absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals
     if (!network.ok()) {
       absl::Status status = network.status();
       if (!sizes.AreSeveral()) return status;
-      return absl::Status(status.code(), absl::StrCat(size.label, ": ", status.message()));
+      return WithExitCode(
+          absl::Status(status.code(), absl::StrCat(size.label, ": ", status.message())),
+          ExitCodeFor(status));
     }
     networks.push_back(*std::move(network));
   }

@@ -54,25 +54,31 @@ class SampleComparison {
     return absl::FailedPreconditionError(absl::StrCat(what, " depends on the size"));
   }
 
-  // The dimension that grows with the number of samples.
-  absl::StatusOr<int> AxisOf(const Value& value, const Value& other) const {
+  // The dimensions that grow with the number of samples.
+  absl::StatusOr<std::vector<int>> GrowingDimensions(const Value& value, const Value& other) const {
     const std::vector<int64_t>& shape = value.type.shape;
     const std::vector<int64_t>& others = other.type.shape;
     const absl::Status differs = Differs(absl::StrCat("the shape of '", value.name, "'"));
     if (value.type.dtype != other.type.dtype || shape.size() != others.size()) return differs;
-    int axis = kNoAxis;
+    std::vector<int> growing;
     for (size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] == others[d]) continue;
       const bool in_proportion = shape[d] % samples_ == 0 && others[d] % other_samples_ == 0 &&
                                  shape[d] / samples_ == others[d] / other_samples_;
       if (!in_proportion) return differs;
-      if (axis != kNoAxis) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("'", value.name, "' has two dimensions that depend on the size"));
-      }
-      axis = static_cast<int>(d);
+      growing.push_back(static_cast<int>(d));
     }
-    return axis;
+    return growing;
+  }
+
+  // The only one of these dimensions.
+  absl::StatusOr<int> AxisOf(const Value& value, const Value& other) const {
+    HONE_ASSIGN_OR_RETURN(const std::vector<int> growing, GrowingDimensions(value, other));
+    if (growing.size() > 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("'", value.name, "' has two dimensions that depend on the size"));
+    }
+    return growing.empty() ? kNoAxis : growing[0];
   }
 
   absl::StatusOr<std::vector<int>> AxesOf(const std::vector<ValueId>& ids,
@@ -109,7 +115,7 @@ class SampleComparison {
       if ((a == kNoValue) != (b == kNoValue)) return Differs(what);
       if (a == kNoValue) continue;
       if (graph_.value(a).name != other_.value(b).name) return Differs(what);
-      HONE_RETURN_IF_ERROR(AxisOf(graph_.value(a), other_.value(b)).status());
+      HONE_RETURN_IF_ERROR(GrowingDimensions(graph_.value(a), other_.value(b)).status());
     }
     return absl::OkStatus();
   }
