@@ -43,6 +43,7 @@ struct ScheduleCounts {
   int64_t unchecked = 0;
 
   void Add(ScheduleSource source);
+  void Add(const ScheduleCounts& others);
   bool AnyMeasured() const { return confirmed + measured > 0; }
 };
 // "52 of 134 tasks have no confirmed schedule: 31 use the best measured one, 21 the draft's; the

@@ -17,6 +17,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/network/network_export.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/operator_export.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/table.h"
@@ -344,6 +345,15 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   }
   if (options.draft || !options.shapes.empty()) {
     return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
+  }
+  if (options.file.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<OperatorSizes> sizes,
+                          ReadOperatorSizes(options.words.words));
+    if (sizes.has_value()) {
+      return ExportOperatorSizes(
+          globals, *sizes, options.words.tolerance,
+          {.folder = options.folder, .name = name, .overwrite = options.overwrite});
+    }
   }
   HONE_ASSIGN_OR_RETURN(
       std::vector<WorkloadArgument> arguments,
