@@ -7,7 +7,7 @@
 
 #include "common/base/rng.h"
 #include "common/target/target.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/registry.h"
 #include "tests/status.h"
 
