@@ -412,10 +412,12 @@ absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
       model.held_out = ScoreModelledCosts(held_out);
     } else if (only_other) {
       const Tasks train = select(*training.other, false);
-      HONE_RETURN_IF_ERROR(judge(name, train, development, model.development, ns));
+      if (!training.held_out_only) {
+        HONE_RETURN_IF_ERROR(judge(name, train, development, model.development, ns));
+      }
       HONE_RETURN_IF_ERROR(judge(name, train, held_out, model.held_out, ns));
     } else {
-      for (size_t fold = 0; fold < kFolds; ++fold) {
+      for (size_t fold = 0; fold < (training.held_out_only ? 0 : kFolds); ++fold) {
         Tasks train, judged;
         for (size_t t = 0; t < development.size(); ++t)
           (t % kFolds == fold ? judged : train).push_back(development[t]);
@@ -424,7 +426,8 @@ absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
       HONE_RETURN_IF_ERROR(judge(name, development, held_out, model.held_out, ns));
     }
     for (const JudgedTask& task : sample.tasks)
-      candidates += static_cast<int64_t>(task.latency_ns.size());
+      if (task.held_out || !training.held_out_only)
+        candidates += static_cast<int64_t>(task.latency_ns.size());
     if (candidates > 0)
       model.predict_us = static_cast<double>(ns) / 1e3 / static_cast<double>(candidates);
     models.push_back(std::move(model));

@@ -95,6 +95,7 @@ struct Training {
   // With `other`: the model is also trained on this sample's tasks, as target 0, and on the
   // development tasks of the other, without limits, as target 1.
   bool with_own = false;
+  bool held_out_only = false;  // the development tasks are not judged, which needs five trainings
 };
 
 // Judges `names`: "presets" is the draft without training; kModelledCost is what LLVM's model of

@@ -197,6 +197,8 @@ int Main(int argc, char** argv) {
   judge.Add("--learn-from", flags.learn_from,
             "Train on the development tasks of this dataset, which another machine made",
             {ExistingFile()});
+  judge.AddFlag("--held-out", flags.training.held_out_only,
+                "Judge only the held-out tasks, with one training instead of six");
   judge.AddFlag("--with-own", flags.training.with_own,
                 "With --learn-from: also train on the tasks of the judged sample, as a target of "
                 "its own, within --train-tasks and --train-results");

@@ -52,7 +52,6 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       }
       // Extracting again appends the same rows.
       const std::vector<float> once = values;
-      const Chosen chosen{0, decisions, &parsed};
       ASSERT_THAT(set_.ExtractCandidate(program, chosen, TestTarget(), values, rows), IsOk());
       ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
       seen.insert(once);

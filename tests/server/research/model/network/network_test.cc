@@ -52,7 +52,7 @@ void CheckGradients(std::vector<Matrix> inputs, Weights& weights,
     ASSERT_NE(gradient, nullptr) << what;
     ASSERT_EQ(gradient->size(), matrix.size()) << what;
     for (Eigen::Index i = 0; i < matrix.size(); ++i) {
-      constexpr float kStep = 4e-3f;
+      constexpr float kStep = 2e-3f;
       float& value = matrix.data()[i];
       const float before = value;
       value = before + kStep;
