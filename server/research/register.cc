@@ -36,6 +36,11 @@ void AddStrategies() {
   AddAnnealing({.name = "annealing-restarts", .restarts = 4});
   AddEvolutionary({.name = "evolutionary-metropolis", .temperature = 0.05});
   AddEvolutionary({.name = "evolutionary-no-crossover", .mutation = 1});
+  AddEvolutionary({.name = "evolutionary-filtered",
+                   .draft = true,
+                   .filter = [](const search::SearchContext& context) {
+                     return search::MakeScheduleFilter(context, "tlp-fast");
+                   }});
   search::RegisterSearchStrategy({"bayesian-index", search::MakeBayesianIndexSearch});
   search::RegisterSearchStrategy({"draft", search::MakeDraftSearch});
   search::RegisterSearchStrategy({"genetic", search::MakeGeneticSearch});
@@ -44,9 +49,11 @@ void AddStrategies() {
 
 void AddModels() {
   for (const cost_model::ModelKind* kind :
-       {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kMlpModel,
-        &cost_model::kTreeGruModel, &cost_model::kXgboostBagModel,
-        &cost_model::kXgboostRankModel}) {
+       {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kLoopTreeModel,
+        &cost_model::kMlpModel, &cost_model::kMlpTenSetModel, &cost_model::kMtlTlpModel,
+        &cost_model::kTlpModel, &cost_model::kTlpFastModel, &cost_model::kTlpLstmModel,
+        &cost_model::kTlpMseModel, &cost_model::kTlpPublishedModel, &cost_model::kTreeGruModel,
+        &cost_model::kXgboostBagModel, &cost_model::kXgboostRankModel}) {
     cost_model::RegisterCostModel(*kind);
   }
 }
@@ -64,6 +71,9 @@ void AddFeatureSets() {
       "curve-fix-reuse",
       {.samples = 30, .relations = Curve::kCountToReuse | Curve::kReuseToCount}));
   feature::RegisterFeatureSet(feature::MakeTreeFeatures());
+  feature::RegisterFeatureSet(feature::MakePrimitiveFeatures("primitives", {}));
+  feature::RegisterFeatureSet(feature::MakePrimitiveFeatures(
+      "primitives-25x22", {.sequence = 25, .arguments = 11, .pad = true}));  // TLP's on CPUs
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 #define HONE_SERVER_RESEARCH_STRATEGY_STRATEGIES_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "server/tuner/search/search_strategy.h"
+#include "server/tuner/search/strategies.h"
 
 // Strategies of the literature. Each is implemented in <name>_search.cc.
 namespace hone::search {
@@ -52,6 +54,12 @@ std::unique_ptr<SearchStrategy> MakeGeneticSearch(SearchContext context);
 // enumerate the same candidates. If a long part of the order has no legal candidate, and for values
 // that are not in the lists, it uses uniform draws.
 std::unique_ptr<SearchStrategy> MakeGridSearch(SearchContext context);
+
+// Chooses which candidates an evolutionary search replays (EvolutionaryOptions::filter), with a
+// model that reads schedules alone, such as tlp-fast: it scores a draw in a fraction of the time of
+// a replay. It learns from the results of the search, from 32 on. `context` must outlive the
+// filter.
+std::unique_ptr<PointFilter> MakeScheduleFilter(const SearchContext& context, std::string model);
 
 }  // namespace hone::search
 
