@@ -12,9 +12,8 @@
 namespace hone::search {
 namespace {
 
-constexpr int kGenerations = 3;         // including the first
 constexpr double kMeasuredShare = 0.2;  // of the first generation
-constexpr int kRandomSeeds = 50;        // minimum number of draws in the first generation
+constexpr size_t kRandomSeeds = 50;     // minimum number of draws in the first generation
 constexpr double kRandomShare = 0.05;   // of a batch (ε-greedy)
 constexpr int kRetries = 3;             // attempts to breed a child that is new to the call
 
@@ -33,7 +32,7 @@ class EvolutionarySearch final : public HistorySearch {
       for (const Scored& each : scored) {
         if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
-      if (g == kGenerations || scored.empty()) break;
+      if (g == options_.generations || scored.empty()) break;
       if (options_.temperature > 0) {
         HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call));
       } else {
@@ -60,14 +59,13 @@ class EvolutionarySearch final : public HistorySearch {
   };
 
   std::vector<Point> FirstGeneration(Rng& rng) {
-    const auto population = static_cast<size_t>(context().population);
+    const size_t population = Population();
     std::vector<Point> points;
     for (const History::Entry* best :
-         history().Best(static_cast<size_t>(kMeasuredShare * context().population))) {
+         history().Best(static_cast<size_t>(kMeasuredShare * static_cast<double>(population)))) {
       points.push_back(best->point);
     }
-    const size_t random =
-        std::min<size_t>(population, std::max(kRandomSeeds, context().population / 8));
+    const size_t random = std::min(population, std::max(kRandomSeeds, population / 8));
     for (const Point& survivor : survivors_) {
       if (points.size() + random >= population) break;
       points.push_back(survivor);
@@ -105,8 +103,7 @@ class EvolutionarySearch final : public HistorySearch {
                                                 Call& call) {
     std::vector<Point> children;
     for (const Scored& chain : chains) {
-      absl::StatusOr<std::vector<int64_t>> child =
-          context().spaces[chain.point.space]->Mutate(chain.point.decisions, call.rng);
+      absl::StatusOr<std::vector<int64_t>> child = Mutate(chain.point, call.rng);
       children.push_back(child.ok() ? Point{chain.point.space, *std::move(child)} : chain.point);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(children, call));
@@ -125,6 +122,16 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
+  size_t Population() const {
+    return static_cast<size_t>(std::max(1.0, options_.population * context().population));
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Mutate(const Point& point, Rng& rng) const {
+    const space::DesignSpace& space = *context().spaces[point.space];
+    return options_.mutate != nullptr ? options_.mutate(space, point.decisions, rng)
+                                      : space.Mutate(point.decisions, rng);
+  }
+
   Point Breed(const std::vector<Scored>& scored, const Roulette& roulette, Rng& rng) const {
     const Point& parent = scored[roulette.Spin(rng)].point;
     const space::DesignSpace& space = *context().spaces[parent.space];
@@ -137,14 +144,14 @@ class EvolutionarySearch final : public HistorySearch {
         break;
       }
     }
-    if (!child.ok()) child = space.Mutate(parent.decisions, rng);
+    if (!child.ok()) child = Mutate(parent, rng);
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
   }
 
   void KeepSurvivors(const std::vector<Scored>& pool) {
     survivors_.clear();
     for (const Scored& each : pool) {
-      if (survivors_.size() >= static_cast<size_t>(context().population) / 2) break;
+      if (survivors_.size() >= Population() / 2) break;
       survivors_.push_back(each.point);
     }
   }
