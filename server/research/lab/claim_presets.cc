@@ -94,7 +94,7 @@ const std::vector<Claim>& Claims() {
                       "evolutionary"},
                      {"Expected improvement instead of the upper bound", "", "bayesian-index-ei",
                       "bayesian-index"}},
-       .trials = 512},
+       .trials = 256},
       {.name = "ansor-ablation",
        .source = "Ansor, section 7.3",
        .on_machine = true,

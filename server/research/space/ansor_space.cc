@@ -31,8 +31,7 @@ class AnsorTiler {
 
   // `level`: of the tile at whose end the result is copied or consumed, 0 or 1. `consumer`: a nest.
   Sketch Run(Output output, int level, int consumer) {
-    Nest& nest = sketch_.nests[nest_];
-    const std::vector<Operand> loops = edit_.Loops(nest.block, block_.iters.size());
+    const std::vector<Operand> loops = edit_.Loops(sketch_.nests[nest_].block, block_.iters.size());
     std::vector<std::vector<Operand>> spatial(kSpatialLevels), reduction(kReductionLevels);
     for (size_t i = 0; i < block_.iters.size(); ++i) {
       if (block_.iters[i].extent == 1) {
@@ -49,16 +48,14 @@ class AnsorTiler {
     }
     edit_.Add("reorder", order);
     const Operand outer = edit_.Fuse(spatial[0]);
+    const bool inside = level == 1 && !spatial[1].empty();
+    Place(output, consumer, inside ? spatial[1].back() : outer);
     edit_.Add("parallel", {outer});
     if (!spatial[3].empty()) edit_.Add("vectorize", {spatial[3].back()});
     std::vector<Operand> unrolled = reduction[1];
     for (size_t i = 0; i + 1 < spatial[3].size(); ++i) unrolled.push_back(spatial[3][i]);
     Unroll(unrolled);
-    nest.state = Nest::State::kDone;
-    const bool inside = level == 1 && !spatial[1].empty();
-    const Operand at = inside ? spatial[1].back() : outer;
-    const int loops_above = 1 + (inside ? static_cast<int>(spatial[1].size()) : 0);
-    Place(output, consumer, at, loops_above);
+    sketch_.nests[nest_].state = Nest::State::kDone;
     sketch_.name.push_back("ssrsrs");
     if (output == Output::kCached) sketch_.name.push_back("cache");
     if (output == Output::kConsumed) sketch_.name.push_back("fused");
@@ -104,26 +101,22 @@ class AnsorTiler {
          }});
   }
 
-  // Computes the consumer, or a copy of the result, at a loop.
-  void Place(Output output, int consumer, const Operand& at, int loops_above) {
+  // Computes the consumer, or a copy of the result, at a loop, and vectorizes it along its rows.
+  void Place(Output output, int consumer, const Operand& at) {
     if (output == Output::kStored) return;
     Operand block;
-    size_t rank = block_.indices.size();
     if (output == Output::kConsumed) {
       block = sketch_.nests[consumer].block;
-      rank = found_.program.BlockOf(found_.program.FindBlock(sketch_.nests[consumer].name))
-                 .iters.size();
+      sketch_.nests[consumer].state = Nest::State::kDone;
     } else {
       block = edit_.Add("cache_write", {sketch_.nests[nest_].block, schedule::Text("global")})[0];
-      sketch_.nests.push_back(
-          {.name = absl::StrCat(sketch_.nests[nest_].name, "_copy"), .block = block});
-      consumer = static_cast<int>(sketch_.nests.size()) - 1;
     }
     edit_.Add("reverse_compute_at", {block, at});
-    Nest& placed = sketch_.nests[consumer];
-    placed.state = Nest::State::kFused;
-    placed.loops = loops_above + static_cast<int>(rank);
-    placed.lanes = found_.limits.lanes;
+    const Operand row = edit_.Add("loops", {block, Literal(1)}, {}, 1)[0];
+    const std::vector<Operand> sizes =
+        edit_.Add("sample_perfect_tile", {row},
+                  {{"parts", {2}}, {"max_inner", {std::max<int64_t>(1, found_.limits.lanes)}}});
+    edit_.Add("vectorize", {edit_.Add("split", {row, sizes[0], sizes[1]}, {}, 2)[1]});
   }
 
   Sketch sketch_;
@@ -142,6 +135,7 @@ std::vector<Sketch> ApplyAnsorTiling(const RuleContext& context, const Sketch& s
   std::vector<Sketch> sketches;
   const int consumer = ElementwiseConsumer(sketch, program, found->id);
   for (const int level : {0, 1}) {
+    if (consumer < 0 && !found->output().output) continue;  // of another block that runs elsewhere
     const Output output = consumer >= 0 ? Output::kConsumed : Output::kCached;
     sketches.push_back(AnsorTiler(sketch, nest, *found).Run(output, level, consumer));
   }

@@ -106,7 +106,7 @@ class AnnealingSearch final : public HistorySearch {
     const uint64_t age = told - std::min(told, planned_at_);
     if (age >= kPlan) taken_ = plan_.size();
     // A plan of the centers of clusters may be shorter than a batch.
-    const int plans = options_.selection == AnnealingOptions::Selection::kClusters ? 4 : 1;
+    const int plans = IsClustering() ? 3 : 1;
     for (int i = 0; i < plans && !call.picker.full(); ++i) {
       if (taken_ == plan_.size()) {
         HONE_RETURN_IF_ERROR(Plan(std::max(n, kPlan), call));
@@ -119,19 +119,21 @@ class AnnealingSearch final : public HistorySearch {
   }
 
  private:
+  bool IsClustering() const { return options_.selection == AnnealingOptions::Selection::kClusters; }
+
   absl::Status TakeFromPlan(Call& call) {
     HONE_ASSIGN_OR_RETURN(const std::vector<Scored> rest,
                           Score(absl::MakeConstSpan(plan_).subspan(taken_), call));
     call.picker.CoverUntried(rest);
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
-    constexpr auto kDrawn = static_cast<size_t>(kRandomShare * kPlan);
-    for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > kDrawn && i < rest.size();
+    const auto drawn = IsClustering() ? 0 : static_cast<size_t>(kRandomShare * kPlan);
+    for (size_t i = 0; !call.picker.full() && plan_.size() - taken_ > drawn && i < rest.size();
          ++i) {
       call.picker.Add(rest[i]);
       while (plan_[taken_] != rest[i].point) ++taken_;  // skips illegal points, absent from `rest`
       ++taken_;
     }
-    if (plan_.size() - taken_ <= kDrawn) taken_ = plan_.size();  // draws replace the rest
+    if (plan_.size() - taken_ <= drawn) taken_ = plan_.size();  // draws replace the rest
     return absl::OkStatus();
   }
 

@@ -136,6 +136,7 @@ class BeamSearch final : public HistorySearch {
       HONE_ASSIGN_OR_RETURN(on_the_way, RunPass(pass, on_the_way, met, call));
       if (on_the_way.empty()) break;
     }
+    for (Scored& schedule : met.pool) schedule.score = Value(schedule, LengthOf(schedule));
     SortByScore(met.pool);
     call.picker.CoverUntried(met.pool);
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
@@ -165,7 +166,7 @@ class BeamSearch final : public HistorySearch {
     while (absl::c_any_of(beam, [](const Partial& each) { return !each.complete; })) {
       HONE_ASSIGN_OR_RETURN(std::vector<Partial> children, Expand(beam, met, call));
       for (Partial& child : children) {
-        child.value = ValueOf(child);
+        child.value = Value(child.best, child.length);
         child.coarse = CoarseKey(child, pass);
       }
       if (!allowed.empty()) {
@@ -284,12 +285,15 @@ class BeamSearch final : public HistorySearch {
     return values;
   }
 
-  double ValueOf(const Partial& partial) const {
-    if (!value_.learnt()) return partial.best.score;
-    const double learnt =
-        value_.Of(partial.best.point.space, partial.best.point.decisions, partial.length);
-    return options_.value == BeamOptions::Value::kLearned ? learnt
-                                                          : (learnt + partial.best.score) / 2;
+  int LengthOf(const Scored& schedule) const {
+    return context().spaces[schedule.point.space]->decision_count();
+  }
+
+  // The value of the first `length` decisions of a schedule, their best known completion.
+  double Value(const Scored& schedule, int length) const {
+    if (!value_.learnt()) return schedule.score;
+    const double learnt = value_.Of(schedule.point.space, schedule.point.decisions, length);
+    return options_.value == BeamOptions::Value::kLearned ? learnt : (learnt + schedule.score) / 2;
   }
 
   // The decisions of the first sites, one more for each pass, rounded to powers of four. Schedules

@@ -113,7 +113,7 @@ struct QLearningOptions {
   absl::string_view name = "q-learning";
   // Where a walk starts: a measured candidate, with a probability proportional to
   // e^(−annealing · (best throughput − its throughput) / best throughput).
-  double annealing = 2;
+  double annealing = 10;
   double discount = 0.9;  // of the value of the next candidate
   double random = 0.1;    // probability of a random direction
   int hidden = 64;        // width of the three hidden layers

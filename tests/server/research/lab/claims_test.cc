@@ -9,8 +9,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
+#include "common/operator/operator.h"
+#include "server/tuner/search/site_values.h"
+#include "server/tuner/space/maker.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 
@@ -133,6 +137,32 @@ TEST(ClaimsTest, EveryVariantRuns) {
       EXPECT_GT(*absl::c_max_element(run.latency_ns), 0);
     }
   }
+}
+
+// Zheng asks for cooling schedules in spaces of over ten million points.
+TEST(ClaimsTest, TheSpaceOfTheFrozenModelIsLarge) {
+  const Claim& claim = Preset("zheng-cooling");
+  EXPECT_EQ(claim.device, ClaimDevice::kFrozen);
+  const target::Target target = *target::TargetByName("x86-avx2");
+  std::vector<std::string> words = absl::StrSplit(claim.tasks[0], ' ');
+  const std::string name = words[0];
+  words.erase(words.begin());
+  const auto workload = std::make_shared<const ir::Workload>(*op::BuildWorkload(name, words));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto spaces,
+      space::MakeSpaces({.workload = workload, .target = &target}, claim.variants[0].space));
+  for (const auto& space : spaces) {
+    if (space->name() != claim.variants[0].only) continue;
+    Rng rng(1);
+    double points = 1;
+    search::SiteValues lists;
+    const std::vector<int64_t> decisions = *space->Sample(rng);
+    const std::vector<schedule::Site> sites = *space->Sites(decisions);
+    for (const schedule::Site& site : sites) points *= static_cast<double>(lists.Count(site));
+    EXPECT_GT(points, 1e7);
+    return;
+  }
+  FAIL() << "there is no design space " << claim.variants[0].only;
 }
 
 TEST(ClaimsTest, TheSameSeedGivesTheSameLatencies) {
