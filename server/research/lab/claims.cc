@@ -22,8 +22,8 @@
 namespace hone::lab {
 namespace {
 
-constexpr int kPopulation = 512, kSmallPopulation = 48;
-constexpr int kSmallTrials = 48, kSmallResults = 64;
+constexpr int kPopulation = 512, kSmallPopulation = 32;
+constexpr int kSmallTrials = 32, kSmallResults = 32;
 constexpr int kDonorTrials = 500;
 constexpr int kSampleThreads = 2;
 
