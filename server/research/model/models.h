@@ -44,7 +44,8 @@ extern const ModelKind kTlpModel, kTlpFastModel, kTlpLstmModel, kTlpMseModel, kT
     kMtlTlpModel;
 
 // AutoTVM's shallow trees (Chen et al., NeurIPS 2018) with the rank objective: learns which of two
-// candidates is better, but not by how much. Calibration (calibration.h) converts its scores to
+// candidates is better, but not by how much. Training ends when the average recall of the 64 best
+// candidates no longer rises (metric.h). Calibration (calibration.h) converts its scores to
 // throughputs. min_child_weight is 0 instead of AutoTVM's 1, because the hessian of a correctly
 // placed candidate approaches 0.
 extern const ModelKind kXgboostRankModel;

@@ -13,9 +13,8 @@
 namespace hone::search {
 namespace {
 
-constexpr int kGenerations = 3;         // including the first
 constexpr double kMeasuredShare = 0.2;  // of the first generation
-constexpr int kRandomSeeds = 50;        // minimum number of draws in the first generation
+constexpr size_t kRandomSeeds = 50;     // minimum number of draws in the first generation
 constexpr double kRandomShare = 0.05;   // of a batch (ε-greedy)
 constexpr int kRetries = 3;             // attempts to breed a child that is new to the call
 
@@ -36,8 +35,8 @@ class EvolutionarySearch final : public HistorySearch {
     }
     const size_t draws = filters ? options_.draws : 1;
     const bool is_first = n == 1 && context().first_population > 0 && history().Told() == 0;
-    const auto population =
-        static_cast<size_t>(is_first ? context().first_population : context().population);
+    const size_t population =
+        is_first ? static_cast<size_t>(context().first_population) : Population();
     HONE_ASSIGN_OR_RETURN(std::vector<Point> generation,
                           FirstGeneration(population, draws, call.rng));
     for (int g = 1;; ++g) {
@@ -45,7 +44,7 @@ class EvolutionarySearch final : public HistorySearch {
       for (const Scored& each : scored) {
         if (met.keys.insert(each.key).second) met.pool.push_back(each);
       }
-      if (g == kGenerations || scored.empty()) break;
+      if (g == options_.generations || scored.empty()) break;
       if (options_.temperature > 0) {
         HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call));
       } else {
@@ -94,7 +93,7 @@ class EvolutionarySearch final : public HistorySearch {
   absl::StatusOr<std::vector<Point>> FirstGeneration(size_t population, size_t draws, Rng& rng) {
     std::vector<Point> points;
     for (const History::Entry* best :
-         history().Best(static_cast<size_t>(kMeasuredShare * context().population))) {
+         history().Best(static_cast<size_t>(kMeasuredShare * static_cast<double>(population)))) {
       points.push_back(best->point);
     }
     const size_t random = std::min(population, std::max<size_t>(kRandomSeeds, population / 8));
@@ -136,8 +135,7 @@ class EvolutionarySearch final : public HistorySearch {
                                                 Call& call) {
     std::vector<Point> children;
     for (const Scored& chain : chains) {
-      absl::StatusOr<std::vector<int64_t>> child =
-          context().spaces[chain.point.space]->Mutate(chain.point.decisions, call.rng);
+      absl::StatusOr<std::vector<int64_t>> child = Mutate(chain.point, call.rng);
       children.push_back(child.ok() ? Point{chain.point.space, *std::move(child)} : chain.point);
     }
     HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(children, call));
@@ -156,6 +154,16 @@ class EvolutionarySearch final : public HistorySearch {
     return children;
   }
 
+  size_t Population() const {
+    return static_cast<size_t>(std::max(1.0, options_.population * context().population));
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Mutate(const Point& point, Rng& rng) const {
+    const space::DesignSpace& space = *context().spaces[point.space];
+    return options_.mutate != nullptr ? options_.mutate(space, point.decisions, rng)
+                                      : space.Mutate(point.decisions, rng);
+  }
+
   Point Breed(const std::vector<Scored>& scored, const Roulette& roulette, Rng& rng) const {
     const Point& parent = scored[roulette.Spin(rng)].point;
     const space::DesignSpace& space = *context().spaces[parent.space];
@@ -168,14 +176,14 @@ class EvolutionarySearch final : public HistorySearch {
         break;
       }
     }
-    if (!child.ok()) child = space.Mutate(parent.decisions, rng);
+    if (!child.ok()) child = Mutate(parent, rng);
     return child.ok() ? Point{parent.space, *std::move(child)} : parent;
   }
 
   void KeepSurvivors(const std::vector<Scored>& pool) {
     survivors_.clear();
     for (const Scored& each : pool) {
-      if (survivors_.size() >= static_cast<size_t>(context().population) / 2) break;
+      if (survivors_.size() >= Population() / 2) break;
       survivors_.push_back(each.point);
     }
   }
