@@ -53,6 +53,9 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
 // for ReadGraph.
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
 
+// The tasks of a partition, in their order.
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition);
+
 // Reads an operator as a network of one step, so that it can be timed like a network. Its constants
 // get some elements. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,

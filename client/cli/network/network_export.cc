@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
@@ -30,7 +31,7 @@ absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const ExportPlace& place) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
+  HONE_ASSIGN_OR_RETURN(NetworkArgument network, ReadNetwork(globals, words));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   const std::filesystem::path path(words.path);
   network::ExportOptions options{
@@ -53,8 +54,10 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   const std::vector<std::string> names = network::FilesOfNetwork(options.name);
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, kernel_options));
+  HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
+                        ChooseBf16(*session, kernel_options, /*inputs=*/{}, network, loaded));
   const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, kernels), names),
                                     words.path,
@@ -63,15 +66,18 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
       network::ExportNetwork(graph, network.partition, kernels, options);
   if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
   PrintUnconfirmed(loaded.counts);
+  PrintBf16(bf16, kernel_options.tolerance, /*given_inputs=*/false);
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {
     paths.push_back(each.path);
     if (!globals.json) absl::PrintF("%s  %s\n", each.path, FormatBytes(each.bytes));
   }
   if (!globals.json) return absl::OkStatus();
-  return PrintJson({{"network", words.path},
-                    {"schedule_count", ToJson(loaded.counts)},
-                    {"files", std::move(paths)}});
+  Json json = {{"network", words.path},
+               {"schedule_count", ToJson(loaded.counts)},
+               {"files", std::move(paths)}};
+  if (bf16.considered) json["between"] = ToJson(bf16);
+  return PrintJson(std::move(json));
 }
 
 }  // namespace hone::cli

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/network/numeric_error.h"
@@ -132,7 +133,7 @@ Json TimesJson(const RepeatedRuns& runs) {
 }  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
+  HONE_ASSIGN_OR_RETURN(NetworkArgument network, ReadNetwork(globals, options.words));
   HONE_RETURN_IF_ERROR(CheckCounts(network, options));
   const graph::Graph& graph = network.graph;
   const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
@@ -151,13 +152,16 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
+                        ChooseBf16(*session, options.kernels, views, network, loaded));
   PrintUnconfirmed(loaded.counts);
+  PrintBf16(bf16, options.kernels.tolerance, /*given_inputs=*/!inputs.empty());
   const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
-  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const MeasuredRuns measured,
                         RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
@@ -191,6 +195,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                  {"schedule_count", ToJson(loaded.counts)},
                  {"is_disturbed", !disturbance.empty()},
                  {"disturbance", disturbance}};
+    if (bf16.considered) json["between"] = ToJson(bf16);
     if (!files.empty()) json["outputs"] = std::move(files);
     if (!expected.empty()) {
       json["max_error"] = error;

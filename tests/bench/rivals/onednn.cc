@@ -54,8 +54,8 @@ void MakeConvolution(Operator& op, const int64_t* sizes, float* const* data) {
   const memory::desc y({sizes[0], co, extent(sizes[1]), extent(sizes[2])}, kFloat, nhwc);
   const memory::dims dims = groups == 1 ? memory::dims{co, ci, k, k}
                                         : memory::dims{groups, co / groups, ci / groups, k, k};
-  const memory::desc plain(
-      dims, kFloat, groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw);
+  const memory::desc plain(dims, kFloat,
+                           groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw);
   const memory::desc any(dims, kFloat, memory::format_tag::any);
   const dnnl::convolution_forward::primitive_desc chosen(
       op.engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, any, y,
@@ -87,9 +87,8 @@ void MakeLayerNorm(Operator& op, const int64_t* sizes, float* const* data) {
                   {DNNL_ARG_DST, op.Use(rows, data[3])}};
 }
 
-constexpr void (*kMakers[])(Operator&, const int64_t*,
-                            float* const*) = {MakeMatmul, MakeConvolution, MakeSoftmax,
-                                              MakeLayerNorm};
+constexpr void (*kMakers[])(Operator&, const int64_t*, float* const*) = {
+    MakeMatmul, MakeConvolution, MakeSoftmax, MakeLayerNorm};
 
 }  // namespace
 
