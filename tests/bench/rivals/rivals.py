@@ -202,8 +202,8 @@ def measure(options):
             turns = collections.defaultdict(list)
             for number in range(options.rounds):
                 for name in ready if number % 2 == 0 else reversed(ready):
-                    turns[name].append(peers[name].ask(run=True)["seconds"])
-            row = {"case": case, "threads": threads, "seconds": turns, "errors": {name: loaded[name]["error"] for name in ready},
+                    turns[name].append(peers[name].ask(run=options.clock)["seconds"])
+            row = {"case": case, "threads": threads, "clock": options.clock, "seconds": turns, "errors": {name: loaded[name]["error"] for name in ready},
                    "why": {name: answer for name, answer in loaded.items() if name not in ready}}
             with open(folder.results(), "a", encoding="utf-8") as results:
                 results.write(json.dumps(row) + "\n")
@@ -238,10 +238,12 @@ def family_of(case):
     return operator
 
 
-def machine():
+def machine(folder):
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")), "an unknown CPU")
-    return f"{os.cpu_count()} virtual cores of an {model}" if "hypervisor" in text else f"{os.cpu_count()} threads of an {model}"
+    facts = next((json.loads(path.read_text(encoding="utf-8")) for path in (folder.path / "hone").glob("*/*.export.json")), {})
+    kind = "virtual cores" if "hypervisor" in text else "threads"
+    return f"{os.cpu_count()} {kind} of {model} (target {facts.get('target', 'unknown')})"
 
 
 def title_of(case):
@@ -254,7 +256,7 @@ def report(options):
     names = [name for name in MODULES if name != "hone" and any(name in row["seconds"] for row in rows)]
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     versions = ", ".join(f"{MODULES[name][2]} {version_of(MODULES[name][1]) or ''}".strip() for name in names if MODULES[name][1])
-    print(f"Commit {commit}, {datetime.date.today():%-d %B %Y}, {machine()}. {versions}. Medians of {options.rounds} rounds; in brackets the "
+    print(f"Commit {commit}, {datetime.date.today():%-d %B %Y}, {machine(folder)}. {versions}. Medians of {options.rounds} rounds; in brackets the "
           "tenth and the ninetieth percentile of the rounds. A ratio is the time of a library over Hone's; above 1, Hone is faster.\n")
     print(f"| case | threads | Hone µs | GFLOP/s | {' | '.join('over ' + MODULES[name][2] for name in names)} | over the best |")
     print(f"|---|--:|--:|--:|{'--:|' * (len(names) + 1)}")
@@ -275,7 +277,7 @@ def report(options):
             groups[group, threads]["best"].append(min(over.values()))
         own = at(row["seconds"]["hone"], 0.5)
         cells = [f"{over[name]:.2f} [{at(ratios[name], 0.1):.2f}, {at(ratios[name], 0.9):.2f}]" if name in ratios else "" for name in names]
-        print(f"| {title_of(case)} | {threads} | {1e6 * own:.0f} | {f'{flops(case) / own / 1e9:.1f}' if flops(case) else ''} "
+        print(f"| {title_of(case)} | {threads}{', processor time' if row['clock'] == 'processor' else ''} | {1e6 * own:.0f} | {f'{flops(case) / own / 1e9:.1f}' if flops(case) else ''} "
               f"| {' | '.join(cells)} | {min(over.values()):.2f} |")
     print(f"\nGeometric means. A star marks the operators that are held out.\n\n| group | threads | cases | "
           f"{' | '.join('over ' + MODULES[name][2] for name in names)} | over the best |")
@@ -318,6 +320,8 @@ def main():
     parser.add_argument("--peers", nargs="+", choices=list(MODULES), default=DEFAULT_PEERS)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--clock", choices=["wall", "processor"], default="wall",
+                        help="processor: time of the processor, for one thread on a machine that is shared")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time, and continue with the next call")
     options = parser.parse_args()
     return {"install": install, "prepare": prepare, "measure": measure, "report": report, "small": small}[options.what](options)
