@@ -150,13 +150,19 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
       graph::MakePartition(network.graph, network::PartitionOptionsFor(kind));
   if (!partition.ok()) return OfModel(partition.status(), words.path);
   network.partition = *std::move(partition);
-  for (const graph::Task& task : network.partition.tasks) {
+  network.tasks = ArgumentsOf(network.partition);
+  return network;
+}
+
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition) {
+  std::vector<WorkloadArgument> arguments;
+  for (const graph::Task& task : partition.tasks) {
     const ir::Workload& workload = task.workload;
-    network.tasks.push_back(
+    arguments.push_back(
         {workload, workload.ToText(),
          absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
-  return network;
+  return arguments;
 }
 
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,

@@ -60,6 +60,9 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns = t
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
                                             bool warns = true);
 
+// The tasks of a partition, in their order.
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition);
+
 // Reads an operator as a network of one step, so that it can be timed or exported like a network.
 // Its constants get some elements, or are inputs, too. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_sizes.h"
 #include "client/cli/network/network_timing.h"
@@ -207,11 +208,11 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   std::unique_ptr<Session> session;
   HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes,
                         ExpandKnownSizes(globals, options.words, session));
-  HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  HONE_ASSIGN_OR_RETURN(std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
   HONE_RETURN_IF_ERROR(CheckCounts(networks[0], options));
   std::vector<std::string> inputs;
   HONE_ASSIGN_OR_RETURN(const size_t size, ReadInputs(sizes, networks, options.in, inputs));
-  const NetworkArgument& network = networks[size];
+  NetworkArgument& network = networks[size];
   const graph::Graph& graph = network.graph;
   // The shapes of what a tail computes are not known yet.
   std::vector<std::string> expected;
@@ -224,13 +225,16 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   if (session == nullptr) {
     HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
   }
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
+                        ChooseBf16(*session, options.kernels, views, network, loaded));
   PrintUnconfirmed(loaded.counts);
+  PrintBf16(bf16, options.kernels.tolerance, /*given_inputs=*/!inputs.empty());
   const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
-  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const MeasuredRuns measured,
                         RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
@@ -275,6 +279,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     if (network.tail != nullptr) {
       json["host"] = {{"nodes", network.tail->nodes()}, {"latency_ns", tail_ns}};
     }
+    if (bf16.considered) json["between"] = ToJson(bf16);
     if (!files.empty()) json["outputs"] = std::move(files);
     if (!expected.empty()) {
       json["max_error"] = error;
