@@ -87,7 +87,7 @@ class Bf16Test : public testing::Test {
     EXPECT_GE(between["tensors"], least_tensors) << between;
     EXPECT_EQ(between["tensors_in_bf16"], between["tensors"]) << between;
     EXPECT_EQ(2 * between["bytes"].get<int64_t>(), between["bytes_in_f32"].get<int64_t>());
-    EXPECT_GT(between["error"], 1e-4);
+    EXPECT_GT(between["error"], 1e-5);
     EXPECT_LT(between["error"], 0.03);
     EXPECT_NEAR(all["max_error"].get<double>(), between["error"].get<double>(), 1e-5);
     EXPECT_THAT(errors_, HasSubstr("tensors between kernels are in bf16"));

@@ -60,9 +60,12 @@ def load_hone(folder, case, threads):
     return run, lambda: outputs if keep else None
 
 
-def load_onnxruntime(folder, case, threads):
+def load_onnxruntime(folder, case, threads, exact=False):
+    """`exact`: without optimizations. On CPUs without instructions for bytes, its fast products of bytes saturate, and differ by up to 17 %."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
+    if exact:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
     session = onnxruntime.InferenceSession(folder.model(case, channels_first=True), options, providers=["CPUExecutionProvider"])
     moves = folder.model(case, channels_first=True) != folder.model(case)
@@ -181,6 +184,7 @@ PEERS = {
     "onednn": load_onednn,
     "openblas": load_openblas,
     "onnxruntime": load_onnxruntime,
+    "onnxruntime_exact": functools.partial(load_onnxruntime, exact=True),
     "openvino": load_openvino,
     "inductor": functools.partial(load_torch, compiles=True),
     "torch": functools.partial(load_torch, compiles=False),
