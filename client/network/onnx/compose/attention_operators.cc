@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/onnx/attention.h"
-#include "client/network/onnx/composite.h"
+#include "client/network/onnx/compose/attention.h"
+#include "client/network/onnx/compose/composition.h"
 #include "common/base/status_macros.h"
 
 namespace hone::onnx {
@@ -61,9 +61,9 @@ absl::StatusOr<ValueId> PerBatch(Rewrite& rewrite, ValueId numbers, int64_t batc
 // An input [batch, sequence, heads * size] or [batch, heads, sequence, size] in the latter form.
 absl::StatusOr<ValueId> HeadsOfInput(Rewrite& rewrite, int input, int64_t heads) {
   const NodeView view = rewrite.view();
-  if (view.Rank(input) == 4) return rewrite.In(input);
+  if (view.Rank(input) == 4) return rewrite.input(input);
   if (view.Rank(input) == 3 && heads > 0 && view.Shape(input)[2] % heads == 0) {
-    return SplitHeads(rewrite, rewrite.In(input), heads);
+    return SplitHeads(rewrite, rewrite.input(input), heads);
   }
   return view.InvalidError(
       absl::StrCat("cannot divide ", view.Type(input).ToText(), " into ", heads, " heads"));
@@ -107,12 +107,12 @@ Composed ComposeAttention(Rewrite& rewrite) {
   HONE_ASSIGN_OR_RETURN(heads.q, HeadsOfInput(rewrite, kQ, q_heads));
   HONE_ASSIGN_OR_RETURN(heads.k, HeadsOfInput(rewrite, kK, kv_heads));
   HONE_ASSIGN_OR_RETURN(heads.v, HeadsOfInput(rewrite, kV, kv_heads));
-  HONE_ASSIGN_OR_RETURN(heads.k, Appended(rewrite, rewrite.In(kPastKey), heads.k));
-  HONE_ASSIGN_OR_RETURN(heads.v, Appended(rewrite, rewrite.In(kPastValue), heads.v));
+  HONE_ASSIGN_OR_RETURN(heads.k, Appended(rewrite, rewrite.input(kPastKey), heads.k));
+  HONE_ASSIGN_OR_RETURN(heads.v, Appended(rewrite, rewrite.input(kPastValue), heads.v));
   const Extents q = rewrite.TypeOf(heads.q).shape, k = rewrite.TypeOf(heads.k).shape;
   if (view.Has(kPastKey) && view.Rank(kPastKey) == 4) visible.offset = view.Shape(kPastKey)[2];
   if (view.Has(kLengths)) {
-    HONE_ASSIGN_OR_RETURN(visible.lengths, PerBatch(rewrite, rewrite.In(kLengths), q[0]));
+    HONE_ASSIGN_OR_RETURN(visible.lengths, PerBatch(rewrite, rewrite.input(kLengths), q[0]));
     HONE_ASSIGN_OR_RETURN(visible.offsets,
                           rewrite.Apply("Sub", {visible.lengths, rewrite.Whole("queries", q[2])}));
     heads.may_see_none = true;
@@ -121,7 +121,7 @@ Composed ComposeAttention(Rewrite& rewrite) {
   // A window may end before the first key or begin after the last one.
   heads.may_see_none |= visible.left >= 0;
   if (view.Has(kMask)) {
-    HONE_ASSIGN_OR_RETURN(ValueId mask, ExtendedMask(rewrite, rewrite.In(kMask), k[2]));
+    HONE_ASSIGN_OR_RETURN(ValueId mask, ExtendedMask(rewrite, rewrite.input(kMask), k[2]));
     if (rewrite.TypeOf(mask).dtype != ir::DType::kBool) {
       heads.bias = mask;
       HONE_ASSIGN_OR_RETURN(mask,
@@ -131,7 +131,7 @@ Composed ComposeAttention(Rewrite& rewrite) {
     HONE_ASSIGN_OR_RETURN(heads.allowed, BothTrue(rewrite, heads.allowed, mask));
     heads.may_see_none = true;
   }
-  if (rewrite.WantsOutput(3)) heads.scores = mode;
+  if (rewrite.Wants(3)) heads.scores = mode;
   HONE_ASSIGN_OR_RETURN(Attended attended, Attend(rewrite, heads));
   if (is_joined) {
     HONE_ASSIGN_OR_RETURN(attended.y, JoinHeads(rewrite, attended.y));
@@ -172,10 +172,10 @@ class GroupQuery {
     Visible visible{.is_causal = true, .left = window_, .offsets = offsets_};
     HONE_ASSIGN_OR_RETURN(heads_.allowed,
                           MaskOf(rewrite_, visible, queries_, rewrite_.TypeOf(heads_.k).shape[2]));
-    heads_.bias = rewrite_.In(kBias);
+    heads_.bias = rewrite_.input(kBias);
     HONE_ASSIGN_OR_RETURN(const Attended attended, Attend(rewrite_, heads_));
     HONE_ASSIGN_OR_RETURN(const ValueId y, JoinHeads(rewrite_, attended.y));
-    return std::vector{y, heads_.k, heads_.v};
+    return std::vector{y, heads_.k, heads_.v, kNoValue};
   }
 
  private:
@@ -209,7 +209,7 @@ class GroupQuery {
     HONE_ASSIGN_OR_RETURN(const std::string k_quantized, view_.String("k_quant_type", "NONE"));
     HONE_ASSIGN_OR_RETURN(const std::string v_quantized, view_.String("v_quant_type", "NONE"));
     if (smooth > 0 || k_quantized != "NONE" || v_quantized != "NONE" || view_.inputs() > kSink ||
-        rewrite_.WantsOutput(3)) {
+        rewrite_.Wants(3)) {
       return view_.UnimplementedError(
           "smooth_softmax, head_sink, quantized caches and output_qk are not supported");
     }
@@ -241,11 +241,11 @@ class GroupQuery {
     const int64_t size = width / heads;
     HONE_ASSIGN_OR_RETURN(
         const std::vector<ValueId> parts,
-        rewrite_.ApplyAll(
-            "Split",
-            {rewrite_.In(kQuery),
+        rewrite_.ApplyFor(
+            {true, true, true}, "Split",
+            {rewrite_.input(kQuery),
              rewrite_.Ints("parts", {q_heads_ * size, kv_heads_ * size, kv_heads_ * size})},
-            {{"axis", int64_t{2}}}, {true, true, true}));
+            {{"axis", int64_t{2}}}));
     HONE_ASSIGN_OR_RETURN(heads_.q, SplitHeads(rewrite_, parts[0], q_heads_));
     HONE_ASSIGN_OR_RETURN(heads_.k, SplitHeads(rewrite_, parts[1], kv_heads_));
     HONE_ASSIGN_OR_RETURN(heads_.v, SplitHeads(rewrite_, parts[2], kv_heads_));
@@ -275,7 +275,7 @@ class GroupQuery {
       return view_.InvalidError(
           absl::StrCat(queries_, " tokens do not fit a cache of ", cache_length_, " positions"));
     }
-    HONE_ASSIGN_OR_RETURN(const ValueId last, PerBatch(rewrite_, rewrite_.In(kSeqlens), batch_));
+    HONE_ASSIGN_OR_RETURN(const ValueId last, PerBatch(rewrite_, rewrite_.input(kSeqlens), batch_));
     HONE_ASSIGN_OR_RETURN(offsets_,
                           rewrite_.Apply("Sub", {last, rewrite_.Whole("before", queries_ - 1)}));
     if (queries_ > 1) {  // a prompt may be padded on the right
@@ -291,7 +291,7 @@ class GroupQuery {
         return view_.InvalidError(
             absl::StrCat("position_ids are ", view_.Type(kPositions).ToText()));
       }
-      return rewrite_.Reshape(rewrite_.In(kPositions), {batch_, queries_});
+      return rewrite_.Reshape(rewrite_.input(kPositions), {batch_, queries_});
     }
     if (queries_ > kMaxPositions) {
       return view_.UnimplementedError(
@@ -316,7 +316,7 @@ class GroupQuery {
     }
     const int64_t size = 2 * view_.Shape(kCos)[1];
     return rewrite_.Apply("RotaryEmbedding",
-                          {value, rewrite_.In(kCos), rewrite_.In(kSin), positions},
+                          {value, rewrite_.input(kCos), rewrite_.input(kSin), positions},
                           {{"interleaved", interleaved_}, {"rotary_embedding_dim", size}});
   }
 
@@ -326,7 +326,7 @@ class GroupQuery {
       return view_.InvalidError(absl::StrCat("a cache is ", view_.Type(past).ToText()));
     }
     HONE_ASSIGN_OR_RETURN(const ValueId cache,
-                          CacheOfLength(rewrite_, rewrite_.In(past), cache_length_));
+                          CacheOfLength(rewrite_, rewrite_.input(past), cache_length_));
     HONE_ASSIGN_OR_RETURN(const ValueId places, rewrite_.Reshape(offsets_, {batch_}));
     return rewrite_.Apply("TensorScatter", {cache, added, places}, {{"axis", int64_t{2}}});
   }
@@ -354,7 +354,7 @@ Composed ComposeMultiHeadAttention(Rewrite& rewrite) {
   HONE_ASSIGN_OR_RETURN(heads.scale, ScaleOf(view));
   if (heads.scale == 0.0) heads.scale.reset();
   if (view.Rank(kQ) != 3 || !view.Has(kK) || !view.Has(kV) || view.inputs() > kPastLength ||
-      rewrite.WantsOutput(3)) {
+      rewrite.Wants(3)) {
     return view.UnimplementedError(
         "packed inputs, past_sequence_length, cache_indirection and the output qk are not "
         "supported");
@@ -363,14 +363,14 @@ Composed ComposeMultiHeadAttention(Rewrite& rewrite) {
     return view.InvalidError(absl::StrCat("num_heads is ", count, " for ", view.Type(kQ).ToText()));
   }
   // The bias of queries, keys and values is one tensor.
-  ValueId parts[3] = {rewrite.In(kQ), rewrite.In(kK), rewrite.In(kV)};
+  ValueId parts[3] = {rewrite.input(kQ), rewrite.input(kK), rewrite.input(kV)};
   int64_t begin = 0;
   for (const int i : {kQ, kK, kV}) {
     const Extents shape = view.Shape(i);
     if (shape.size() == 3 && view.Has(kInputBias)) {
       HONE_ASSIGN_OR_RETURN(
           const ValueId part,
-          rewrite.Apply("Slice", {rewrite.In(kInputBias), rewrite.Ints("begin", {begin}),
+          rewrite.Apply("Slice", {rewrite.input(kInputBias), rewrite.Ints("begin", {begin}),
                                   rewrite.Ints("end", {begin + shape[2]})}));
       HONE_ASSIGN_OR_RETURN(parts[i], rewrite.Apply("Add", {parts[i], part}));
       begin += shape[2];
@@ -383,12 +383,12 @@ Composed ComposeMultiHeadAttention(Rewrite& rewrite) {
     HONE_ASSIGN_OR_RETURN(parts[i], SplitHeads(rewrite, parts[i], count));
   }
   heads.q = parts[kQ];
-  HONE_ASSIGN_OR_RETURN(heads.k, Appended(rewrite, rewrite.In(kPastKey), parts[kK]));
-  HONE_ASSIGN_OR_RETURN(heads.v, Appended(rewrite, rewrite.In(kPastValue), parts[kV]));
+  HONE_ASSIGN_OR_RETURN(heads.k, Appended(rewrite, rewrite.input(kPastKey), parts[kK]));
+  HONE_ASSIGN_OR_RETURN(heads.v, Appended(rewrite, rewrite.input(kPastValue), parts[kV]));
   const Extents q = rewrite.TypeOf(heads.q).shape, k = rewrite.TypeOf(heads.k).shape;
   Visible visible{.is_causal = causal != 0, .offset = k[2] - q[2]};
   HONE_ASSIGN_OR_RETURN(heads.allowed, MaskOf(rewrite, visible, q[2], k[2]));
-  heads.bias = rewrite.In(kBias);
+  heads.bias = rewrite.input(kBias);
   if (view.Has(kPadding)) {
     const Extents shape = view.Shape(kPadding);
     const bool is_per_query = shape.size() == 3;
@@ -398,7 +398,7 @@ Composed ComposeMultiHeadAttention(Rewrite& rewrite) {
                                                   " keys is not supported"));
     }
     HONE_ASSIGN_OR_RETURN(const ValueId kept,
-                          rewrite.Apply("Cast", {rewrite.In(kPadding)}, {{"to", int64_t{9}}}));
+                          rewrite.Apply("Cast", {rewrite.input(kPadding)}, {{"to", int64_t{9}}}));
     HONE_ASSIGN_OR_RETURN(const ValueId mask,
                           rewrite.Reshape(kept, {shape[0], 1, is_per_query ? shape[1] : 1, k[2]}));
     HONE_ASSIGN_OR_RETURN(const ValueId padding,
@@ -412,7 +412,7 @@ Composed ComposeMultiHeadAttention(Rewrite& rewrite) {
   }
   HONE_ASSIGN_OR_RETURN(const Attended attended, Attend(rewrite, heads));
   HONE_ASSIGN_OR_RETURN(const ValueId y, JoinHeads(rewrite, attended.y));
-  return std::vector{y, heads.k, heads.v};
+  return std::vector{y, heads.k, heads.v, kNoValue};
 }
 
 }  // namespace hone::onnx

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/onnx/composite.h"
+#include "client/network/onnx/compose/composition.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 
@@ -142,10 +142,11 @@ Composed ComposeMatMulNBits(Rewrite& rewrite) {
                                            : (has_zeros ? ir::DType::kU8 : ir::DType::kI8);
   const int flip = has_zeros ? 0 : 1 << (blocks.bits - 1);
   std::vector<ValueId> inputs = {
-      rewrite.In(kA),
+      rewrite.input(kA),
       rewrite.Constant("weights", {dtype, {blocks.inner, blocks.columns}},
-                       TransposedElements(rewrite.ElementsOf(rewrite.In(kB)), weights, flip))};
-  HONE_ASSIGN_OR_RETURN(inputs.emplace_back(), BlockScales(rewrite, blocks, rewrite.In(kScales)));
+                       TransposedElements(rewrite.ElementsOf(rewrite.input(kB)), weights, flip))};
+  HONE_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                        BlockScales(rewrite, blocks, rewrite.input(kScales)));
   if (has_zeros) {
     const PackedRows zeros{.rows = blocks.columns,
                            .columns = blocks.count(),
@@ -154,12 +155,12 @@ Composed ComposeMatMulNBits(Rewrite& rewrite) {
     HONE_RETURN_IF_ERROR(CheckConstantBytes(view, kZeros, zeros.rows * zeros.stored / per_byte));
     inputs.push_back(
         rewrite.Constant("zeros", {dtype, {blocks.count(), blocks.columns}},
-                         TransposedElements(rewrite.ElementsOf(rewrite.In(kZeros)), zeros, 0)));
+                         TransposedElements(rewrite.ElementsOf(rewrite.input(kZeros)), zeros, 0)));
   }
   HONE_ASSIGN_OR_RETURN(ValueId y, rewrite.Apply("com.microsoft.MatMulNBits", std::move(inputs),
                                                  {{"block_size", blocks.size}}));
   if (view.Has(kBias)) {
-    HONE_ASSIGN_OR_RETURN(y, rewrite.Apply("Add", {y, rewrite.In(kBias)}));
+    HONE_ASSIGN_OR_RETURN(y, rewrite.Apply("Add", {y, rewrite.input(kBias)}));
   }
   return std::vector{y};
 }

@@ -1,14 +1,15 @@
-#include "client/network/onnx/composite.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/network/onnx/attention.h"
+#include "client/network/onnx/compose/attention.h"
+#include "client/network/onnx/compose/composition.h"
 #include "common/base/status_macros.h"
 
+// Operators of ONNX Runtime's domain com.microsoft, and attention.
 namespace hone::onnx {
 namespace {
 
@@ -44,21 +45,23 @@ absl::StatusOr<ValueId> SumOfPresent(Rewrite& rewrite, ValueId sum,
   return sum;
 }
 
-Composed ComposeGelu(Rewrite& rewrite) { return Single(rewrite, "Gelu", {rewrite.In(0)}); }
+Composed ComposeGelu(Rewrite& rewrite) { return Single(rewrite, "Gelu", {rewrite.input(0)}); }
 
 Composed ComposeBiasGelu(Rewrite& rewrite) {
-  HONE_ASSIGN_OR_RETURN(const ValueId sum, SumOfPresent(rewrite, rewrite.In(0), {rewrite.In(1)}));
+  HONE_ASSIGN_OR_RETURN(const ValueId sum,
+                        SumOfPresent(rewrite, rewrite.input(0), {rewrite.input(1)}));
   return Single(rewrite, "Gelu", {sum});
 }
 
 Composed ComposeFastGelu(Rewrite& rewrite) {
-  HONE_ASSIGN_OR_RETURN(const ValueId sum, SumOfPresent(rewrite, rewrite.In(0), {rewrite.In(1)}));
+  HONE_ASSIGN_OR_RETURN(const ValueId sum,
+                        SumOfPresent(rewrite, rewrite.input(0), {rewrite.input(1)}));
   return Single(rewrite, "Gelu", {sum}, {{"approximate", std::string("tanh")}});
 }
 
 Composed ComposeQuickGelu(Rewrite& rewrite) {
   HONE_ASSIGN_OR_RETURN(const double alpha, rewrite.view().Float("alpha", 1.702));
-  return Single(rewrite, "Swish", {rewrite.In(0)}, {{"alpha", alpha}});
+  return Single(rewrite, "Swish", {rewrite.input(0)}, {{"alpha", alpha}});
 }
 
 absl::StatusOr<ValueId> MatrixTransposed(Rewrite& rewrite, ValueId matrix) {
@@ -76,7 +79,7 @@ Composed ComposeFusedMatMul(Rewrite& rewrite) {
     if (transposes != 0) return view.UnimplementedError(absl::StrCat(name, " is not supported"));
   }
   HONE_ASSIGN_OR_RETURN(const double alpha, view.Float("alpha", 1));
-  ValueId operands[2] = {rewrite.In(0), rewrite.In(1)};
+  ValueId operands[2] = {rewrite.input(0), rewrite.input(1)};
   for (const int i : {0, 1}) {
     HONE_ASSIGN_OR_RETURN(const int64_t transposes, view.Int(i == 0 ? "transA" : "transB", 0));
     if (transposes == 0) continue;
@@ -101,43 +104,46 @@ Composed ComposeFusedGemm(Rewrite& rewrite) {
     return view.UnimplementedError(
         absl::StrCat("the activation '", activation, "' is not supported"));
   }
-  HONE_ASSIGN_OR_RETURN(const ValueId product,
-                        rewrite.Apply("Gemm", {rewrite.In(0), rewrite.In(1), rewrite.In(2)},
-                                      Kept(rewrite, {"alpha", "beta", "transA", "transB"})));
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId product,
+      rewrite.Apply("Gemm", {rewrite.input(0), rewrite.input(1), rewrite.input(2)},
+                    Kept(rewrite, {"alpha", "beta", "transA", "transB"})));
   if (activation.empty()) return std::vector{product};
   return Single(rewrite, activation, {product}, std::move(parameters));
 }
 
 Composed ComposeSimplifiedLayerNormalization(Rewrite& rewrite) {
-  if (rewrite.WantsOutput(1)) {
+  if (rewrite.Wants(1)) {
     return rewrite.view().UnimplementedError("its second output is not supported");
   }
-  return Single(rewrite, "RMSNormalization", {rewrite.In(0), rewrite.In(1)},
-                Kept(rewrite, {"axis", "epsilon", "stash_type"}));
+  HONE_ASSIGN_OR_RETURN(const ValueId result,
+                        rewrite.Apply("RMSNormalization", {rewrite.input(0), rewrite.input(1)},
+                                      Kept(rewrite, {"axis", "epsilon", "stash_type"})));
+  return std::vector{result, kNoValue};
 }
 
 // The inputs are the tensor, what skips the layer, and the scale; then, unless `is_simplified`, a
 // bias of the result; then a bias of the sum. Output 3 is the sum that is normalized.
 Composed SkipNormalization(Rewrite& rewrite, bool is_simplified) {
-  const ValueId bias = is_simplified ? kNoValue : rewrite.In(3);
-  HONE_ASSIGN_OR_RETURN(
-      const ValueId sum,
-      SumOfPresent(rewrite, rewrite.In(0), {rewrite.In(1), rewrite.In(is_simplified ? 3 : 4)}));
+  const ValueId bias = is_simplified ? kNoValue : rewrite.input(3);
+  HONE_ASSIGN_OR_RETURN(const ValueId sum,
+                        SumOfPresent(rewrite, rewrite.input(0),
+                                     {rewrite.input(1), rewrite.input(is_simplified ? 3 : 4)}));
   const PlainAttributes epsilon = {{"epsilon", rewrite.Take("epsilon").value_or(1e-12)}};
   std::vector<ValueId> results(4, kNoValue);
-  if (rewrite.WantsOutput(3)) results[3] = sum;
+  if (rewrite.Wants(3)) results[3] = sum;
   if (is_simplified) {
-    if (rewrite.WantsOutput(1) || rewrite.WantsOutput(2)) {
+    if (rewrite.Wants(1) || rewrite.Wants(2)) {
       return rewrite.view().UnimplementedError("outputs 1 and 2 are not supported");
     }
     HONE_ASSIGN_OR_RETURN(results[0],
-                          rewrite.Apply("RMSNormalization", {sum, rewrite.In(2)}, epsilon));
+                          rewrite.Apply("RMSNormalization", {sum, rewrite.input(2)}, epsilon));
     return results;
   }
   HONE_ASSIGN_OR_RETURN(
       const std::vector<ValueId> normalized,
-      rewrite.ApplyAll("LayerNormalization", {sum, rewrite.In(2), bias}, epsilon,
-                       {rewrite.WantsOutput(0), rewrite.WantsOutput(1), rewrite.WantsOutput(2)}));
+      rewrite.ApplyFor({rewrite.Wants(0), rewrite.Wants(1), rewrite.Wants(2)}, "LayerNormalization",
+                       {sum, rewrite.input(2), bias}, epsilon));
   std::copy(normalized.begin(), normalized.end(), results.begin());
   return results;
 }
@@ -197,14 +203,14 @@ Composed ComposeRotaryEmbedding(Rewrite& rewrite) {
     return view.InvalidError(absl::StrCat("num_heads is ", heads, " for ", view.Type(0).ToText()));
   }
   HONE_ASSIGN_OR_RETURN(const int64_t interleaved, view.Int("interleaved", 0));
-  HONE_ASSIGN_OR_RETURN(const ValueId positions, AllPositions(rewrite, rewrite.In(1), shape[0],
+  HONE_ASSIGN_OR_RETURN(const ValueId positions, AllPositions(rewrite, rewrite.input(1), shape[0],
                                                               is_joined ? shape[1] : shape[2]));
-  ValueId x = rewrite.In(0);
+  ValueId x = rewrite.input(0);
   if (is_joined) {
     HONE_ASSIGN_OR_RETURN(x, SplitHeads(rewrite, x, heads));
   }
   HONE_ASSIGN_OR_RETURN(
-      x, rewrite.Apply("RotaryEmbedding", {x, rewrite.In(2), rewrite.In(3), positions},
+      x, rewrite.Apply("RotaryEmbedding", {x, rewrite.input(2), rewrite.input(3), positions},
                        {{"interleaved", interleaved}, {"rotary_embedding_dim", rotated_size}}));
   if (!is_joined) return std::vector{x};
   HONE_ASSIGN_OR_RETURN(
@@ -215,59 +221,61 @@ Composed ComposeRotaryEmbedding(Rewrite& rewrite) {
 
 }  // namespace
 
-absl::Span<const Composite> Composites() {
-  static constexpr Composite kComposites[] = {
-      {"Attention", 3, 7, 4, ComposeAttention, "floats"},
-      {"SimplifiedLayerNormalization", 2, 2, 2, ComposeSimplifiedLayerNormalization,
-       "becomes RMSNormalization"},
-      {"com.microsoft.BiasGelu", 2, 2, 1, ComposeBiasGelu},
-      {"com.microsoft.FastGelu", 1, 2, 1, ComposeFastGelu},
-      {"com.microsoft.FusedGemm", 2, 3, 1, ComposeFusedGemm,
-       "Relu, Sigmoid, Tanh, LeakyRelu, Elu and HardSigmoid"},
-      {"com.microsoft.FusedMatMul", 2, 2, 1, ComposeFusedMatMul,
-       "without transBatchA and transBatchB"},
-      {"com.microsoft.Gelu", 1, 1, 1, ComposeGelu},
-      {"com.microsoft.GroupQueryAttention", 1, 14, 4, ComposeGroupQueryAttention,
-       "the length of the cache is that of past_key unless total_sequence_length is constant"},
-      {"com.microsoft.MatMulNBits", 3, 6, 1, ComposeMatMulNBits,
-       "constant weights of 4 or 8 bits, without g_idx"},
-      {"com.microsoft.MultiHeadAttention", 1, 10, 4, ComposeMultiHeadAttention,
-       "without packed inputs"},
-      {"com.microsoft.QuickGelu", 1, 1, 1, ComposeQuickGelu},
-      {"com.microsoft.RotaryEmbedding", 4, 4, 1, ComposeRotaryEmbedding, "without packed batches"},
-      {"com.microsoft.SimplifiedLayerNormalization", 2, 2, 2, ComposeSimplifiedLayerNormalization,
-       "becomes RMSNormalization"},
-      {"com.microsoft.SkipLayerNormalization", 3, 5, 4, ComposeSkipLayerNormalization},
-      {"com.microsoft.SkipSimplifiedLayerNormalization", 3, 4, 4,
-       ComposeSkipSimplifiedLayerNormalization},
+absl::Span<const Composition> FusedCompositions() {
+  static constexpr Composition kCompositions[] = {
+      {"Attention", ComposeAttention, "floats", nullptr, {3, 7}},
+      {"SimplifiedLayerNormalization",
+       ComposeSimplifiedLayerNormalization,
+       "becomes RMSNormalization",
+       nullptr,
+       {2, 2}},
+      {"com.microsoft.BiasGelu", ComposeBiasGelu, "", nullptr, {2, 2}},
+      {"com.microsoft.FastGelu", ComposeFastGelu, "", nullptr, {1, 2}},
+      {"com.microsoft.FusedGemm",
+       ComposeFusedGemm,
+       "Relu, Sigmoid, Tanh, LeakyRelu, Elu and HardSigmoid",
+       nullptr,
+       {2, 3}},
+      {"com.microsoft.FusedMatMul",
+       ComposeFusedMatMul,
+       "without transBatchA and transBatchB",
+       nullptr,
+       {2, 2}},
+      {"com.microsoft.Gelu", ComposeGelu, "", nullptr, {1, 1}},
+      {"com.microsoft.GroupQueryAttention",
+       ComposeGroupQueryAttention,
+       "the length of the cache is that of past_key unless total_sequence_length is constant",
+       nullptr,
+       {1, 14}},
+      {"com.microsoft.MatMulNBits",
+       ComposeMatMulNBits,
+       "constant weights of 4 or 8 bits, without g_idx",
+       nullptr,
+       {3, 6}},
+      {"com.microsoft.MultiHeadAttention",
+       ComposeMultiHeadAttention,
+       "without packed inputs",
+       nullptr,
+       {1, 10}},
+      {"com.microsoft.QuickGelu", ComposeQuickGelu, "", nullptr, {1, 1}},
+      {"com.microsoft.RotaryEmbedding",
+       ComposeRotaryEmbedding,
+       "without packed batches",
+       nullptr,
+       {4, 4}},
+      {"com.microsoft.SimplifiedLayerNormalization",
+       ComposeSimplifiedLayerNormalization,
+       "becomes RMSNormalization",
+       nullptr,
+       {2, 2}},
+      {"com.microsoft.SkipLayerNormalization", ComposeSkipLayerNormalization, "", nullptr, {3, 5}},
+      {"com.microsoft.SkipSimplifiedLayerNormalization",
+       ComposeSkipSimplifiedLayerNormalization,
+       "",
+       nullptr,
+       {3, 4}},
   };
-  return kComposites;
-}
-
-const Composite* FindComposite(absl::string_view name) {
-  for (const Composite& composite : Composites()) {
-    if (composite.name == name) return &composite;
-  }
-  return nullptr;
-}
-
-Composed Compose(const Composite& composite, VersionedNode& node, GraphBuilder& builder) {
-  const NodeView view(builder.graph(), node.node);
-  if (view.inputs() < composite.min_inputs || view.inputs() > composite.max_inputs) {
-    return view.InvalidError(absl::StrCat("has ", view.inputs(), " inputs instead of ",
-                                          composite.min_inputs, " to ", composite.max_inputs));
-  }
-  for (int i = 0; i < composite.min_inputs; ++i) {
-    if (!view.Has(i)) return view.InvalidError(absl::StrCat("input ", i, " is missing"));
-  }
-  if (static_cast<int>(node.outputs.size()) > composite.outputs) {
-    return view.InvalidError(absl::StrCat("the operator has ", composite.outputs, " outputs, not ",
-                                          node.outputs.size()));
-  }
-  Rewrite rewrite(node, builder);
-  HONE_ASSIGN_OR_RETURN(std::vector<ValueId> results, composite.compose(rewrite));
-  results.resize(node.outputs.size(), kNoValue);
-  return results;
+  return kCompositions;
 }
 
 }  // namespace hone::onnx

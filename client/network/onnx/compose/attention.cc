@@ -1,4 +1,4 @@
-#include "client/network/onnx/attention.h"
+#include "client/network/onnx/compose/attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef HONE_CLIENT_NETWORK_ONNX_ATTENTION_H_
-#define HONE_CLIENT_NETWORK_ONNX_ATTENTION_H_
+#ifndef HONE_CLIENT_NETWORK_ONNX_COMPOSE_ATTENTION_H_
+#define HONE_CLIENT_NETWORK_ONNX_COMPOSE_ATTENTION_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,6 +9,9 @@
 
 // Attention as products, a softmax and nodes between them, which the partition fuses.
 namespace hone::onnx {
+
+// The largest number of tokens whose positions the importer makes.
+inline constexpr int64_t kMaxPositions = int64_t{1} << 24;
 
 // Which keys the queries may see, by their positions.
 struct Visible {
@@ -64,4 +67,4 @@ absl::StatusOr<Attended> Attend(Rewrite& rewrite, const Heads& heads);
 
 }  // namespace hone::onnx
 
-#endif  // HONE_CLIENT_NETWORK_ONNX_ATTENTION_H_
+#endif  // HONE_CLIENT_NETWORK_ONNX_COMPOSE_ATTENTION_H_
