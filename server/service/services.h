@@ -169,8 +169,8 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply);
 //   INVALID_ARGUMENT    a request is malformed or over one of these limits, or the bytes of
 //                       an upload do not match their digest or name (transfer_handler.h)
 //   NOT_FOUND           there is no such artifact
-//   FAILED_PRECONDITION a worker sends the reference kernel of a workload of which it builds
-//   nothing RESOURCE_EXHAUSTED  other uploads use all memory for uploads (transfer_handler.h)
+//   FAILED_PRECONDITION a worker sends the reference kernel of a workload that it does not build
+//   RESOURCE_EXHAUSTED  other uploads use all memory for uploads (transfer_handler.h)
 //   UNAVAILABLE         the server is starting or shutting down
 class WorkerService : private Handler {
  public:
