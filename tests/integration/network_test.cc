@@ -379,12 +379,12 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
 
 TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
   const Result result = home_.Hone({"tune", kMnist, "--trials", "2"});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 0) << "it runs: " << result.errors;
   EXPECT_THAT(result.errors,
               ContainsRegex("warning: --trials 2 is too few for the 5 tasks to tune.* of 5 tasks "
                             "have no confirmed kernel; hone tune .* --only-missing tunes them"));
   const Result watched = home_.Hone({"jobs", "watch", "1"});
-  EXPECT_EQ(watched.code, 1) << "as hone tune";
+  EXPECT_EQ(watched.code, 0) << "as hone tune";
   EXPECT_THAT(watched.errors,
               HasSubstr("of 5 tasks have no confirmed kernel; hone tune with --only-missing"));
   Result best = home_.Hone({"best", kMnist, "--json"});
@@ -413,7 +413,8 @@ TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
 // The first pass confirms every task within a few seconds, unless the machine is very busy.
 TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
   const Result tuned = home_.Hone({"tune", kMobileNet, "--time", "4s"});
-  EXPECT_THAT(tuned.code, AnyOf(0, 1)) << tuned.errors;
+  if (tuned.code != 0)
+    EXPECT_THAT(tuned.errors, HasSubstr("job 1 failed: ")) << "nothing confirmed";
   const std::string folder = files_ / "cut";
   const Result exported = home_.Hone({"export", kMobileNet, "-o", folder, "--json"});
   EXPECT_EQ(exported.code, 0) << exported.errors;
@@ -423,6 +424,18 @@ TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
       12)
       << counts;
   EXPECT_TRUE(std::filesystem::exists(folder + "/mobilenet_tiny.export.json"));
+}
+
+// The simulated latencies are milliseconds, and the network with the real kernels takes much less:
+// every task that was timed in the network is confirmed again by a job of its own.
+TEST_F(NetworkTest, WhatTheNetworkContradictsIsMeasuredAgain) {
+  const Result tuned = home_.Hone({"tune", kMnist, "--trials", "5"});
+  EXPECT_EQ(tuned.code, 0) << tuned.errors;
+  EXPECT_THAT(tuned.output,
+              ContainsRegex("in the network, [1-5] tasks? took less than half of the confirmed "
+                            "latency; [1-5] w[a-z]+ measured again"));
+  EXPECT_THAT(tuned.output, Not(HasSubstr("for the rest there was no time")));
+  EXPECT_THAT(home_.Hone({"jobs", "list"}).output, HasSubstr("revalidation of "));
 }
 
 // The baseline in a file decides whether a network has become too slow.

@@ -109,25 +109,32 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
       {NotEmpty()});
 }
 
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns) {
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns,
+                                       std::shared_ptr<const onnx::HostTail>* tail) {
   onnx::ImportOptions options;
   HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
   std::vector<std::string> warnings;
   options.warnings = &warnings;
-  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(words.path, options);
+  absl::StatusOr<onnx::ImportedModel> model = onnx::ImportOnnxWithTail(words.path, options);
   if (const std::string empty = EmptyShape(words, options.shapes);
-      !empty.empty() && (!graph.ok() || ComputesNothing(*graph))) {
+      !empty.empty() && (!model.ok() || ComputesNothing(model->graph))) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--shape ", empty, ": an extent of 0 ",
-        graph.ok() ? absl::StrCat("leaves nothing to compute in ", words.path)
-                   : absl::StrCat("does not fit the model: ", graph.status().message())));
+        model.ok() ? absl::StrCat("leaves nothing to compute in ", words.path)
+                   : absl::StrCat("does not fit the model: ", model.status().message())));
   }
-  if (!graph.ok()) return OfModel(graph.status(), words.path);
+  if (!model.ok()) return OfModel(model.status(), words.path);
   for (const std::string& warning : warnings) {
     if (!warns) break;
     PrintWrapped(stderr, absl::StrCat("warning: ", words.path, ": ", warning));
   }
-  return graph;
+  if (model->tail != nullptr && warns) {
+    PrintWrapped(stderr, absl::StrCat("note: ", words.path, ": ", model->tail->Describe(),
+                                      ", with as many results as their inputs say; they are "
+                                      "neither tuned nor exported"));
+  }
+  if (tail != nullptr) *tail = std::move(model->tail);
+  return std::move(model->graph);
 }
 
 absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
@@ -135,7 +142,7 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
   const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   NetworkArgument network{
       .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
-  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words, warns));
+  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words, warns, &network.tail));
   if (const absl::Status status = graph::Optimize(network.graph); !status.ok()) {
     return OfModel(status, words.path);
   }
@@ -143,13 +150,19 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
       graph::MakePartition(network.graph, network::PartitionOptionsFor(kind));
   if (!partition.ok()) return OfModel(partition.status(), words.path);
   network.partition = *std::move(partition);
-  for (const graph::Task& task : network.partition.tasks) {
+  network.tasks = ArgumentsOf(network.partition);
+  return network;
+}
+
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition) {
+  std::vector<WorkloadArgument> arguments;
+  for (const graph::Task& task : partition.tasks) {
     const ir::Workload& workload = task.workload;
-    network.tasks.push_back(
+    arguments.push_back(
         {workload, workload.ToText(),
          absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
   }
-  return network;
+  return arguments;
 }
 
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,

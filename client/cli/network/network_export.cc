@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_sizes.h"
 #include "client/cli/output/format.h"
@@ -52,7 +53,7 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     return absl::InvalidArgumentError(
         "an export is for several sizes of one dimension; give each other dimension one value");
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  HONE_ASSIGN_OR_RETURN(std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
   if (session == nullptr) {
     HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
   }
@@ -82,9 +83,13 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
   std::vector<NetworkKernels> loaded;
-  for (const NetworkArgument& network : networks) {
+  std::vector<Bf16Choice> bf16;
+  for (NetworkArgument& network : networks) {
     HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
                           LoadNetworkKernels(*session, network, kernel_options));
+    HONE_ASSIGN_OR_RETURN(
+        bf16.emplace_back(),
+        ChooseBf16(*session, kernel_options, /*inputs=*/{}, network, loaded.back()));
   }
   Padding padding{.pads = {false}};
   if (sizes.AreSeveral()) padding = FindPadding(sizes, networks);
@@ -105,6 +110,9 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
       network::ExportNetwork(sizes.dimension, parts, options);
   if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
   PrintUnconfirmed(counts);
+  for (const Bf16Choice& choice : bf16) {
+    PrintBf16(choice, kernel_options.tolerance, /*given_inputs=*/false);
+  }
   if (!padding.why_not.empty()) {
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
                                       " are refused instead of padded, because ", padding.why_not));
@@ -121,7 +129,10 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     json["dimension"] = sizes.dimension;
     for (size_t k = 0; k < networks.size(); ++k) {
       json["sizes"].push_back({{"value", sizes.list[k].value}, {"pads", bool{padding.pads[k]}}});
+      if (bf16[k].considered) json["sizes"].back()["between"] = ToJson(bf16[k]);
     }
+  } else if (bf16[0].considered) {
+    json["between"] = ToJson(bf16[0]);
   }
   return PrintJson(std::move(json));
 }

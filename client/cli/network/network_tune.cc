@@ -432,9 +432,7 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
     return absl::AbortedError(
         absl::StrCat("job ", job.id(), " failed: ", WithRepeatedOptions(job.error())));
   }
-  if (AllConfirmed(job.network())) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(WithoutKernelText(job.network()), "; ",
-                                         TuneMissingCommand(network, tolerance), " tunes them"));
+  return CheckTasks(job, TuneMissingCommand(network, tolerance));
 }
 
 // Writes the report of a job that has ended.
