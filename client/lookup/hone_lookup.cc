@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -228,6 +229,47 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
                         " was tuned with a greater tolerance";
   const hone_lookup_status status = hone::lookup::Choose(known->second, tolerance, kernel, message);
   return status == HONE_LOOKUP_OK ? status : Fail(status, message);
+}
+
+hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* workload,
+                                         const char* key, double tolerance,
+                                         const hone_lookup_kernel** kernel,
+                                         int64_t* value) noexcept {
+  if (kernel != nullptr) *kernel = nullptr;
+  if (lookup == nullptr || workload == nullptr || key == nullptr || kernel == nullptr ||
+      value == nullptr) {
+    return Fail(HONE_LOOKUP_INVALID_ARGUMENT,
+                "hone_lookup_find_size was called with a null pointer");
+  }
+  const std::string words = hone::lookup::Canonical(workload, lookup->index.defaults);
+  hone::lookup::WordsWithoutKey wanted;
+  if (!hone::lookup::RemoveKey(words, key, wanted)) {
+    return Fail(HONE_LOOKUP_INVALID_ARGUMENT, std::string("'") + workload +
+                                                  "' is not a workload with a number as its key " +
+                                                  key);
+  }
+  // By value. std::map, because few kernels have these words.
+  std::map<int64_t, const std::vector<hone::lookup::FolderKernel*>*> sizes;
+  for (const auto& [name, kernels] : lookup->found_by) {
+    hone::lookup::WordsWithoutKey other;
+    if (hone::lookup::RemoveKey(name, key, other) && other.words == wanted.words &&
+        other.value >= wanted.value) {
+      sizes[other.value] = &kernels;
+    }
+  }
+  std::string message = lookup->folder + " has no kernel for " + workload + ", or for a larger " +
+                        key + "; add one with: hone export " + workload + " -o " + lookup->folder;
+  hone_lookup_status status = HONE_LOOKUP_NOT_FOUND;
+  for (const auto& [size, kernels] : sizes) {
+    const hone_lookup_status chosen =
+        hone::lookup::Choose(*kernels, tolerance, kernel, message);
+    if (chosen == HONE_LOOKUP_OK) {
+      *value = size;
+      return chosen;
+    }
+    status = std::max(status, chosen);
+  }
+  return Fail(status, message);
 }
 
 int64_t hone_lookup_workspace_bytes(const hone_lookup_kernel* kernel, int32_t threads) noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -254,6 +255,19 @@ std::string Canonical(const std::string& text, const std::map<std::string, Defau
   std::string canonical = words[0];
   for (const auto& [key, value] : values) canonical += " " + key + "=" + value;
   return canonical;
+}
+
+bool RemoveKey(const std::string& canonical, const std::string& key, WordsWithoutKey& rest) {
+  Words words = Split(canonical);
+  for (size_t i = 1; i < words.size(); ++i) {
+    std::string name, value;
+    if (!SplitPair(words[i], name, value) || name != key) continue;
+    if (!Number(value, rest.value)) return false;
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    rest.words = Join(words);
+    return true;
+  }
+  return false;
 }
 
 bool IsDigest(const std::string& word) { return IsHex(word, kDigestDigits); }

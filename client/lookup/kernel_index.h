@@ -62,6 +62,14 @@ bool Parse(const std::string& text, Index& index, std::string& error);
 // is. "": a word is not of the form key=value, a key is given twice, or there are no words.
 std::string Canonical(const std::string& words, const std::map<std::string, Defaults>& defaults);
 
+// Canonical words without one key.
+struct WordsWithoutKey {
+  std::string words;
+  int64_t value = 0;  // of the key
+};
+// Returns false if the words have no such key, or its value is not a natural number.
+bool RemoveKey(const std::string& canonical, const std::string& key, WordsWithoutKey& rest);
+
 // Whether a word has the form of a workload's digest.
 bool IsDigest(const std::string& word);
 

@@ -278,7 +278,7 @@ TEST_F(NetworkTest, PaddedValuesAreThoseOfOnnxRuntime) {
        {onnx::OpenMlp(), onnx::OpenConvolutions(), onnx::OpenAttention()}) {
     const std::string model = files_ / "open.onnx", folder = files_ / "open";
     std::ofstream(model, std::ios::binary) << onnx::BytesOf(text);
-    Result result = home_.Hone({"export", model, "--shape", "N=1..4,7", "-o", folder, "--name",
+    Result result = home_.Hone({"export", model, "--shape", "N=2,7", "-o", folder, "--name",
                                 "net", "--draft", "--overwrite"});
     ASSERT_EQ(result.code, 0) << result.errors;
     EXPECT_THAT(result.errors, Not(HasSubstr("are refused")));
@@ -311,6 +311,10 @@ TEST_F(NetworkTest, SeveralSizesOfAnOperator) {
   EXPECT_EQ(exported["dimension"], "m");
   EXPECT_EQ(exported["sizes"], json::parse(R"([{"value": 2, "pads": true},
                                                {"value": 8, "pads": true}])"));
+  const auto index = ReadFile(files_ / "op/lookup/index");
+  ASSERT_THAT(index, IsOk());
+  EXPECT_THAT(*index, HasSubstr("name matmul"));
+  EXPECT_THAT(*index, HasSubstr(" m=8 "));
   result = RunProgram({"/usr/bin/python3", "-c",
                        "import sys, numpy; sys.path.insert(0, sys.argv[1]); import net\n"
                        "network = net.Network()\n"

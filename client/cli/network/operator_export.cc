@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,11 +16,15 @@
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/terminal.h"
+#include "client/cli/records/known_best.h"
 #include "client/network/export/c_text.h"
 #include "client/network/export/export.h"
+#include "client/network/export/kernel_folder.h"
 #include "client/network/graph/samples.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
+#include "common/record/artifact.h"
+#include "common/target/target.h"
 
 namespace hone::cli {
 namespace {
@@ -48,6 +53,27 @@ absl::Status CheckOperatorPadding(const Globals& globals, const OperatorSizes& s
     HONE_ASSIGN_OR_RETURN(axes, graph::CompareSamples(network.graph, size, other.graph, value));
   }
   return graph::CheckSamplesAreIndependent(network.graph, network.partition, size, axes);
+}
+
+// The best kernel of an operator, for the folder in which programs look up kernels.
+absl::StatusOr<client::FolderKernel> ForLookup(Session& session, const NetworkArgument& network,
+                                               double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<TaskSchedule> schedules,
+                        FindSchedules(session, network.tasks, tolerance));
+  const std::optional<v1::Best>& best = schedules[0].best;
+  if (!best.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the best of ", network.path, " was removed meanwhile; run the command again"));
+  }
+  HONE_ASSIGN_OR_RETURN(record::Artifact artifact, ArtifactOf(session, *best));
+  HONE_ASSIGN_OR_RETURN(target::Target target, target::Target::FromText(artifact.target));
+  return client::FolderKernel{.names = {network.path},
+                              .workload = network.tasks[0].workload,
+                              .target = std::move(target),
+                              .shared_object = std::move(artifact.shared_object),
+                              .tolerance = tolerance,
+                              .latency_ns = best->latency_ns(),
+                              .gflops = best->gflops()};
 }
 
 }  // namespace
@@ -122,9 +148,19 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   HONE_RETURN_IF_ERROR(ExplainTaken(
       folder.Check(network::FactsOf(options, parts), network::FilesOfNetwork(options.name)), title,
       /*may_be_named=*/true));
+  client::KernelFolder lookup(place.folder);
+  std::vector<client::FolderKernel> kernels;
+  for (const size_t k : kept) {
+    HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), ForLookup(*session, networks[k], tolerance));
+    HONE_RETURN_IF_ERROR(lookup.Check(kernels.back(), place.overwrite));
+  }
   const absl::StatusOr<std::vector<network::ExportedFile>> files =
       network::ExportNetwork(sizes.key, parts, options);
   if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
+  for (const client::FolderKernel& kernel : kernels) {
+    HONE_RETURN_IF_ERROR(WithExitCode(lookup.Add(kernel), kExitFailed));
+  }
+  HONE_RETURN_IF_ERROR(WithExitCode(lookup.Commit(), kExitFailed));
   if (!why_not.empty()) {
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.key,
                                       " are refused instead of padded, because ", why_not));

@@ -184,6 +184,29 @@ TEST_F(LookupTest, EqualWorkloadsOfEveryOperatorWithAWindowAreFoundByAllTheirWor
   EXPECT_GE(windows, 5);
 }
 
+TEST_F(LookupTest, FindsTheNextLargerSize) {
+  Export({MakeKernel("matmul m=128 n=48 k=32", Behaviour("good")),
+          MakeKernel(kMatmul, Behaviour("good")),
+          MakeKernel("matmul m=80 n=48 k=64", Behaviour("good"))});
+  ASSERT_EQ(Open(), HONE_LOOKUP_OK) << hone_lookup_error();
+  const auto value_of = [&](const char* words, const char* key = "m") {
+    int64_t value = 0;
+    const hone_lookup_status status =
+        hone_lookup_find_size(lookup_, words, key, 0, &kernel_, &value);
+    return status == HONE_LOOKUP_OK ? value : -static_cast<int64_t>(status);
+  };
+  EXPECT_EQ(value_of("matmul m=1 n=48 k=32"), 64);
+  EXPECT_TRUE(Multiplies(*kernel_));
+  EXPECT_EQ(value_of("matmul k=32 n=48 m=64"), 64);
+  EXPECT_EQ(value_of("matmul m=65 n=48 k=32"), 128);
+  EXPECT_EQ(value_of("matmul m=65 n=48 k=33", "k"), -HONE_LOOKUP_NOT_FOUND);
+  EXPECT_EQ(value_of("matmul m=129 n=48 k=32"), -HONE_LOOKUP_NOT_FOUND);
+  EXPECT_THAT(hone_lookup_error(), HasSubstr("matmul m=129 n=48 k=32, or for a larger m"));
+  EXPECT_THAT(kernel_, IsNull());
+  EXPECT_EQ(value_of(kMatmul, "h"), -HONE_LOOKUP_INVALID_ARGUMENT);
+  EXPECT_EQ(value_of("projection"), -HONE_LOOKUP_INVALID_ARGUMENT);
+}
+
 TEST_F(LookupTest, AKeyThatIsAlsoAnExtentDistinguishesWorkloads) {
   Export({MakeKernel("mlp m=8 k=16 h=32 n=16", Behaviour("good"))});
   EXPECT_EQ(Find("mlp m=8 k=16 h=32"), HONE_LOOKUP_OK) << hone_lookup_error();

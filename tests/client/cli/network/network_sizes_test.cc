@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<int64_t> ValuesOf(const std::string& shape) {
+std::vector<int64_t> SizeValuesOf(const std::string& shape) {
   const auto sizes = ExpandSizes({"net.onnx", {shape}});
   EXPECT_THAT(sizes, IsOk());
   std::vector<int64_t> values;
@@ -31,18 +31,18 @@ std::vector<int64_t> ValuesOf(const std::string& shape) {
   return values;
 }
 
-std::string ErrorOf(const std::vector<std::string>& shapes) {
+std::string SizesErrorOf(const std::vector<std::string>& shapes) {
   const absl::Status status = ExpandSizes({"net.onnx", shapes}).status();
   EXPECT_EQ(ExitCodeFor(status), kExitUsage) << status;
   return std::string(status.message());
 }
 
 TEST(ExpandSizesTest, ListsAndRanges) {
-  EXPECT_THAT(ValuesOf("batch=8,1,4,4"), ElementsAre(1, 4, 8));
-  EXPECT_THAT(ValuesOf("seq=1..512"), ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512));
-  EXPECT_THAT(ValuesOf("seq=3..20"), ElementsAre(3, 4, 8, 16, 20));
-  EXPECT_THAT(ValuesOf("seq=7..7,9"), ElementsAre(7, 9));
-  EXPECT_THAT(ValuesOf("x=1,2x3x8x8"), ElementsAre(1, 2));
+  EXPECT_THAT(SizeValuesOf("batch=8,1,4,4"), ElementsAre(1, 4, 8));
+  EXPECT_THAT(SizeValuesOf("seq=1..512"), ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512));
+  EXPECT_THAT(SizeValuesOf("seq=3..20"), ElementsAre(3, 4, 8, 16, 20));
+  EXPECT_THAT(SizeValuesOf("seq=7..7,9"), ElementsAre(7, 9));
+  EXPECT_THAT(SizeValuesOf("x=1,2x3x8x8"), ElementsAre(1, 2));
 }
 
 TEST(ExpandSizesTest, OneSizeStaysAsItIs) {
@@ -70,17 +70,17 @@ TEST(ExpandSizesTest, TwoDimensionsAreCombined) {
 }
 
 TEST(ExpandSizesTest, SaysWhatIsWrong) {
-  EXPECT_EQ(ErrorOf({"batch=8..1"}),
+  EXPECT_EQ(SizesErrorOf({"batch=8..1"}),
             "--shape batch=8..1: the range 8..1 is empty; give the smaller value first");
-  EXPECT_THAT(ErrorOf({"batch=1,,2"}), HasSubstr("'' is not a positive number"));
-  EXPECT_THAT(ErrorOf({"batch=0,2"}), HasSubstr("'0' is not a positive number"));
-  EXPECT_THAT(ErrorOf({"batch=1..99999999999999999999"}), HasSubstr("is not a positive number"));
-  EXPECT_THAT(ErrorOf({"batch=1..9223372036854775807"}),
+  EXPECT_THAT(SizesErrorOf({"batch=1,,2"}), HasSubstr("'' is not a positive number"));
+  EXPECT_THAT(SizesErrorOf({"batch=0,2"}), HasSubstr("'0' is not a positive number"));
+  EXPECT_THAT(SizesErrorOf({"batch=1..99999999999999999999"}), HasSubstr("is not a positive number"));
+  EXPECT_THAT(SizesErrorOf({"batch=1..9223372036854775807"}),
               HasSubstr("64 values of batch are given, and at most 16 sizes"));
-  EXPECT_EQ(ErrorOf({"batch=1..8", "seq=1..16"}),
+  EXPECT_EQ(SizesErrorOf({"batch=1..8", "seq=1..16"}),
             "4 values of batch times 5 values of seq are given, and at most 16 combinations can be "
             "tuned together; give fewer values, as in batch=1,8");
-  EXPECT_THAT(ErrorOf({"x=1,2x3,4"}), HasSubstr("only one dimension of an input"));
+  EXPECT_THAT(SizesErrorOf({"x=1,2x3,4"}), HasSubstr("only one dimension of an input"));
 }
 
 TEST(OperatorSizesTest, OneKeyOfOneOperator) {

@@ -173,17 +173,17 @@ class SizesExportTest : public ::testing::Test {
 };
 
 TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
-  for (const std::string& text :
-       {onnx::OpenMlp(), onnx::OpenConvolutions(), onnx::OpenAttention()}) {
-    for (const bool pack : {false, true}) {
-      networks_.clear();
-      sizes_.clear();
-      std::filesystem::remove_all(folder_ / "out");
-      ASSERT_NO_FATAL_FAILURE(Export(text, {1, 3, 6}, /*pads=*/true, pack));
-      const SizedLibrary library(folder_ / "out");
-      for (const size_t shift : {0, 4}) {
-        for (const int64_t value : {1, 6, 2, 3, 4, 5, 1}) ExpectRight(library, text, value, shift);
-      }
+  const std::pair<std::string, bool> models[] = {{onnx::OpenMlp(), /*pack=*/true},
+                                                 {onnx::OpenConvolutions(), /*pack=*/false},
+                                                 {onnx::OpenAttention(), /*pack=*/false}};
+  for (const auto& [text, pack] : models) {
+    networks_.clear();
+    sizes_.clear();
+    std::filesystem::remove_all(folder_ / "out");
+    ASSERT_NO_FATAL_FAILURE(Export(text, {1, 5}, /*pads=*/true, pack));
+    const SizedLibrary library(folder_ / "out");
+    for (const size_t shift : {0, 4}) {
+      for (const int64_t value : {1, 5, 2, 3, 4, 1}) ExpectRight(library, text, value, shift);
     }
   }
 }
