@@ -43,6 +43,19 @@ bool HasEqualParts(const Graph& graph, const Node& node) {
          });
 }
 
+// Whether a node is a Transpose of an image that moves its last dimension after the first one or,
+// if `to_last`, that one to the end. It vanishes if the image on its other side has channels last.
+bool MovesChannels(const Graph& graph, const Node& node, bool to_last) {
+  if (node.op != "Transpose") return false;
+  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape.size());
+  if (rank < 3) return false;
+  std::vector<int64_t> order = {0};
+  for (int64_t d = 1; d < rank; ++d) order.push_back(to_last ? d % (rank - 1) + 1 : d);
+  if (!to_last) std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  const absl::StatusOr<std::vector<int64_t>> given = NodeView(graph, node).IntList("perm", {});
+  return given.ok() && *given == order;
+}
+
 class Assignment {
  public:
   Assignment(const Graph& graph, const std::vector<LayoutRole>& roles)
@@ -118,6 +131,12 @@ class Assignment {
       const int64_t cost = TranspositionCost(type);
       if (cost == 0) continue;
       const int producer = producers[id];
+      if (producer >= 0 && MovesChannels(graph_, graph_.nodes[producer], /*to_last=*/false)) {
+        const int all_last = cut_.AddNode();  // on the first side if a reader is
+        for (const int reader : readers[id]) cut_.AddCost(reader, all_last, MinCut::kNever);
+        cut_.AddCosts(all_last, cost, 0);
+        continue;
+      }
       const int has_last = cut_.AddNode();  // on the second side if a reader is
       for (const int reader : readers[id]) cut_.AddCost(has_last, reader, MinCut::kNever);
       if (producer < 0) {
@@ -132,6 +151,11 @@ class Assignment {
       }
       cut_.AddCost(all_last, producer, cost);
     }
+    for (const Node& node : graph_.nodes) {
+      if (!MovesChannels(graph_, node, /*to_last=*/true) || producers[node.inputs[0]] < 0) continue;
+      const TensorType& type = graph_.value(node.inputs[0]).type;
+      cut_.AddCosts(producers[node.inputs[0]], TranspositionCost(type), 0);
+    }
     for (const ValueId id : graph_.outputs) {
       if (producers[id] < 0 || !readers[id].empty()) continue;
       if (graph_.value(id).type.shape.size() < 3) continue;
@@ -144,6 +168,7 @@ class Assignment {
     std::vector<std::vector<int>> readers(graph_.values.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
+      if (MovesChannels(graph_, node, /*to_last=*/true)) continue;  // see AddTranspositions
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] == kNoValue) continue;
         if (roles_[n] != LayoutRole::kFixed && !IsImage(graph_, node, roles_[n], i)) continue;
