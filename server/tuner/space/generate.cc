@@ -158,15 +158,6 @@ std::vector<std::string> PaddedWindows(const ir::Workload& workload) {
   return names;
 }
 
-// Whether the rows of a result are so short that most vectors of its windows reach the padding.
-// Then copying the image is always cheaper than the masks.
-bool HasShortRows(const ir::Workload& workload, absl::string_view stage,
-                  const target::Target& target) {
-  constexpr int64_t kShortRow = 2;  // vectors
-  const ir::Tensor& result = workload.tensors[StageOf(workload, stage)->tensors[0]];
-  return result.shape.back() <= kShortRow * TileLimits::Of(target, result.dtype).lanes;
-}
-
 constexpr int kMaxMinor = 1;          // per component
 constexpr size_t kThorough = 64;      // the first spaces are probed thoroughly
 constexpr size_t kMaxSketches = 256;  // limit for intermediate sketches
@@ -321,13 +312,8 @@ std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target:
     Algorithm regrouped = WithRegroupedAxes(workload, target);
     if (!regrouped.stages.empty()) algorithms.push_back(std::move(regrouped));
     for (const std::string& name : PaddedWindows(workload)) {
-      Add(workload,
-          {.name = "padded",
-           .rewrite = kPadImage,
-           .stages = {name},
-           .thoroughly = true,
-           .replaces = HasShortRows(workload, name, target)},
-          tolerance, algorithms);
+      Add(workload, {"padded", kPadImage, {name}, {}, {}, /*thoroughly=*/true}, tolerance,
+          algorithms);
     }
   }
   if (tolerance <= 0) return algorithms;

@@ -127,17 +127,6 @@ TEST(Algorithms, PixelsAreJoined) {
   EXPECT_EQ(count("conv2d n=1 h=28 w=28 ci=16 co=17 k=1"), 0);
 }
 
-// In short rows, windows along the vectors are only read from a padded copy.
-TEST(Algorithms, WindowsOfShortRowsArePadded) {
-  const auto all = [](absl::string_view text) { return Generate(text, 0).size(); };
-  const auto padded = [](absl::string_view text) { return Rewritten(Generate(text, 0)).size(); };
-  constexpr char kShort[] = "conv2d_nchw n=1 h=14 w=14 ci=8 co=8 k=3 s=1 p=1 groups=8";
-  constexpr char kLong[] = "conv2d_nchw n=1 h=56 w=56 ci=8 co=8 k=3 s=1 p=1 groups=8";
-  EXPECT_EQ(padded(kShort), all(kShort));
-  EXPECT_GT(padded(kLong), 0);
-  EXPECT_LT(padded(kLong), all(kLong));
-}
-
 // The short axes of both transforms run in registers, and their tiles are distributed over threads.
 TEST(Algorithms, TransformsAreUnrolledVectorizedAndParallel) {
   bool rows = false, alone = false;
