@@ -42,6 +42,16 @@ constexpr char kChain[] =
     "E[i: 18, j: 50] = C[i, j] + bias[j]\n"
     "output D[i: 18, j: 50] = max(E[i, j], 0.0)\n";
 
+// Weights of 4 bits, with a scale and a zero point for each block of a column.
+constexpr char kBlocksOfWeights[] =
+    "workload blocks_of_weights\n"
+    "input A: f32[3, 32]\n"
+    "input W: u4[32, 40] constant\n"
+    "input S: f32[4, 40] constant\n"
+    "input Z: u4[4, 40] constant\n"
+    "output C[i: 3, j: 40] = sum(k: 32) A[i, k] * (f32(i32(W[k, j]) - i32(Z[k / 8, j])) * S[k / 8, "
+    "j])\n";
+
 // Odd and prime sizes, sizes of one, and sizes smaller than a vector.
 const char* const kSmall[] = {
     "matmul m=1 n=1 k=1",
@@ -121,6 +131,7 @@ const char* const kSmall[] = {
     "input I: i32[9] < 30\n"
     "E[i: 9, k: 20] = T[at(I[i]), k] * 2.0\n"
     "output S[i: 9] = sum(k: 20) E[i, k] * T[at(I[i]), k]\n",
+    kBlocksOfWeights,
     // Two contractions.
     "workload twice\n"
     "input A: f32[12, 9]\n"
@@ -419,6 +430,20 @@ TEST(Rules, OnlyConstantWeightsArePacked) {
     const bool packed = space->name().find("packW") != std::string::npos;
     EXPECT_EQ(program.kernels.size(), packed ? 2u : 1u) << space->name();
   }
+}
+
+// Scales and zero points are read in the same order as the weights.
+TEST(Rules, PanelsOfWeightsHavePanelsOfScales) {
+  int tiled = 0;
+  for (const auto& space : Generate(kBlocksOfWeights, Avx2())) {
+    if (space->name().find("tile") == std::string::npos) continue;
+    ++tiled;
+    for (const char* input : {"\"W\"", "\"S\"", "\"Z\""}) {
+      EXPECT_NE(space->text().find(input), std::string::npos)
+          << space->name() << " lacks " << input;
+    }
+  }
+  EXPECT_GT(tiled, 0);
 }
 
 TEST(Rules, PointwiseConvolutionTilesAllPixels) {

@@ -126,6 +126,23 @@ TEST(AssignLayoutsTest, ADepthwiseConvolutionIsWorthMore) {
   EXPECT_THAT(Layouts(net), ElementsAre("Transpose", "Conv last", "Transpose"));
 }
 
+// Groups of channels fill vectors with channels last. Long rows of an image fill them without a
+// transposition.
+TEST(AssignLayoutsTest, GroupsOfChannelsDependOnTheRows) {
+  for (const int64_t size : {14, 28}) {
+    Net net;
+    const ValueId x = net.Input({1, 128, size, size});
+    net.graph.outputs = {net.Apply("Conv", {x, net.Weights({128, 16, 3, 3})},
+                                   {{"group", int64_t{8}}, {"pads", std::vector<int64_t>(4, 1)}})};
+    Assign(net);
+    if (size == 14) {
+      EXPECT_THAT(Layouts(net), ElementsAre("Transpose", "Conv last", "Transpose"));
+    } else {
+      EXPECT_THAT(Layouts(net), ElementsAre("Conv"));
+    }
+  }
+}
+
 TEST(AssignLayoutsTest, TheSecondTimeNothingChanges) {
   Net net;
   net.graph.outputs = {Conv(net, net.Input({1, 32, 32, 32}), 32, 32)};
