@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/confirm/finalist.h"
 #include "server/job/job_manager.h"
 #include "tests/server/job/network/network_harness.h"
 #include "tests/status.h"
@@ -258,6 +259,7 @@ TEST_F(NetworkJobTest, AJobWithATimeLimitBeginsWithAFirstPass) {
         const auto best,
         store.LookupBest({.workload_digest = task.workload_digest, .target = "t"}));
     EXPECT_EQ(best.record.result.processes, 1);
+    EXPECT_LT(best.record.policy.repeats, ConfirmPolicy().repeats) << "it was brief";
     EXPECT_FALSE(task.closed);
   }
   // The search goes on, with the default schedules, and confirms more thoroughly.
