@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/model_file.h"
 

@@ -47,22 +47,27 @@ struct NetworkArgument {
   bool is_operator = false;                                // see ReadOperatorAsNetwork()
 };
 
-// Reads an ONNX file, and prints a warning for each oddity of the model. InvalidArgument: a shape
-// is not of the form NAME=1x3x224x224, is given twice, or leaves nothing to compute. Other errors
-// are those of onnx::ImportOnnx. A model that Hone cannot run has the exit code kExitUsage.
-// If the end of the model runs on the host, the graph lacks it, which a message says; `tail` gets
-// it.
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words,
+// Reads an ONNX file, and, if `warns`, prints a warning for each oddity of the model.
+// InvalidArgument: a shape is not of the form NAME=1x3x224x224, is given twice, or leaves nothing
+// to compute. Other errors are those of onnx::ImportOnnx. A model that Hone cannot run has the exit
+// code kExitUsage. If the end of the model runs on the host, the graph lacks it, which a warning
+// says; `tail` gets it.
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns = true,
                                        std::shared_ptr<const onnx::HostTail>* tail = nullptr);
 
 // The same, optimized and divided into tasks for the kind of device that --target names. Errors as
 // for ReadGraph.
-absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
+                                            bool warns = true);
 
-// Reads an operator as a network of one step, so that it can be timed like a network. Its constants
-// get some elements. Errors as for ReadWorkloadArgument.
+// The tasks of a partition, in their order.
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition);
+
+// Reads an operator as a network of one step, so that it can be timed or exported like a network.
+// Its constants get some elements, or are inputs, too. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
-                                                      absl::Span<const std::string> words);
+                                                      absl::Span<const std::string> words,
+                                                      bool constants_are_inputs = false);
 
 // Some elements of a tensor: uniform in [-1, 1), and zeros for integers.
 std::string SomeElements(const graph::TensorType& type, Rng& rng);

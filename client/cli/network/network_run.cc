@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/network/other_work.h"
@@ -107,6 +109,41 @@ absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Val
                                                  value.type.ToText()));
 }
 
+absl::StatusOr<std::vector<std::string>> ReadTensors(const std::vector<std::string>& paths,
+                                                     const graph::Graph& graph,
+                                                     const std::vector<ValueId>& ids,
+                                                     absl::string_view kind) {
+  std::vector<std::string> tensors;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(tensors.emplace_back(), ReadTensor(paths[i], graph.value(ids[i]), kind));
+  }
+  return tensors;
+}
+
+// Reads the inputs, and returns the number of the size whose shapes they have.
+absl::StatusOr<size_t> ReadInputs(const NetworkSizes& sizes,
+                                  const std::vector<NetworkArgument>& networks,
+                                  const std::vector<std::string>& paths,
+                                  std::vector<std::string>& inputs) {
+  absl::Status first;
+  for (size_t k = 0; k < networks.size(); ++k) {
+    const graph::Graph& graph = networks[k].graph;
+    absl::StatusOr<std::vector<std::string>> read =
+        ReadTensors(paths, graph, graph.inputs, "input");
+    if (read.ok()) {
+      inputs = *std::move(read);
+      return k;
+    }
+    if (!sizes.AreSeveral()) return read.status();
+    if (k == 0) first = read.status();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the inputs fit none of the sizes ",
+      absl::StrJoin(sizes.list, "; ",
+                    [](std::string* text, const NetworkSize& each) { *text += each.label; }),
+      "; for the first one: ", first.message()));
+}
+
 void PrintProfile(const std::vector<network::StepTime>& times) {
   int64_t total = 0;
   for (const network::StepTime& time : times) total += time.ns;
@@ -168,35 +205,35 @@ Json TimesJson(const RepeatedRuns& runs) {
 }  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
-  HONE_RETURN_IF_ERROR(CheckCounts(network, options));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes,
+                        ExpandKnownSizes(globals, options.words, session));
+  HONE_ASSIGN_OR_RETURN(std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  HONE_RETURN_IF_ERROR(CheckCounts(networks[0], options));
+  std::vector<std::string> inputs;
+  HONE_ASSIGN_OR_RETURN(const size_t size, ReadInputs(sizes, networks, options.in, inputs));
+  NetworkArgument& network = networks[size];
   const graph::Graph& graph = network.graph;
-  const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
-                        absl::string_view kind) -> absl::StatusOr<std::vector<std::string>> {
-    std::vector<std::string> tensors;
-    for (size_t i = 0; i < paths.size(); ++i) {
-      HONE_ASSIGN_OR_RETURN(tensors.emplace_back(),
-                            ReadTensor(paths[i], graph.value(ids[i]), kind));
-    }
-    return tensors;
-  };
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
-                        read(options.in, graph.inputs, "input"));
   // The shapes of what a tail computes are not known yet.
   std::vector<std::string> expected;
   if (network.tail == nullptr) {
-    HONE_ASSIGN_OR_RETURN(expected, read(options.expect, graph.outputs, "output"));
+    HONE_ASSIGN_OR_RETURN(expected, ReadTensors(options.expect, graph, graph.outputs, "output"));
   }
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
+                        ChooseBf16(*session, options.kernels, views, network, loaded));
   PrintUnconfirmed(loaded.counts);
+  PrintBf16(bf16, options.kernels.tolerance, /*given_inputs=*/!inputs.empty());
   const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
-  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const MeasuredRuns measured,
                         RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
@@ -241,6 +278,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     if (network.tail != nullptr) {
       json["host"] = {{"nodes", network.tail->nodes()}, {"latency_ns", tail_ns}};
     }
+    if (bf16.considered) json["between"] = ToJson(bf16);
     if (!files.empty()) json["outputs"] = std::move(files);
     if (!expected.empty()) {
       json["max_error"] = error;

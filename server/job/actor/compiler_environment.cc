@@ -226,9 +226,10 @@ class CompilerSpaces final : public TaskSpaces {
                           feature::FindFeatureSet(feature_set));
     std::vector<float> rows;
     int count = 0;
-    HONE_RETURN_IF_ERROR(search::AppendRowsOf(*features, *space->second.space,
-                                              {space->second.index, candidate.decisions}, target_,
-                                              rows, count));
+    HONE_RETURN_IF_ERROR(search::AppendRowsOf(
+        *features, *space->second.space,
+        {space->second.index, candidate.decisions, &space->second.space->trace()}, target_, rows,
+        count));
     matrix->columns = features->Columns();
     matrix->Append(rows, count);
     return absl::OkStatus();
@@ -401,8 +402,8 @@ class CompilerEnvironment final : public TaskEnvironment {
                        .target = target.Key(),
                        .columns = features.ColumnNames()};
     int rows = 0;
-    HONE_RETURN_IF_ERROR(
-        features.ExtractCandidate(*program, {0, decisions}, target, table.values, rows));
+    HONE_RETURN_IF_ERROR(features.ExtractCandidate(*program, {0, decisions, &file.parsed.trace},
+                                                   target, table.values, rows));
     return table;
   }
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(

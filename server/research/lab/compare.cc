@@ -76,13 +76,15 @@ absl::StatusOr<ComparedRun> Run(const Comparison& comparison, size_t v, size_t t
     HONE_RETURN_IF_ERROR(RunTune(process).status());
     HONE_RETURN_IF_ERROR(WriteFileAtomically(finished, absl::StrCat(before)));
   }
-  ComparedRun run{.variant = v, .task = t, .seed = seed};
+  ComparedRun run{.variant = v, .task = t, .seed = seed, .store = store};
   HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> results, ReadStoreResults(store));
   for (const StoreResult& result : results) {
     if (result.record.id <= before) continue;
     const bool ok = result.record.result.outcome == record::Outcome::kOk;
     run.latency_ns.push_back(ok ? record::SteadyLatencyNs(result.record.result) : 0);
     run.seconds = result.elapsed_ms / 1e3;
+    run.elapsed.push_back(run.seconds);
+    run.device_seconds += result.run_ms / 1e3;
   }
   return run;
 }
@@ -168,6 +170,11 @@ absl::StatusOr<std::vector<ComparedRun>> Compare(const Comparison& comparison) {
     }
   }
   return runs;
+}
+
+absl::StatusOr<ComparedRun> CompareOne(const Comparison& comparison, int seed) {
+  HONE_RETURN_IF_ERROR(Check(comparison));
+  return Run(comparison, /*v=*/0, /*t=*/0, seed);
 }
 
 std::string ComparisonText(const Comparison& comparison, const std::vector<ComparedRun>& runs) {

@@ -34,7 +34,10 @@ struct ComparedRun {
   size_t variant = 0, task = 0;
   int seed = 0;
   std::vector<double> latency_ns;  // of its trials in their order; 0: failed
-  double seconds = 0;              // from the job's creation to its last trial
+  std::vector<double> elapsed;     // seconds from the job's creation to each trial
+  double seconds = 0;              // the last of them
+  double device_seconds = 0;       // of running the candidates
+  std::string store;               // what it has learned
 };
 
 // Runs `hone tune` for every variant, task and seed, one after the other; variants take turns, so
@@ -42,6 +45,10 @@ struct ComparedRun {
 // InvalidArgument: there is no variant, task or seed, or two variants have the same label. Aborted:
 // `hone` failed.
 absl::StatusOr<std::vector<ComparedRun>> Compare(const Comparison& comparison);
+
+// Runs the first variant on the first task with one seed, or reads the result of an earlier call.
+// Errors are those of Compare.
+absl::StatusOr<ComparedRun> CompareOne(const Comparison& comparison, int seed);
 
 // Returns Markdown: per variant the latency of the first trial and of the best of the first 8, 16,
 // 64 and all, over the best known (geometric means with intervals of ClusteredBootstrap); trials to

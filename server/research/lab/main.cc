@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/program.h"
 #include "common/base/status_macros.h"
+#include "server/research/lab/claims.h"
 #include "server/research/lab/compare.h"
 #include "server/research/lab/judge.h"
 #include "server/research/lab/sample.h"
@@ -38,6 +39,9 @@ struct Flags {
   std::vector<std::string> variants;
   Comparison comparison;
   std::string target, space, tolerance, sample, out, calibration;
+  std::vector<std::string> presets;
+  bool list_presets = false;
+  ClaimOptions claims;
 };
 
 // Returns the tasks of the list that the flags select.
@@ -125,6 +129,44 @@ absl::Status CompareVariants(Flags& flags) {
   return WriteFileAtomically(flags.out + "/runs.csv", ComparisonCsv(comparison, runs));
 }
 
+absl::Status WriteVerdicts(const std::string& folder, const std::string& out) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs, ReadClaimRuns(folder));
+  const std::string text = VerdictText(runs);
+  std::fputs(text.c_str(), stdout);
+  return out.empty() ? absl::OkStatus() : WriteFileAtomically(out, text);
+}
+
+absl::Status RunClaims(Flags& flags) {
+  if (flags.list_presets) {
+    for (const Claim& claim : Claims()) {
+      std::printf("%-15s  %s: %s%s\n", claim.name.c_str(), claim.source.c_str(),
+                  ClaimDeviceName(claim.device), claim.on_machine ? ", machine" : "");
+    }
+    return absl::OkStatus();
+  }
+  if (flags.claims.out.empty()) return absl::InvalidArgumentError("claims needs --out");
+  flags.claims.program_folder = ProgramDir();
+  std::vector<const Claim*> chosen;
+  for (const std::string& preset : flags.presets) {
+    const auto found =
+        absl::c_find_if(Claims(), [&](const Claim& claim) { return claim.name == preset; });
+    if (found == Claims().end()) {
+      return absl::NotFoundError(
+          absl::StrCat("there is no preset '", preset, "'; hone-lab claims --list prints them"));
+    }
+    chosen.push_back(&*found);
+  }
+  for (const Claim& claim : Claims()) {
+    if (flags.presets.empty() && (claim.on_machine || !flags.claims.on_machine))
+      chosen.push_back(&claim);
+  }
+  for (const Claim* claim : chosen) {
+    std::fprintf(stderr, "%s\n", claim->name.c_str());
+    HONE_RETURN_IF_ERROR(RunClaim(*claim, flags.claims));
+  }
+  return WriteVerdicts(flags.claims.out, /*out=*/"");
+}
+
 int Main(int argc, char** argv) {
   research::Register();
   Flags flags;
@@ -146,6 +188,8 @@ int Main(int argc, char** argv) {
       "  hone-lab learn sample.h5 --out learned.db\n"
       "  hone-lab compare --variant empty=portfolio --variant learned=portfolio,,,learned.db --out "
       "out\n"
+      "  hone-lab claims --small --sample sample.h5 --out claims\n"
+      "  hone-lab verdicts claims --out seeds.md\n"
       "\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input.");
   Command& tasks = app.AddCommand("tasks", "List the sample's tasks and which are held out");
@@ -156,6 +200,10 @@ int Main(int argc, char** argv) {
   Command& learn =
       app.AddCommand("learn", "Write a store that has learned from the sample's development tasks");
   Command& compare = app.AddCommand("compare", "Compare ways to tune with the real service");
+  Command& claims =
+      app.AddCommand("claims", "Run the presets of what the literature claims about search");
+  Command& verdicts =
+      app.AddCommand("verdicts", "Say which of these claims hold, from the lines of their runs");
   flags.list = "tests/bench/sample/tasks.txt";
   for (Command* command : {&tasks, &collect, &compare}) {
     command->Add("--tasks", flags.list, "List of tasks (default tests/bench/sample/tasks.txt)",
@@ -187,7 +235,8 @@ int Main(int argc, char** argv) {
   judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
   judge.Add(
       "--cost-model", flags.models,
-      "Cost model; or presets, the draft without training; or modelled, LLVM's model of the CPU, "
+      "Cost model, after presets+ as a residual over the draft; or presets, the draft without "
+      "training; or modelled, LLVM's model of the CPU, "
       "which compiles every candidate; may be repeated (default: presets, draft, residual, "
       "xgboost, mlp, random)",
       {OneWordPerUse()});
@@ -196,6 +245,11 @@ int Main(int argc, char** argv) {
   judge.Add("--learn-from", flags.learn_from,
             "Train on the development tasks of this dataset, which another machine made",
             {ExistingFile()});
+  judge.AddFlag("--held-out", flags.training.held_out_only,
+                "Judge only the held-out tasks, with one training instead of six");
+  judge.AddFlag("--with-own", flags.training.with_own,
+                "With --learn-from: also train on the tasks of the judged sample, as a target of "
+                "its own, within --train-tasks and --train-results");
   judge.Add("--results", flags.read.results,
             "Read at most this many results of each task, evenly (default 0, all)",
             {Range(0, 100000)});
@@ -225,7 +279,26 @@ int Main(int argc, char** argv) {
               "Dataset of this machine, whose fastest candidates are known, too", {ExistingFile()});
   compare.Add("--out", flags.out, "Folder for summary.md, runs.csv and the stores of the runs",
               {Required()});
+  claims.Add("presets", flags.presets, "Presets (default: all)");
+  claims.AddFlag("--list", flags.list_presets, "Only list the presets, and what they can run on");
+  claims.Add("--out", flags.claims.out,
+             "Folder with a file of JSON lines for each preset; a repeated command runs only what "
+             "is missing");
+  claims.AddFlag("--machine", flags.claims.on_machine,
+                 "Tune on this machine, instead of on simulated devices and measured samples");
+  claims.AddFlag("--small", flags.claims.small,
+                 "Few trials and small populations: all presets in some minutes");
+  claims.Add("--seeds", flags.claims.seeds, "Runs of each way to search on each task (default 5)",
+             {Range(1, 1000)});
+  claims.Add("--trials", flags.claims.trials, "Trials of a run (default: those of the preset)",
+             {Range(1, 1000000)});
+  claims.Add("--sample", flags.claims.sample,
+             "Dataset of the presets that need measured candidates", {ExistingFile()});
+  verdicts.Add("folder", flags.sample, "The folder of the lines", {Required()});
+  verdicts.Add("--out", flags.out, "Also write the table to this file");
   tasks.OnRun([&] { return ListTasks(flags); });
+  claims.OnRun([&] { return RunClaims(flags); });
+  verdicts.OnRun([&] { return WriteVerdicts(flags.sample, flags.out); });
   collect.OnRun([&] { return CollectSample(flags); });
   judge.OnRun([&] { return JudgeModels(flags); });
   learn.OnRun([&] { return Learn(flags.sample, flags.out); });

@@ -6,8 +6,14 @@
 namespace hone::cost_model {
 namespace {
 
-constexpr ForestOptions kAutoTvm = {
-    .learning_rate = 0.3, .depth = "3", .gamma = "0.0001", .ranks = true};
+// Training ends when the recall of a plan of 64 has not risen for 20 rounds.
+constexpr ForestOptions kAutoTvm = {.learning_rate = 0.3,
+                                    .depth = "3",
+                                    .gamma = "0.0001",
+                                    .ranks = true,
+                                    .max_rounds = 8000,
+                                    .patience = 20,
+                                    .recall_at = 64};
 
 class XgboostRankPredictor final : public Predictor {
  public:

@@ -67,6 +67,24 @@ double RecallAtK(absl::Span<const double> score, absl::Span<const double> throug
   return static_cast<double>(found) / static_cast<double>(best.size());
 }
 
+double AverageRecall(absl::Span<const double> score, absl::Span<const double> throughput, int n) {
+  const std::vector<int> picked = First(score, n), best = First(throughput, n);
+  if (best.empty()) return kNothingRanked;
+  // After k steps, the bits of a candidate say in which of the two lists it was.
+  std::vector<int> seen(score.size(), 0);
+  double sum = 0;
+  int found = 0;
+  for (size_t k = 0; k < best.size(); ++k) {
+    seen[picked[k]] |= 1;
+    found += seen[picked[k]] == 3;
+    const bool both = seen[best[k]] == 1;
+    seen[best[k]] |= 2;
+    found += both;
+    sum += static_cast<double>(found) / static_cast<double>(k + 1);
+  }
+  return sum / static_cast<double>(best.size());
+}
+
 double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double> throughput,
                         double least_difference) {
   int64_t pairs = 0, right = 0, equal = 0;

@@ -32,6 +32,10 @@ double PeakAtK(absl::Span<const double> score, absl::Span<const double> throughp
 // Returns the share of the k fastest candidates that are among the k with the best scores.
 double RecallAtK(absl::Span<const double> score, absl::Span<const double> throughput, int k);
 
+// Returns the mean of RecallAtK for k = 1 … n, or up to the number of candidates if there are
+// fewer: AutoTVM's a-recall@n.
+double AverageRecall(absl::Span<const double> score, absl::Span<const double> throughput, int n);
+
 // Returns the share of pairs in the right order, among those whose throughput differs by more than
 // `least_difference`. A pair with equal scores counts as half a pair.
 double PairwiseAccuracy(absl::Span<const double> score, absl::Span<const double> throughput,

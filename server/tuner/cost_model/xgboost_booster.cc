@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/host_lock.h"
 #include "common/base/status_macros.h"
+#include "server/tuner/cost_model/metric.h"
 #include "server/tuner/cost_model/pack_objective.h"
 
 namespace hone::cost_model {
@@ -168,8 +169,12 @@ absl::StatusOr<FlatForest> TrainForest(const FeatureMatrix& features,
   int best_round = 0;
   for (int round = 0;; ++round) {
     HONE_ASSIGN_OR_RETURN(const absl::Span<const float> scores, booster->TrainingScores());
-    const double error = objective->Differentiate(scores);
-    if (error < least_error) {
+    double error = objective->Differentiate(scores);
+    if (forest.recall_at > 0 && round > 0) {
+      error = 1 - AverageRecall(SumRows(features.row_begin, scores), throughput, forest.recall_at);
+    }
+    const bool comparable = forest.recall_at == 0 || round > 0;
+    if (comparable && error < least_error) {
       least_error = error;
       best_round = round;
     }

@@ -60,6 +60,9 @@ struct ForestOptions {
   // forbids small gains.
   int max_rounds = 100;
   int patience = 50;  // rounds without a smaller training error
+  // If positive, the training error is 1 − AverageRecall of this many candidates (metric.h), from
+  // the first tree on.
+  int recall_at = 0;
 };
 
 // Trains trees until the training error stops decreasing, and keeps those up to the round with the

@@ -1,10 +1,15 @@
 #ifndef HONE_SERVER_TUNER_SEARCH_STRATEGIES_H_
 #define HONE_SERVER_TUNER_SEARCH_STRATEGIES_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/rng.h"
 #include "server/tuner/search/search_strategy.h"
 
 // The strategies of the product. Each is implemented in <name>_search.cc; those of the literature
@@ -24,6 +29,20 @@ void RegisterSearchStrategy(StrategyEntry entry);
 // The baseline: uniform draws, untried design spaces first.
 std::unique_ptr<SearchStrategy> MakeRandomSearch(SearchContext context);
 
+class History;
+struct Point;
+
+// Judges candidates before they are replayed. Used by one thread at a time.
+class PointFilter {
+ public:
+  virtual ~PointFilter() = default;
+  // Learns from the results. Returns whether it has seen enough to judge. Errors are those of its
+  // model.
+  virtual absl::StatusOr<bool> Learn(const History& history) = 0;
+  // Returns one score per point; higher is better. REQUIRES: Learn returned true.
+  virtual absl::StatusOr<std::vector<double>> Score(absl::Span<const Point> points) = 0;
+};
+
 struct EvolutionaryOptions {
   absl::string_view name = "evolutionary";
   bool draft = false;      // whether the draft ranks candidates until the model has learnt
@@ -32,10 +51,20 @@ struct EvolutionaryOptions {
   // candidate of a generation is mutated, and the child replaces it with probability
   // min(1, e^((child's score − candidate's score) / temperature)).
   double temperature = 0;
+  // With a filter, `draws` times as many random draws and children are made as the generation has
+  // places for, and the filter chooses those that are replayed, once it has learned enough.
+  std::function<std::unique_ptr<PointFilter>(const SearchContext& context)> filter;
+  int draws = 10;
+  double population = 1;  // times SearchContext::population
+  int generations = 3;    // including the first
+  // Returns a mutation, or an error if it finds none. Null: DesignSpace::Mutate.
+  std::function<absl::StatusOr<std::vector<int64_t>>(const space::DesignSpace& space,
+                                                     absl::Span<const int64_t> decisions, Rng& rng)>
+      mutate;
 };
 
 // Ansor's evolutionary search (Zheng et al., OSDI 2020) over all design spaces at once. A Propose
-// evolves a population of context.population candidates over three generations. Parents are drawn
+// evolves a population of context.population candidates over some generations. Parents are drawn
 // by roulette on max(score, 0). A child is a mutation with probability options.mutation, otherwise
 // a crossover of two parents of one space: each site comes from a random parent. (The paper
 // describes a crossover by the scores of nodes, but its code contains none.) The first generation

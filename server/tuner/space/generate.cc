@@ -276,7 +276,9 @@ absl::StatusOr<std::vector<Sketch>> ApplyRules(const RuleContext& context, Sketc
                                                const Generation& generation) {
   std::vector<Sketch> sketches;
   sketches.push_back(std::move(initial));
-  for (const Rule& rule : Rules()) {
+  const absl::Span<const Rule> rules =
+      generation.rules == nullptr ? Rules() : absl::MakeConstSpan(*generation.rules);
+  for (const Rule& rule : rules) {
     if (!rule.Fits(*context.target)) continue;
     // The number of nests can grow, because rules add nests for the blocks that they create.
     for (size_t turn = 0;

@@ -46,6 +46,8 @@ std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target:
 bool FitsWinograd(const ir::Workload& workload, absl::string_view stage, int64_t m,
                   double tolerance);
 
+struct Rule;  // rule.h
+
 // How design spaces are made.
 struct Generation {
   // Spaces of other algorithms that it allows come last; 0: a strict job.
@@ -53,6 +55,8 @@ struct Generation {
   // Whether there may be spaces of other algorithms. They begin with a rewrite, which cannot follow
   // the schedule of another part of a workload.
   bool rewrites = true;
+  // The rules in the order of application; null: Rules().
+  const std::vector<Rule>* rules = nullptr;
   // Estimates a program's speed; higher is faster. Ranks the schedules of the parts of a large
   // workload (part_spaces.h). Null: the first ones are taken.
   std::function<double(const ir::Program&)> score;

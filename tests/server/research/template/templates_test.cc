@@ -223,8 +223,8 @@ TEST(Makers, UnknownNameListsTheKnownOnes) {
       CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), "sketches"),
       StatusIs(
           absl::StatusCode::kInvalidArgument,
-          HasSubstr("there is no 'sketches'; there are: rules, templates, and the text of a trace "
-                    "file (trace:FILE on the command line)")));
+          HasSubstr("there is no 'sketches'; there are: rules, templates, ansor, and the text of a "
+                    "trace file (trace:FILE on the command line)")));
   for (const SpaceMaker& maker : SpaceMakers()) {
     EXPECT_THAT(CheckSpaceArgument(*MakeWorkload("matmul m=8 n=8 k=8"), maker.name), IsOk());
   }

@@ -41,6 +41,18 @@ TEST(TopKTest, AFailedPickCostsAsMuchAsTheSlowest) {
   EXPECT_TRUE(std::isnan(TopK({}, 1)));
 }
 
+TEST(AverageRecallTest, IsTheMeanOfTheRecalls) {
+  // The first c is not the best; {c, a} are; b is missing among {c, a, d}; all four are.
+  EXPECT_DOUBLE_EQ(AverageRecall(kScore, kThroughput, 1), 0);
+  EXPECT_DOUBLE_EQ(AverageRecall(kScore, kThroughput, 4), (0 + 1 + 2.0 / 3 + 1) / 4);
+  EXPECT_DOUBLE_EQ(AverageRecall(kScore, kThroughput, 9), AverageRecall(kScore, kThroughput, 4));
+  EXPECT_DOUBLE_EQ(AverageRecall(kThroughput, kThroughput, 3), 1);
+  double sum = 0;
+  for (int k = 1; k <= 3; ++k) sum += RecallAtK(kScore, kThroughput, k);
+  EXPECT_DOUBLE_EQ(AverageRecall(kScore, kThroughput, 3), sum / 3);
+  EXPECT_TRUE(std::isnan(AverageRecall({}, {}, 3)));
+}
+
 TEST(PeakAtKTest, IsTheMeanOfTheBestSoFar) {
   // The picks are c, a, d, b; the best so far is 0.5, 1, 1, 1.
   EXPECT_DOUBLE_EQ(PeakAtK(kScore, kThroughput, 1), 0.5);

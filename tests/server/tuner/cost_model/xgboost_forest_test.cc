@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "server/tuner/cost_model/metric.h"
 #include "server/tuner/cost_model/pack_objective.h"
 #include "server/tuner/cost_model/xgboost_booster.h"
 #include "tests/server/tuner/cost_model/synthetic.h"
@@ -116,6 +117,27 @@ TEST(XgboostBoosterTest, LibraryErrorsBecomeStatus) {
       booster.ok() ? (*booster)->TrainingScores().status() : booster.status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("XGBoost failed to")));
   EXPECT_THAT(std::string(status.message()), HasSubstr("no such method"));
+}
+
+// AutoTVM's stop: the trees up to the round with the best recall of the training candidates.
+TEST(TrainForestTest, StopsWhenTheRecallNoLongerRises) {
+  const SyntheticTask task = MakeSyntheticTask(/*seed=*/3, /*candidates=*/200);
+  ForestOptions options{
+      .learning_rate = 0.3, .depth = "3", .gamma = "0.0001", .ranks = true, .max_rounds = 8000};
+  options.patience = 20;
+  options.recall_at = 32;
+  HONE_ASSERT_OK_AND_ASSIGN(const FlatForest stopped,
+                            TrainForest(task.features, task.throughput, options, {}));
+  EXPECT_GE(stopped.trees(), 1);
+  EXPECT_LT(stopped.trees(), 2000);
+  const double recall =
+      AverageRecall(ForestScores(stopped, task.features), task.throughput, options.recall_at);
+  EXPECT_GT(recall, 0.6);
+  // One tree more or less patience finds nothing better on the way.
+  options.max_rounds = stopped.trees();
+  HONE_ASSERT_OK_AND_ASSIGN(const FlatForest same,
+                            TrainForest(task.features, task.throughput, options, {}));
+  EXPECT_EQ(same.trees(), stopped.trees());
 }
 
 }  // namespace

@@ -82,7 +82,37 @@ TEST(BayesianSearchTest, LearnsWithoutADraft) {
 }
 
 TEST(BayesianIndexSearchTest, ProposesBetterOnceItHasLearnt) {
-  EXPECT_LT(RunOnOtherMachine("bayesian-index").late, 0.92 * OtherMachineAtRandom().late);
+  EXPECT_LT(RunOnOtherMachine("bayesian-index").late, 0.95 * OtherMachineAtRandom().late);
+}
+
+TEST(BayesianIndexSearchTest, ImprovesWithEveryAcquisition) {
+  for (const char* variant : {"bayesian-index-ei", "bayesian-index-poi", "bayesian-index-reduced"})
+    EXPECT_LT(RunOnOtherMachine(variant).late, 0.98 * OtherMachineAtRandom().late) << variant;
+}
+
+TEST(AnnealingSearchTest, ImprovesWithDiversityAndWithClusters) {
+  EXPECT_LT(RunOnOtherMachine("annealing-diverse").late, 0.9 * OtherMachineAtRandom().late);
+  EXPECT_LT(RunOnOtherMachine("adaptive").late, 0.95 * OtherMachineAtRandom().late);
+}
+
+TEST(AnsorSearchTest, ProposesBetterOnceItHasLearnt) {
+  EXPECT_LT(RunOnOtherMachine("ansor").late, 0.9 * OtherMachineAtRandom().late);
+}
+
+TEST(BeamSearchTest, BeginsAndEndsBelowRandomDraws) {
+  const Progress beam = RunOnOtherMachine("beam");
+  EXPECT_LT(beam.opening, 0.9 * OtherMachineAtRandom().opening)
+      << "the draft values partial schedules";
+  EXPECT_LT(beam.late, 0.92 * OtherMachineAtRandom().late);
+}
+
+// The draft knows nothing of the landscape, so only results can teach the value.
+TEST(BeamSearchTest, LearnsTheValueOfPartialSchedules) {
+  EXPECT_LT(MeanRegret("beam-learned", 320, kSeeds), 0.9 * RandomRegret(320));
+}
+
+TEST(QLearningSearchTest, WalksBelowRandomDraws) {
+  EXPECT_LT(MeanRegret("q-learning", 320, kSeeds), 0.9 * RandomRegret(320));
 }
 
 TEST(PortfolioSearchTest, ProposesBetterOnceItHasLearnt) {

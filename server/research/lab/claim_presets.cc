@@ -1,0 +1,206 @@
+#include "server/research/lab/claims.h"
+
+namespace hone::lab {
+namespace {
+
+using By = Contrast::Measure;
+
+constexpr char kC7[] = "conv2d n=1 h=28 w=28 ci=128 co=256 k=3 s=2 p=1";
+constexpr char kC12[] = "conv2d n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1";
+constexpr char kDirect[] = "conv2d_direct", kTemplates[] = "templates", kAnsor[] = "ansor",
+               kRank[] = "xgboost-rank", kItervar[] = "itervar";
+
+const std::vector<std::string>& SixSpaces() {
+  static const auto& spaces = *new std::vector<std::string>{
+      "matmul m=512 n=512 k=512",
+      "dense_relu m=32 n=4096 k=1024",
+      "batch_matmul b=12 m=128 n=64 k=128",
+      "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
+      "depthwise_conv2d n=1 h=56 w=56 c=144 k=3 s=1 p=1",
+      "softmax m=512 n=1000",
+  };
+  return spaces;
+}
+
+}  // namespace
+
+const std::vector<Claim>& Claims() {
+  static const auto& claims = *new std::vector<Claim>{
+      {.name = "zheng-tuners",
+       .source = "Zheng, table 2; AutoTVM",
+       .on_machine = true,
+       .variants = {{"annealing", "annealing", kRank, kItervar, kTemplates, kDirect},
+                    {"random", "random", "random", "", kTemplates, kDirect}},
+       .tasks = {kC7, kC12},
+       .contrasts = {{"The model finds better schedules of C7 and C12 than random draws",
+                      "cuDNN passed after 60 instead of 350 trials (AutoTVM)", "annealing",
+                      "random"},
+                     {"It already does after a tenth of the trials", "", "annealing", "random",
+                      By::kLatency, 0.1}},
+       .trials = 1000},
+      {.name = "zheng-features",
+       .source = "Zheng, figure 3",
+       .device = ClaimDevice::kPool,
+       .on_machine = true,
+       .variants = {{"curve-fix", "annealing", kRank, "curve-fix", kTemplates, kDirect},
+                    {"curve", "annealing", kRank, "curve-one", kTemplates, kDirect},
+                    {"curve-fix-reuse", "annealing", kRank, "curve-fix-reuse", kTemplates, kDirect},
+                    {"itervar", "annealing", kRank, kItervar, kTemplates, kDirect},
+                    {"knob", "annealing", kRank, "knob", kTemplates, kDirect}},
+       .tasks = {kC12, "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1"},
+       .contrasts = {{"Curves of 30 points beat curves of one point", "clearly on C12", "curve-fix",
+                      "curve", By::kTrials},
+                     {"The relation of count and reuse alone is the best", "best ablation",
+                      "curve-fix-reuse", "curve-fix", By::kTrials},
+                     {"Features of loops beat the decisions alone", "knob, itervar < curve-fix",
+                      "itervar", "knob", By::kTrials}},
+       .trials = 200},
+      {.name = "zheng-transfer",
+       .source = "Zheng, figures 4 and 5",
+       .on_machine = true,
+       .variants = {{"itervar, C12", "annealing", kRank, kItervar, kTemplates, kDirect, true},
+                    {"itervar", "annealing", kRank, kItervar, kTemplates, kDirect},
+                    {"knob, C12", "annealing", kRank, "knob", kTemplates, kDirect, true},
+                    {"knob", "annealing", kRank, "knob", kTemplates, kDirect}},
+       .tasks = {kC7},
+       .donor = kC12,
+       .contrasts = {{"A model of C12 speeds up the first 100 trials of C7 (itervar)",
+                      "sharp improvement", "itervar, C12", "itervar"},
+                     {"The same with knob", "sharp improvement", "knob, C12", "knob"}},
+       .trials = 100},
+      {.name = "zheng-cooling",
+       .source = "Zheng, section 5 (future work)",
+       .device = ClaimDevice::kFrozen,
+       .variants = {{"linear", "annealing", "xgboost", kItervar, kAnsor, "ssrsrs"},
+                    {"geometric", "annealing-geometric", "xgboost", kItervar, kAnsor, "ssrsrs"},
+                    {"adaptive", "annealing-adaptive", "xgboost", kItervar, kAnsor, "ssrsrs"},
+                    {"restarts", "annealing-restarts", "xgboost", kItervar, kAnsor, "ssrsrs"}},
+       .tasks = {kC7},
+       .contrasts = {{"Geometric cooling climbs a frozen model of over 10^7 points higher",
+                      "may help", "geometric", "linear"},
+                     {"Adaptive cooling does", "may help", "adaptive", "linear"},
+                     {"Restarts do", "may help", "restarts", "linear"}},
+       .trials = 64},
+      {.name = "rocke-trials",
+       .source = "Rocke",
+       .on_machine = true,
+       .variants = {{"bayesian-index", "bayesian-index"},
+                    {"bayesian-index-ei", "bayesian-index-ei"},
+                    {"evolutionary", "evolutionary"}},
+       .tasks = SixSpaces(),
+       .contrasts = {{"Bayesian optimization needs fewer trials than evolution", "up to 68 % fewer",
+                      "bayesian-index", "evolutionary", By::kTrials},
+                     {"At equal trials its code is faster", "up to 10 %", "bayesian-index",
+                      "evolutionary"},
+                     {"Expected improvement instead of the upper bound", "", "bayesian-index-ei",
+                      "bayesian-index"}},
+       .trials = 256},
+      {.name = "ansor-ablation",
+       .source = "Ansor, section 7.3",
+       .on_machine = true,
+       .variants = {{"full", "ansor", "xgboost", "", kAnsor},
+                    {"no fine-tuning", "random", "random", "", kAnsor},
+                    {"limited space", "ansor", "xgboost", "", kTemplates},
+                    {"beam search", "beam-learned", "xgboost", "", kAnsor}},
+       .tasks = {"matmul m=512 n=512 k=512", "conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1", kC7,
+                 "batch_matmul b=12 m=128 n=64 k=128"},
+       .contrasts = {{"Without fine-tuning, the result is worse", "clearly", "full",
+                      "no fine-tuning"},
+                     {"In the space of templates, it is worse", "clearly", "full", "limited space"},
+                     {"With construction by beam search, it is worse", "clearly", "full",
+                      "beam search"}},
+       .trials = 1000},
+      {.name = "chameleon",
+       .source = "Chameleon (Ahn et al.)",
+       .on_machine = true,
+       .variants = {{"adaptive", "adaptive", kRank, kItervar, kTemplates},
+                    {"annealing", "annealing", kRank, kItervar, kTemplates}},
+       .tasks = {kC7, kC12, "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1"},
+       .contrasts = {{"Adaptive sampling needs fewer measurements than AutoTVM",
+                      "4.45 × less time with reinforcement learning", "adaptive", "annealing",
+                      By::kTrials},
+                     {"At equal trials, its code is not slower", "1.06 × faster", "adaptive",
+                      "annealing"}},
+       .trials = 512},
+      {.name = "flextensor",
+       .source = "FlexTensor (Zheng et al.)",
+       .on_machine = true,
+       .variants = {{"q-learning", "q-learning"},
+                    {"random", "random", "random"},
+                    {"annealing", "annealing", "xgboost"}},
+       .tasks = SixSpaces(),
+       .contrasts = {{"Walks by Q-learning find better code than random draws", "", "q-learning",
+                      "random"},
+                     {"They need less time than AutoTVM", "1/27 of the time", "q-learning",
+                      "annealing", By::kSeconds}},
+       .trials = 512},
+      {.name = "halide-beam",
+       .source = "Adams et al.; Steiner et al.",
+       .on_machine = true,
+       .variants = {{"beam", "beam"},
+                    {"beam-learned", "beam-learned"},
+                    {"portfolio", "portfolio"},
+                    {"random", "random", "random"}},
+       .tasks = SixSpaces(),
+       .contrasts = {{"Beam search finds better schedules than random draws", "", "beam", "random"},
+                     {"A learned value finds better schedules than completions", "2.6 × (Steiner)",
+                      "beam-learned", "beam"},
+                     {"Beam search needs less time than Hone's default", "", "beam", "portfolio",
+                      By::kSeconds}},
+       .trials = 256},
+      {.name = "autotvm-rank",
+       .source = "AutoTVM, figures 5 and 6",
+       .on_machine = true,
+       .variants = {{"rank", "annealing", kRank, kItervar, kTemplates},
+                    {"regression", "annealing", "xgboost", kItervar, kTemplates},
+                    {"diverse", "annealing-diverse", kRank, kItervar, kTemplates}},
+       .tasks = {kC7, kC12},
+       .contrasts = {{"The rank objective is at least as good as regression", "rank ≥ regression",
+                      "rank", "regression"},
+                     {"Diversity-aware selection helps", "no clear gain", "diverse", "rank"}},
+       .trials = 512},
+      {.name = "tlp-search",
+       .source = "TLP (Zhai et al.)",
+       .on_machine = true,
+       .variants = {{"tlp", "evolutionary", "tlp"}, {"trees", "evolutionary", "xgboost"}},
+       .tasks = SixSpaces(),
+       .contrasts = {{"A search with TLP needs less time than one with trees", "9.1 × less", "tlp",
+                      "trees", By::kSeconds}},
+       .trials = 512},
+      {.name = "tlp-topk",
+       .source = "TLP, table 3",
+       .device = ClaimDevice::kSample,
+       .variants = {{"tlp", "", "tlp"},
+                    {"mtl-tlp", "", "mtl-tlp"},
+                    {"mlp", "", "mlp"},
+                    {"trees", "", "xgboost"}},
+       .contrasts = {{"The first choice of TLP beats that of TenSet's model (top-1)",
+                      "0.9055 to 0.8510 on an EPYC", "tlp", "mlp", By::kLatency, 1.0 / 64},
+                     {"So does the best of five (top-5)", "0.9494 to 0.9175", "tlp", "mlp",
+                      By::kLatency, 5.0 / 64},
+                     {"Several devices teach more than one (MTL-TLP, top-1)", "0.8741 to 0.6647",
+                      "mtl-tlp", "tlp", By::kLatency, 1.0 / 64},
+                     {"The first choice of TenSet's model beats that of trees (top-1)", "", "mlp",
+                      "trees", By::kLatency, 1.0 / 64}},
+       .trials = 64},
+  };
+  return claims;
+}
+
+const char* ClaimDeviceName(ClaimDevice device) {
+  switch (device) {
+    case ClaimDevice::kSimulated:
+      return "simulated";
+    case ClaimDevice::kFrozen:
+      return "frozen model";
+    case ClaimDevice::kPool:
+      return "measured pool";
+    case ClaimDevice::kSample:
+      return "sample";
+    case ClaimDevice::kMachine:
+      return "machine";
+  }
+  return "";
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,316 @@
+#include "server/research/lab/claims.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "common/base/status_macros.h"
+#include "common/operator/operator.h"
+#include "server/research/lab/compare.h"
+#include "server/tuner/space/maker.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr int kPopulation = 512, kSmallPopulation = 32;
+constexpr int kSmallTrials = 32, kSmallResults = 32;
+constexpr int kDonorTrials = 500;
+constexpr int kSampleThreads = 2;
+
+std::string JsonOf(const ClaimRun& run) {
+  const nlohmann::ordered_json line = {{"claim", run.claim},
+                                       {"device", run.device},
+                                       {"variant", run.variant},
+                                       {"task", run.task},
+                                       {"seed", run.seed},
+                                       {"trials", run.trials},
+                                       {"device_seconds", run.device_seconds},
+                                       {"latency_ns", run.latency_ns},
+                                       {"seconds", run.seconds}};
+  return line.dump();
+}
+
+// Returns nullopt if the line is malformed.
+std::optional<ClaimRun> RunOfLine(const std::string& text) {
+  const nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!line.is_object()) return std::nullopt;
+  for (const char* key : {"claim", "device", "variant", "task"}) {
+    if (!line.contains(key) || !line[key].is_string()) return std::nullopt;
+  }
+  for (const char* key : {"seed", "trials", "device_seconds"}) {
+    if (!line.contains(key) || !line[key].is_number()) return std::nullopt;
+  }
+  ClaimRun run{.claim = line["claim"],
+               .device = line["device"],
+               .variant = line["variant"],
+               .task = line["task"],
+               .seed = line["seed"].get<int>(),
+               .trials = line["trials"].get<int>(),
+               .device_seconds = line["device_seconds"].get<double>()};
+  for (const auto& [key, values] :
+       {std::pair{"latency_ns", &run.latency_ns}, {"seconds", &run.seconds}}) {
+    if (!line.contains(key) || !line[key].is_array()) return std::nullopt;
+    for (const nlohmann::json& value : line[key]) {
+      if (!value.is_number()) return std::nullopt;
+      values->push_back(value.get<double>());
+    }
+  }
+  if (run.latency_ns.size() != run.seconds.size()) return std::nullopt;
+  return run;
+}
+
+absl::StatusOr<std::vector<ClaimRun>> ReadLines(const std::string& path) {
+  std::vector<ClaimRun> runs;
+  if (!std::filesystem::exists(path)) return runs;
+  HONE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    std::optional<ClaimRun> run = RunOfLine(std::string(line));
+    if (!run.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", number,
+                       ": not the line of a claim's run; remove it to repeat "
+                       "the run"));
+    }
+    runs.push_back(*std::move(run));
+  }
+  return runs;
+}
+
+// The file of a claim. Only runs that it lacks are made.
+class Lines {
+ public:
+  static absl::StatusOr<Lines> Open(const std::string& folder, const std::string& claim) {
+    HONE_RETURN_IF_ERROR(MakeDirectories(folder));
+    Lines lines(absl::StrCat(folder, "/", claim, ".jsonl"));
+    HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs, ReadLines(lines.path_));
+    for (const ClaimRun& run : runs)
+      lines.known_.insert({run.device, run.variant, run.task, run.seed, run.trials});
+    return lines;
+  }
+
+  bool Has(const std::string& device, const std::string& variant, const std::string& task, int seed,
+           int trials) const {
+    return known_.contains({device, variant, task, seed, trials});
+  }
+  absl::Status Append(const ClaimRun& run) const {
+    std::ofstream file(path_, std::ios::app);
+    file << JsonOf(run) << "\n";
+    file.close();
+    if (file) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("cannot write ", path_));
+  }
+
+ private:
+  explicit Lines(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  std::set<std::tuple<std::string, std::string, std::string, int, int>> known_;
+};
+
+absl::StatusOr<ir::Workload> WorkloadOfTask(const std::string& task) {
+  std::vector<std::string> words = absl::StrSplit(task, ' ');
+  const std::string name = words[0];
+  words.erase(words.begin());
+  return op::BuildWorkload(name, words);
+}
+
+// The variants that this build has.
+std::vector<ClaimVariant> AvailableVariants(const Claim& claim) {
+  std::vector<ClaimVariant> available;
+  for (const ClaimVariant& variant : claim.variants) {
+    const absl::Status status = CheckVariant(variant);
+    if (status.ok()) {
+      available.push_back(variant);
+    } else {
+      std::fprintf(stderr, "%s: %s is left out: %s\n", claim.name.c_str(), variant.label.c_str(),
+                   std::string(status.message()).c_str());
+    }
+  }
+  return available;
+}
+
+int TrialsOf(const Claim& claim, const ClaimOptions& options) {
+  if (options.trials > 0) return options.trials;
+  const bool searches = claim.device != ClaimDevice::kSample;
+  return options.small && searches ? std::min(kSmallTrials, claim.trials) : claim.trials;
+}
+
+absl::Status RunSearches(const Claim& claim, const ClaimOptions& options, Lines& lines) {
+  const std::vector<ClaimVariant> variants = AvailableVariants(claim);
+  const int trials = TrialsOf(claim, options);
+  for (int seed = 1; seed <= options.seeds; ++seed) {
+    for (const std::string& task : claim.tasks) {
+      for (const ClaimVariant& variant : variants) {
+        if (lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials)) continue;
+        HONE_ASSIGN_OR_RETURN(const ClaimRun run,
+                              RunSearch(claim, variant, task, seed, trials,
+                                        options.small ? kSmallPopulation : kPopulation));
+        HONE_RETURN_IF_ERROR(lines.Append(run));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Reads the tasks of a claim from the dataset: all held-out ones if it names none.
+absl::StatusOr<Sample> ReadTasks(const Claim& claim, const ClaimOptions& options,
+                                 const std::vector<ClaimVariant>& variants) {
+  std::vector<std::string> sets;
+  for (const ClaimVariant& variant : variants) {
+    HONE_ASSIGN_OR_RETURN(
+        const auto model,
+        cost_model::CreateCostModel(variant.cost_model, {.feature_set = variant.feature_set}));
+    const std::string set(model->feature_set());
+    if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
+  }
+  const ReadOptions read{.results = options.small ? kSmallResults : 0};
+  if (claim.tasks.empty()) return ReadSample(options.sample, sets, kSampleThreads, read);
+  Sample sample;
+  for (const std::string& task : claim.tasks) {
+    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, WorkloadOfTask(task));
+    ReadOptions one = read;
+    one.only = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8));
+    HONE_ASSIGN_OR_RETURN(Sample part, ReadSample(options.sample, sets, kSampleThreads, one));
+    if (part.tasks.empty()) {
+      return absl::NotFoundError(absl::StrCat(options.sample, " has no results of ", task));
+    }
+    for (JudgedTask& each : part.tasks) sample.tasks.push_back(std::move(each));
+    sample.feature_sets = part.feature_sets;
+  }
+  return sample;
+}
+
+absl::Status RunOnTheSample(const Claim& claim, const ClaimOptions& options, Lines& lines) {
+  if (options.sample.empty())
+    return absl::InvalidArgumentError(absl::StrCat(claim.name, " needs --sample"));
+  const std::vector<ClaimVariant> variants = AvailableVariants(claim);
+  if (variants.empty()) return absl::OkStatus();
+  const int trials = TrialsOf(claim, options);
+  HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, variants));
+  // Without draws, all seeds would be the same.
+  const int seeds = claim.device == ClaimDevice::kPool ? options.seeds : 1;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    for (const JudgedTask& task : sample.tasks) {
+      if (claim.tasks.empty() && !task.held_out) continue;
+      for (const ClaimVariant& variant : variants) {
+        if (lines.Has(ClaimDeviceName(claim.device), variant.label, task.name, seed, trials))
+          continue;
+        HONE_ASSIGN_OR_RETURN(const ClaimRun run,
+                              RunOnSample(claim, variant, sample, task, seed, trials));
+        HONE_RETURN_IF_ERROR(lines.Append(run));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns the words that make `hone tune` use the design space of this name.
+absl::StatusOr<std::vector<std::string>> SpaceWords(const ClaimVariant& variant,
+                                                    const ir::Workload& workload,
+                                                    const std::string& folder) {
+  if (variant.only.empty()) {
+    return variant.space.empty() ? std::vector<std::string>()
+                                 : std::vector<std::string>{"--space", variant.space};
+  }
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::TargetByName("native"));
+  HONE_ASSIGN_OR_RETURN(
+      const auto spaces,
+      space::MakeSpaces(
+          {.workload = std::make_shared<const ir::Workload>(workload), .target = &target},
+          variant.space));
+  for (const auto& space : spaces) {
+    if (space->name() != variant.only) continue;
+    const std::string path = absl::StrCat(folder, "/", space->digest(), ".trace");
+    HONE_RETURN_IF_ERROR(WriteFileAtomically(path, space->text()));
+    return std::vector<std::string>{"--space", absl::StrCat("trace:", path)};
+  }
+  return absl::NotFoundError(
+      absl::StrCat(workload.name, " has no design space ", variant.only, " on this machine"));
+}
+
+// Runs `hone tune` once, or reads what an earlier run has left.
+absl::StatusOr<ComparedRun> RunHone(const Claim& claim, const ClaimVariant& variant,
+                                    const std::string& task, int seed, int trials,
+                                    const std::string& store, const ClaimOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, WorkloadOfTask(task));
+  Comparison comparison{.variants = {{variant.label, variant.strategy, variant.cost_model,
+                                      variant.feature_set, store}},
+                        .tasks = {{.name = task, .workload = workload.ToText()}},
+                        .trials = trials,
+                        .program_folder = options.program_folder,
+                        .work_folder = absl::StrCat(options.out, "/runs/", claim.name)};
+  HONE_RETURN_IF_ERROR(MakeDirectories(comparison.work_folder));
+  HONE_ASSIGN_OR_RETURN(comparison.options, SpaceWords(variant, workload, comparison.work_folder));
+  return CompareOne(comparison, seed);
+}
+
+absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines& lines) {
+  const std::vector<ClaimVariant> variants = AvailableVariants(claim);
+  const int trials = TrialsOf(claim, options);
+  const std::string device = ClaimDeviceName(ClaimDevice::kMachine);
+  for (int seed = 1; seed <= options.seeds; ++seed) {
+    for (const std::string& task : claim.tasks) {
+      for (const ClaimVariant& variant : variants) {
+        if (lines.Has(device, variant.label, task, seed, trials)) continue;
+        std::string store;
+        if (variant.transfers) {
+          ClaimVariant donor = variant;
+          donor.label += " (donor)";
+          HONE_ASSIGN_OR_RETURN(const ComparedRun taught,
+                                RunHone(claim, donor, claim.donor, seed,
+                                        options.small ? trials : kDonorTrials, "", options));
+          store = taught.store;
+        }
+        HONE_ASSIGN_OR_RETURN(const ComparedRun run,
+                              RunHone(claim, variant, task, seed, trials, store, options));
+        HONE_RETURN_IF_ERROR(lines.Append({.claim = claim.name,
+                                           .device = device,
+                                           .variant = variant.label,
+                                           .task = task,
+                                           .seed = seed,
+                                           .trials = trials,
+                                           .latency_ns = run.latency_ns,
+                                           .seconds = run.elapsed,
+                                           .device_seconds = run.device_seconds}));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunClaim(const Claim& claim, const ClaimOptions& options) {
+  HONE_ASSIGN_OR_RETURN(Lines lines, Lines::Open(options.out, claim.name));
+  if (options.on_machine) {
+    if (claim.on_machine) return RunOnMachine(claim, options, lines);
+    return absl::InvalidArgumentError(
+        absl::StrCat(claim.name, " is only judged on: ", ClaimDeviceName(claim.device)));
+  }
+  const bool samples = claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample;
+  return samples ? RunOnTheSample(claim, options, lines) : RunSearches(claim, options, lines);
+}
+
+absl::StatusOr<std::vector<ClaimRun>> ReadClaimRuns(const std::string& folder) {
+  std::vector<ClaimRun> all;
+  for (const Claim& claim : Claims()) {
+    HONE_ASSIGN_OR_RETURN(std::vector<ClaimRun> runs,
+                          ReadLines(absl::StrCat(folder, "/", claim.name, ".jsonl")));
+    for (ClaimRun& run : runs) all.push_back(std::move(run));
+  }
+  return all;
+}
+
+}  // namespace hone::lab

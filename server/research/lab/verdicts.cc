@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/median.h"
+#include "common/base/rng.h"
+#include "server/research/lab/claims.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr int kVerdictResamplings = 2000;
+constexpr double kVerdictTail = 0.025;
+constexpr size_t kResampledTasks = 3;  // fewer tasks are kept as they are
+
+// The best latency after the first `trials` trials; 0: none ran.
+double BestAfter(const ClaimRun& run, size_t trials) {
+  double best = 0;
+  for (size_t i = 0; i < std::min(trials, run.latency_ns.size()); ++i) {
+    if (run.latency_ns[i] > 0 && (best == 0 || run.latency_ns[i] < best)) best = run.latency_ns[i];
+  }
+  return best;
+}
+
+// The trials or seconds until a run is as fast as the reference. One that never is counts with all
+// of them, so that its value is a lower bound.
+double UntilReference(const ClaimRun& run, double reference_ns, bool seconds) {
+  for (size_t i = 0; i < run.latency_ns.size(); ++i) {
+    if (run.latency_ns[i] > 0 && run.latency_ns[i] <= reference_ns)
+      return seconds ? run.seconds[i] : static_cast<double>(i + 1);
+  }
+  return seconds ? run.seconds.back() : static_cast<double>(run.latency_ns.size());
+}
+
+// The logarithms of the measure of one task, by seed.
+struct TaskValues {
+  std::vector<double> method, baseline;
+};
+
+double MeanOfValues(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+std::vector<double> Resampled(const std::vector<double>& values, Rng& rng) {
+  std::vector<double> drawn;
+  for (size_t i = 0; i < values.size(); ++i) drawn.push_back(values[rng.Below(values.size())]);
+  return drawn;
+}
+
+TaskValues ValuesOf(const Contrast& contrast, const std::vector<const ClaimRun*>& method,
+                    const std::vector<const ClaimRun*>& baseline) {
+  std::vector<double> finals;
+  for (const ClaimRun* run : baseline) finals.push_back(BestAfter(*run, run->latency_ns.size()));
+  const double reference_ns = Median(finals);
+  const auto value_of = [&](const ClaimRun& run) {
+    if (contrast.measure == Contrast::Measure::kLatency) {
+      const double trials = std::ceil(contrast.share * run.trials - 1e-9);
+      return BestAfter(run, std::max<size_t>(1, static_cast<size_t>(trials)));
+    }
+    return UntilReference(run, reference_ns, contrast.measure == Contrast::Measure::kSeconds);
+  };
+  TaskValues values;
+  for (const ClaimRun* run : method) values.method.push_back(std::log(value_of(*run)));
+  for (const ClaimRun* run : baseline) values.baseline.push_back(std::log(value_of(*run)));
+  return values;
+}
+
+const char* VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kReproduced:
+      return "reproduced";
+    case Verdict::kRefuted:
+      return "refuted";
+    case Verdict::kNotSignificant:
+      return "not significant";
+    case Verdict::kNotRun:
+      return "not run";
+  }
+  return "";
+}
+
+std::string MeasureName(const Contrast& contrast) {
+  switch (contrast.measure) {
+    case Contrast::Measure::kTrials:
+      return "trials";
+    case Contrast::Measure::kSeconds:
+      return "seconds";
+    case Contrast::Measure::kLatency:
+      break;
+  }
+  return contrast.share == 1 ? "latency"
+                             : absl::StrFormat("latency at %.3g of the trials", contrast.share);
+}
+
+// The line of a contrast; an empty device: nothing has run.
+std::string LineOfFinding(const Claim& claim, const Contrast& contrast, const std::string& device,
+                          const Finding& finding) {
+  const bool ran = finding.verdict != Verdict::kNotRun;
+  return absl::StrFormat(
+      "| `%s` (%s) | %s | %s | %s to %s, %s | %s | %s | %s | %s | %s |\n", claim.name, claim.source,
+      contrast.claim, contrast.published.empty() ? "–" : contrast.published, contrast.method,
+      contrast.baseline, MeasureName(contrast),
+      ran ? absl::StrFormat("%.2f", finding.ratio.value) : "–",
+      ran ? absl::StrFormat("%.2f–%.2f", finding.ratio.low, finding.ratio.high) : "–",
+      VerdictName(finding.verdict),
+      ran ? absl::StrFormat("%s, %d × %d", device, finding.tasks, finding.seeds) : "–",
+      ran ? absl::StrFormat("%.0f", finding.device_seconds) : "–");
+}
+
+}  // namespace
+
+Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
+  std::map<std::string, std::pair<std::vector<const ClaimRun*>, std::vector<const ClaimRun*>>>
+      by_task;
+  Finding finding;
+  std::set<int> seeds;
+  for (const ClaimRun& run : runs) {
+    if (BestAfter(run, 1) == 0 && BestAfter(run, run.latency_ns.size()) == 0) continue;
+    if (run.variant == contrast.method) {
+      by_task[run.task].first.push_back(&run);
+    } else if (run.variant == contrast.baseline) {
+      by_task[run.task].second.push_back(&run);
+    } else {
+      continue;
+    }
+    seeds.insert(run.seed);
+    finding.device_seconds += run.device_seconds;
+  }
+  std::vector<TaskValues> tasks;
+  for (const auto& [task, both] : by_task) {
+    if (both.first.empty() || both.second.empty()) continue;
+    TaskValues values = ValuesOf(contrast, both.first, both.second);
+    // A first trial that failed has no latency.
+    const auto failed = [](double value) { return !std::isfinite(value); };
+    std::erase_if(values.method, failed);
+    std::erase_if(values.baseline, failed);
+    if (!values.method.empty() && !values.baseline.empty()) tasks.push_back(std::move(values));
+  }
+  if (tasks.empty()) return {};
+  const auto difference = [](const TaskValues& task) {
+    return MeanOfValues(task.method) - MeanOfValues(task.baseline);
+  };
+  std::vector<double> all, resampled;
+  for (const TaskValues& task : tasks) all.push_back(difference(task));
+  for (int i = 0; i < kVerdictResamplings; ++i) {
+    Rng rng(/*seed=*/1, static_cast<uint64_t>(i));
+    std::vector<double> drawn;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      const TaskValues& task = tasks[tasks.size() < kResampledTasks ? t : rng.Below(tasks.size())];
+      const std::vector<double> method = Resampled(task.method, rng);
+      drawn.push_back(MeanOfValues(method) - MeanOfValues(Resampled(task.baseline, rng)));
+    }
+    resampled.push_back(MeanOfValues(drawn));
+  }
+  finding.ratio = {std::exp(MeanOfValues(all)), std::exp(Quantile(resampled, kVerdictTail)),
+                   std::exp(Quantile(resampled, 1 - kVerdictTail))};
+  finding.tasks = static_cast<int>(tasks.size());
+  finding.seeds = static_cast<int>(seeds.size());
+  finding.verdict = finding.ratio.high < 1  ? Verdict::kReproduced
+                    : finding.ratio.low > 1 ? Verdict::kRefuted
+                                            : Verdict::kNotSignificant;
+  return finding;
+}
+
+std::string VerdictText(absl::Span<const ClaimRun> runs) {
+  std::string text =
+      "# What the literature claims about search\n\n"
+      "Made by `hone-lab verdicts` from the runs of `hone-lab claims`. *Ours* is the ratio of the "
+      "first way to search to the second, a geometric\nmean over tasks; below 1, the first one is "
+      "better. *trials* and *seconds* are those until the median final latency of the second one "
+      "is reached; a\nrun that never reaches it counts with all of its trials. The intervals are "
+      "of 95 %, from a bootstrap over seeds, and over tasks if there are at least\nthree. A claim "
+      "is reproduced if the interval is below 1, and refuted if it is above. `simulated` is the "
+      "draft's estimate with other constants and\nnoise, `measured pool` and `sample` are "
+      "candidates that were measured before, and `frozen model` is the score of a model: on these "
+      "nothing runs, and the\ndevice seconds are what building and measuring would take.\n\n"
+      "| claim | what is claimed | published | compared | ours | interval | verdict | device, "
+      "tasks × seeds | device s |\n|---|---|---|---|---|---|---|---|---|\n";
+  for (const Claim& claim : Claims()) {
+    // Runs with different numbers of trials are not mixed.
+    std::map<std::pair<std::string, int>, std::vector<ClaimRun>> by_form;
+    for (const ClaimRun& run : runs) {
+      if (run.claim == claim.name) by_form[{run.device, run.trials}].push_back(run);
+    }
+    for (const Contrast& contrast : claim.contrasts) {
+      bool ran = false;
+      for (const auto& [form, some] : by_form) {
+        const Finding finding = Judge(contrast, some);
+        if (finding.verdict == Verdict::kNotRun) continue;
+        ran = true;
+        absl::StrAppend(
+            &text, LineOfFinding(claim, contrast,
+                                 absl::StrCat(form.first, ", ", form.second, " trials"), finding));
+      }
+      if (!ran) absl::StrAppend(&text, LineOfFinding(claim, contrast, "", {}));
+    }
+  }
+  return text;
+}
+
+}  // namespace hone::lab

@@ -1,0 +1,236 @@
+#include "server/research/lab/claims.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/file.h"
+#include "common/base/rng.h"
+#include "common/operator/operator.h"
+#include "server/tuner/search/site_values.h"
+#include "server/tuner/space/maker.h"
+#include "tests/status.h"
+#include "tests/temporary_folder.h"
+
+namespace hone::lab {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Claim& Preset(absl::string_view name) {
+  return *absl::c_find_if(Claims(), [&](const Claim& claim) { return claim.name == name; });
+}
+
+// Runs of two ways to search on three tasks, with noise of `noise`. The method needs `factor` times
+// the latency and the trials of the baseline.
+std::vector<ClaimRun> Runs(double factor, double noise) {
+  std::vector<ClaimRun> runs;
+  Rng rng(4);
+  for (const char* task : {"a", "b", "c"}) {
+    for (int seed = 1; seed <= 5; ++seed) {
+      for (const bool method : {true, false}) {
+        ClaimRun run{.claim = "zheng-tuners",
+                     .device = "simulated",
+                     .variant = method ? "annealing" : "random",
+                     .task = task,
+                     .seed = seed,
+                     .trials = 10,
+                     .device_seconds = 1};
+        const double scale = (method ? factor : 1) * std::exp(noise * (rng.Uniform() - 0.5));
+        for (int i = 0; i < 10; ++i) {
+          run.latency_ns.push_back(1000 * scale * (i == 0 ? 0 : 1 + 1.0 / i));
+          run.seconds.push_back(0.5 * (i + 1));
+        }
+        runs.push_back(std::move(run));
+      }
+    }
+  }
+  return runs;
+}
+
+constexpr Contrast::Measure kMeasures[] = {Contrast::Measure::kLatency, Contrast::Measure::kTrials,
+                                           Contrast::Measure::kSeconds};
+
+Contrast ContrastBy(Contrast::Measure measure, double share = 1) {
+  return {.method = "annealing", .baseline = "random", .measure = measure, .share = share};
+}
+
+TEST(VerdictTest, ComparesLatencies) {
+  const Finding finding = Judge(ContrastBy(Contrast::Measure::kLatency), Runs(0.8, 0.05));
+  EXPECT_EQ(finding.verdict, Verdict::kReproduced);
+  EXPECT_NEAR(finding.ratio.value, 0.8, 0.02);
+  EXPECT_LT(finding.ratio.low, 0.8);
+  EXPECT_GT(finding.ratio.high, 0.79);
+  EXPECT_EQ(finding.tasks, 3);
+  EXPECT_EQ(finding.seeds, 5);
+  EXPECT_EQ(finding.device_seconds, 30);
+  // The first trial of each run failed, so there is nothing to compare yet.
+  EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency, 0.1), Runs(0.8, 0)).verdict,
+            Verdict::kNotRun);
+}
+
+TEST(VerdictTest, CountsTrialsAndSecondsToTheBaseline) {
+  // Without noise, the baseline ends at 1111 ns with its tenth trial. The method is at 1067 ns
+  // after its fourth one.
+  const auto runs = Runs(0.8, 0);
+  EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kTrials), runs).ratio.value, 0.4, 1e-9);
+  EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kSeconds), runs).ratio.value, 0.4, 1e-9);
+}
+
+TEST(VerdictTest, RefutesOrSaysNothing) {
+  for (const Contrast::Measure measure : kMeasures) {
+    EXPECT_EQ(Judge(ContrastBy(measure), Runs(1, 0.3)).verdict, Verdict::kNotSignificant);
+  }
+  EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency), Runs(1.3, 0.05)).verdict,
+            Verdict::kRefuted);
+  EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency), {}).verdict, Verdict::kNotRun);
+}
+
+TEST(VerdictTest, TableHasALineForEveryContrast) {
+  const std::string text = VerdictText(Runs(0.8, 0.05));
+  size_t lines = 0;
+  for (const Claim& claim : Claims()) {
+    for (const Contrast& contrast : claim.contrasts) {
+      EXPECT_THAT(text, HasSubstr(contrast.claim));
+      ++lines;
+    }
+  }
+  EXPECT_EQ(absl::c_count(text, '\n'), lines + 11) << text;
+  EXPECT_THAT(text, HasSubstr("| reproduced | simulated, 10 trials, 3 × 5 | 30 |"));
+  EXPECT_THAT(text, HasSubstr("| – | – | not run | – | – |"));
+}
+
+TEST(ClaimsTest, ContrastsNameVariants) {
+  std::set<std::string> names;
+  for (const Claim& claim : Claims()) {
+    EXPECT_TRUE(names.insert(claim.name).second) << claim.name;
+    const auto has = [&](const std::string& label) {
+      return absl::c_count_if(claim.variants, [&](const auto& v) { return v.label == label; }) == 1;
+    };
+    for (const Contrast& contrast : claim.contrasts) {
+      EXPECT_TRUE(has(contrast.method)) << contrast.method;
+      EXPECT_TRUE(has(contrast.baseline)) << contrast.baseline;
+    }
+  }
+}
+
+// Every variant of every preset that searches runs, if this build has its model.
+TEST(ClaimsTest, EveryVariantRuns) {
+  for (const Claim& claim : Claims()) {
+    if (claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample) continue;
+    for (const ClaimVariant& variant : claim.variants) {
+      const absl::Status available = CheckVariant(variant);
+      if (variant.cost_model == "tlp" && !available.ok()) continue;
+      ASSERT_THAT(available, IsOk()) << claim.name << " " << variant.label;
+      HONE_ASSERT_OK_AND_ASSIGN(
+          const ClaimRun run,
+          RunSearch(claim, variant, claim.tasks[0], /*seed=*/1, /*trials=*/3, /*population=*/8));
+      EXPECT_EQ(run.latency_ns.size(), 3u) << claim.name << " " << variant.label;
+      EXPECT_EQ(run.seconds.size(), 3u);
+      EXPECT_TRUE(absl::c_is_sorted(run.seconds));
+      EXPECT_GT(*absl::c_max_element(run.latency_ns), 0);
+    }
+  }
+}
+
+// Zheng asks for cooling schedules in spaces of over ten million points.
+TEST(ClaimsTest, TheSpaceOfTheFrozenModelIsLarge) {
+  const Claim& claim = Preset("zheng-cooling");
+  EXPECT_EQ(claim.device, ClaimDevice::kFrozen);
+  const target::Target target = *target::TargetByName("x86-avx2");
+  std::vector<std::string> words = absl::StrSplit(claim.tasks[0], ' ');
+  const std::string name = words[0];
+  words.erase(words.begin());
+  const auto workload = std::make_shared<const ir::Workload>(*op::BuildWorkload(name, words));
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto spaces,
+      space::MakeSpaces({.workload = workload, .target = &target}, claim.variants[0].space));
+  for (const auto& space : spaces) {
+    if (space->name() != claim.variants[0].only) continue;
+    Rng rng(1);
+    double points = 1;
+    search::SiteValues lists;
+    const std::vector<int64_t> decisions = *space->Sample(rng);
+    const std::vector<schedule::Site> sites = *space->Sites(decisions);
+    for (const schedule::Site& site : sites) points *= static_cast<double>(lists.Count(site));
+    EXPECT_GT(points, 1e7);
+    return;
+  }
+  FAIL() << "there is no design space " << claim.variants[0].only;
+}
+
+TEST(ClaimsTest, TheSameSeedGivesTheSameLatencies) {
+  const Claim& claim = Preset("zheng-transfer");
+  const ClaimVariant& variant = claim.variants[0];
+  ASSERT_TRUE(variant.transfers);
+  const auto run = [&](int seed) {
+    return RunSearch(claim, variant, claim.tasks[0], seed, /*trials=*/20, 8)->latency_ns;
+  };
+  EXPECT_EQ(run(1), run(1));
+  EXPECT_NE(run(1), run(2));
+}
+
+// A sample of one task whose candidates are as slow as the only feature says.
+Sample OneTask(int candidates) {
+  JudgedTask task{.name = "task", .workload = "text", .held_out = true, .best_ns = 1000};
+  cost_model::FeatureMatrix features{.columns = 1};
+  for (int i = 0; i < candidates; ++i) {
+    const float slowness = static_cast<float>((i * 37) % candidates);
+    features.Append({slowness}, 1);
+    task.latency_ns.push_back(1000 * (1 + slowness));
+  }
+  task.features.push_back(std::move(features));
+  Sample sample{.feature_sets = {"statement"}};
+  sample.tasks.push_back(std::move(task));
+  return sample;
+}
+
+TEST(RunOnSampleTest, TakesEachCandidateOnceAndLearns) {
+  const Claim claim{.name = "pool", .device = ClaimDevice::kPool};
+  const Sample sample = OneTask(200);
+  HONE_ASSERT_OK_AND_ASSIGN(const ClaimRun all,
+                            RunOnSample(claim, {.label = "trees", .cost_model = "xgboost"}, sample,
+                                        sample.tasks[0], 1, 1000));
+  std::vector<double> taken = all.latency_ns, wanted = sample.tasks[0].latency_ns;
+  absl::c_sort(taken);
+  absl::c_sort(wanted);
+  EXPECT_EQ(taken, wanted);
+  // After the first 16, which are random, the model knows what is fast.
+  const std::vector<double> next(all.latency_ns.begin() + 16, all.latency_ns.begin() + 48);
+  const std::vector<double> first(all.latency_ns.begin(), all.latency_ns.begin() + 16);
+  const auto mean = [](const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  };
+  EXPECT_LT(mean(next), 0.6 * mean(first));
+}
+
+TEST(RunClaimTest, RepeatsNothingAndNamesBadLines) {
+  const TemporaryFolder folder;
+  Claim claim = Preset("zheng-tuners");
+  claim.tasks = {"conv2d n=1 h=7 w=7 ci=32 co=32 k=3 s=1 p=1"};
+  const ClaimOptions options{.small = true, .seeds = 2, .trials = 6, .out = folder.path()};
+  ASSERT_THAT(RunClaim(claim, options), IsOk());
+  const std::string path = absl::StrCat(folder.path(), "/zheng-tuners.jsonl");
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(path));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<ClaimRun> runs, ReadClaimRuns(folder.path()));
+  EXPECT_EQ(runs.size(), 4u);
+  ASSERT_THAT(RunClaim(claim, options), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string again, ReadFile(path));
+  EXPECT_EQ(again, text);
+  std::ofstream(path, std::ios::app) << "{\"claim\": 3}\n";
+  EXPECT_THAT(ReadClaimRuns(folder.path()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("zheng-tuners.jsonl:5")));
+  EXPECT_THAT(RunClaim(Preset("zheng-cooling"), {.on_machine = true, .out = folder.path()}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("frozen model")));
+}
+
+}  // namespace
+}  // namespace hone::lab
