@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kMostFruitlessBatches = 4;
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
-constexpr int kMostPreparing = 3;
+constexpr int kMostPreparing = 2;
 // In the first pass, a task whose trials fail gets this many, one at a time, before the others get
 // their second batches.
 constexpr int64_t kFirstTries = 4;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/confirm/finalist.h"
 #include "server/job/job_manager.h"
 #include "tests/server/job/network/network_harness.h"
 #include "tests/status.h"
@@ -239,27 +240,28 @@ TEST_F(NetworkJobTest, AJobWithATimeLimitBeginsWithAFirstPass) {
   JobSpec spec = NetworkOf(0);
   spec.max_time = absl::Seconds(40);
   const std::string id = Create(spec);
-  const auto confirmed = [&] {
-    const auto job = Get(id);
-    return std::count_if(job->network->tasks.begin(), job->network->tasks.end(),
-                         [](const NetworkTaskState& task) { return task.confirmed; });
-  };
   Step();
-  for (int i = 0; i < 200 && confirmed() < 3; ++i) {
+  // What is published stays so, while the shown state of a task may have changed again.
+  const auto published = [&] {
+    std::vector<record::Record> bests;
+    for (const NetworkTaskState& task : Get(id)->network->tasks) {
+      const auto best = store.LookupBest({.workload_digest = task.workload_digest, .target = "t"});
+      if (best.ok()) bests.push_back(best->record);
+    }
+    return bests;
+  };
+  for (int i = 0; i < 200 && published().size() < 3; ++i) {
     EXPECT_LE(Get(id)->trials, 3) << "no task has a second batch yet";
     Step();
   }
-  ASSERT_EQ(confirmed(), 3);
+  const std::vector<record::Record> first = published();
+  ASSERT_EQ(first.size(), 3);
   EXPECT_LT(Get(id)->wall, absl::Seconds(10));
-  const std::vector<NetworkTaskState> first = Get(id)->network->tasks;
-  for (const NetworkTaskState& task : first) {
-    EXPECT_EQ(task.trials, 1);
-    HONE_ASSERT_OK_AND_ASSIGN(
-        const auto best,
-        store.LookupBest({.workload_digest = task.workload_digest, .target = "t"}));
-    EXPECT_EQ(best.record.result.processes, 1);
-    EXPECT_FALSE(task.closed);
+  for (const record::Record& best : first) {
+    EXPECT_EQ(best.result.processes, 1);
+    EXPECT_LT(best.policy.repeats, ConfirmPolicy().repeats) << "it was brief";
   }
+  for (const NetworkTaskState& task : Get(id)->network->tasks) EXPECT_FALSE(task.closed);
   // The search goes on, with the default schedules, and confirms more thoroughly.
   const auto job = RunToEnd(id, 1000);
   ASSERT_EQ(job->state, JobState::kDone) << job->error;
@@ -269,7 +271,7 @@ TEST_F(NetworkJobTest, AJobWithATimeLimitBeginsWithAFirstPass) {
     const NetworkTaskState& task = job->network->tasks[i];
     EXPECT_GT(task.trials, 1);
     EXPECT_TRUE(task.confirmed);
-    EXPECT_LE(task.latency_ns, first[i].latency_ns);
+    EXPECT_LE(task.latency_ns, record::SteadyLatencyNs(first[i].result));
     EXPECT_EQ(task.default_latency_ns, 1000);
   }
 }
@@ -366,7 +368,7 @@ TEST_F(NetworkJobTest, TheTimeAfterACancelDoesNotCount) {
   EXPECT_GT(job->trials, cancelled->trials) << "the search went on";
   EXPECT_GT(job->CountedWall(), absl::Seconds(30));
   EXPECT_LT(job->CountedWall(), absl::Seconds(42));
-  EXPECT_GT(job->wall, absl::Seconds(55));
+  EXPECT_GT(job->wall, absl::Seconds(52)) << "30 s and 22 s";
 }
 
 // The device, which is connected, does not finish the measurements of the confirmation.
