@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,8 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
@@ -177,7 +176,7 @@ std::vector<TaskScore> ScoreModelledCosts(const std::vector<const JudgedTask*>& 
 }
 
 // `residual`: the model's scores are added to those of the presets. Adds the time of the
-// predictions to `ns`.
+// predictions to `ns`: of the processor, so that other programs beside do not count.
 absl::Status Score(const cost_model::CostModel& model, bool residual, const Sample& sample,
                    const std::vector<const JudgedTask*>& tasks, std::vector<TaskScore>& scores,
                    int64_t& ns) {
@@ -185,11 +184,11 @@ absl::Status Score(const cost_model::CostModel& model, bool residual, const Samp
   for (const JudgedTask* task : tasks) {
     cost_model::FeatureMatrix none;
     none.row_begin.assign(task->latency_ns.size() + 1, 0);
-    const absl::Time begin = absl::Now();
+    const std::clock_t begin = std::clock();
     HONE_ASSIGN_OR_RETURN(
         cost_model::Prediction prediction,
         model.Predict(set < sample.feature_sets.size() ? task->features[set] : none));
-    ns += absl::ToInt64Nanoseconds(absl::Now() - begin);
+    ns += int64_t{std::clock() - begin} * (1'000'000'000 / CLOCKS_PER_SEC);
     if (residual) {
       HONE_ASSIGN_OR_RETURN(const std::vector<double> presets, PresetsOf(sample, *task));
       for (size_t i = 0; i < presets.size(); ++i) prediction.mean[i] += presets[i];

@@ -83,7 +83,7 @@ inline constexpr char kModelledCost[] = "modelled";
 struct JudgedModel {
   std::string name;
   std::vector<TaskScore> development, held_out;
-  double predict_us = 0;  // of a candidate, without its features; 0: not known
+  double predict_us = 0;  // processor time of a candidate, without its features; 0: not known
 };
 
 // What a model is trained on.
