@@ -3,7 +3,7 @@
 namespace hone::lab {
 namespace {
 
-using Measure = Contrast::Measure;
+using ComparedBy = Contrast::Measure;
 
 constexpr char kC7[] = "conv2d n=1 h=28 w=28 ci=128 co=256 k=3 s=2 p=1";
 constexpr char kC12[] = "conv2d n=1 h=7 w=7 ci=512 co=512 k=3 s=1 p=1";
@@ -36,7 +36,7 @@ const std::vector<Claim>& Claims() {
                       "cuDNN passed after 60 instead of 350 trials (AutoTVM)", "annealing",
                       "random"},
                      {"It already does after a tenth of the trials", "", "annealing", "random",
-                      Measure::kLatency, 0.1}},
+                      ComparedBy::kLatency, 0.1}},
        .trials = 1000},
       {.name = "zheng-features",
        .source = "Zheng, figure 3",
@@ -49,11 +49,11 @@ const std::vector<Claim>& Claims() {
                     {"knob", "annealing", kRank, "knob", kTemplates, kDirect}},
        .tasks = {kC12, "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1"},
        .contrasts = {{"Curves of 30 points beat curves of one point", "clearly on C12", "curve-fix",
-                      "curve", Measure::kTrials},
+                      "curve", ComparedBy::kTrials},
                      {"The relation of count and reuse alone is the best", "best ablation",
-                      "curve-fix-reuse", "curve-fix", Measure::kTrials},
+                      "curve-fix-reuse", "curve-fix", ComparedBy::kTrials},
                      {"Features of loops beat the decisions alone", "knob, itervar < curve-fix",
-                      "itervar", "knob", Measure::kTrials}},
+                      "itervar", "knob", ComparedBy::kTrials}},
        .trials = 200},
       {.name = "zheng-transfer",
        .source = "Zheng, figures 4 and 5",
@@ -89,7 +89,7 @@ const std::vector<Claim>& Claims() {
                     {"evolutionary", "evolutionary"}},
        .tasks = SixSpaces(),
        .contrasts = {{"Bayesian optimization needs fewer trials than evolution", "up to 68 % fewer",
-                      "bayesian-index", "evolutionary", Measure::kTrials},
+                      "bayesian-index", "evolutionary", ComparedBy::kTrials},
                      {"At equal trials its code is faster", "up to 10 %", "bayesian-index",
                       "evolutionary"},
                      {"Expected improvement instead of the upper bound", "", "bayesian-index-ei",
@@ -118,7 +118,7 @@ const std::vector<Claim>& Claims() {
        .tasks = {kC7, kC12, "conv2d n=1 h=56 w=56 ci=64 co=64 k=3 s=1 p=1"},
        .contrasts = {{"Adaptive sampling needs fewer measurements than AutoTVM",
                       "4.45 × less time with reinforcement learning", "adaptive", "annealing",
-                      Measure::kTrials},
+                      ComparedBy::kTrials},
                      {"At equal trials, its code is not slower", "1.06 × faster", "adaptive",
                       "annealing"}},
        .trials = 512},
@@ -132,7 +132,7 @@ const std::vector<Claim>& Claims() {
        .contrasts = {{"Walks by Q-learning find better code than random draws", "", "q-learning",
                       "random"},
                      {"They need less time than AutoTVM", "1/27 of the time", "q-learning",
-                      "annealing", Measure::kSeconds}},
+                      "annealing", ComparedBy::kSeconds}},
        .trials = 512},
       {.name = "halide-beam",
        .source = "Adams et al.; Steiner et al.",
@@ -146,7 +146,7 @@ const std::vector<Claim>& Claims() {
                      {"A learned value finds better schedules than completions", "2.6 × (Steiner)",
                       "beam-learned", "beam"},
                      {"Beam search needs less time than Hone's default", "", "beam", "portfolio",
-                      Measure::kSeconds}},
+                      ComparedBy::kSeconds}},
        .trials = 256},
       {.name = "autotvm-rank",
        .source = "AutoTVM, figures 5 and 6",
@@ -165,7 +165,7 @@ const std::vector<Claim>& Claims() {
        .variants = {{"tlp", "evolutionary", "tlp"}, {"trees", "evolutionary", "xgboost"}},
        .tasks = SixSpaces(),
        .contrasts = {{"A search with TLP needs less time than one with trees", "9.1 × less", "tlp",
-                      "trees", Measure::kSeconds}},
+                      "trees", ComparedBy::kSeconds}},
        .trials = 512},
       {.name = "tlp-topk",
        .source = "TLP, table 3",
@@ -175,13 +175,13 @@ const std::vector<Claim>& Claims() {
                     {"mlp", "", "mlp"},
                     {"trees", "", "xgboost"}},
        .contrasts = {{"The first choice of TLP beats that of TenSet's model (top-1)",
-                      "0.9055 to 0.8510 on an EPYC", "tlp", "mlp", Measure::kLatency, 1.0 / 64},
+                      "0.9055 to 0.8510 on an EPYC", "tlp", "mlp", ComparedBy::kLatency, 1.0 / 64},
                      {"So does the best of five (top-5)", "0.9494 to 0.9175", "tlp", "mlp",
-                      Measure::kLatency, 5.0 / 64},
+                      ComparedBy::kLatency, 5.0 / 64},
                      {"Several devices teach more than one (MTL-TLP, top-1)", "0.8741 to 0.6647",
-                      "mtl-tlp", "tlp", Measure::kLatency, 1.0 / 64},
+                      "mtl-tlp", "tlp", ComparedBy::kLatency, 1.0 / 64},
                      {"The first choice of TenSet's model beats that of trees (top-1)", "", "mlp",
-                      "trees", Measure::kLatency, 1.0 / 64}},
+                      "trees", ComparedBy::kLatency, 1.0 / 64}},
        .trials = 64},
   };
   return claims;
