@@ -10,6 +10,7 @@ find_package(SQLite3 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(Eigen3 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
@@ -22,7 +23,6 @@ pkg_check_modules(HONE_LIBPQ IMPORTED_TARGET libpq>=15)
 if(HONE_BUILD_TESTS)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
-  find_package(Eigen3 REQUIRED)
 endif()
 
 # The XGBoost package has no CMake or pkg-config file.
@@ -39,14 +39,6 @@ add_library(hone_onnx_proto INTERFACE)
 target_include_directories(hone_onnx_proto SYSTEM INTERFACE ${HONE_ONNX_INCLUDE})
 target_compile_definitions(hone_onnx_proto INTERFACE ONNX_NAMESPACE=onnx ONNX_ML=1)
 target_link_libraries(hone_onnx_proto INTERFACE ${HONE_ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
-
-# libtorch's CMake file is not used, because it requires everything that libtorch was built with.
-if(HONE_WITH_TORCH)
-  find_path(HONE_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include REQUIRED)
-  find_library(HONE_TORCH_LIBRARY torch REQUIRED)
-  find_library(HONE_TORCH_CPU_LIBRARY torch_cpu REQUIRED)
-  find_library(HONE_C10_LIBRARY c10 REQUIRED)
-endif()
 
 # LLVM is one shared library. LLD has only static libraries, which use it.
 add_library(hone_llvm INTERFACE)

@@ -12,7 +12,6 @@ option(HONE_WERROR "Warnings are errors" OFF)
 option(HONE_WORKER_ONLY "Only hone-worker and hone-runner, with static libraries (deploy/bundle-worker.sh)" OFF)
 set(HONE_PACKAGES "" CACHE PATH "With HONE_WORKER_ONLY: the folder that deploy/board-packages.sh has filled")
 option(HONE_FUZZ "libFuzzer programs of the targets in tests/fuzz (needs clang)" OFF)
-option(HONE_WITH_TORCH "The cost model treegru, which needs libtorch-dev" OFF)
 set(HONE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 find_program(HONE_CCACHE ccache)

@@ -46,12 +46,12 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   llvm-19-dev liblld-19-dev zlib1g-dev libzstd-dev
   libxgboost-dev libsqlite3-dev libcpp-httplib-dev libhdf5-dev libpq-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libspdlog-dev
-  libonnx-dev
+  libeigen3-dev libonnx-dev
   libjemalloc-dev libhwloc-dev libseccomp-dev libssl-dev prometheus-cpp-dev
   opencl-c-headers
 )
 test_packages=(
-  clang-format-19 postgresql prometheus libeigen3-dev
+  clang-format-19 postgresql prometheus
   python3-numpy python3-venv python3-grpcio python3-protobuf python3-pytest python3-yaml
   ocl-icd-libopencl1 pocl-opencl-icd clang-19
   gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf g++-aarch64-linux-gnu g++-arm-linux-gnueabihf

@@ -22,4 +22,14 @@ for arch in "${arches[@]}"; do
   [ $made = 3 ] || mkdir -p "$bundle"
   echo "run: there is no bundle for $arch" >&2
 done
-exec ctest --preset "$preset" --output-on-failure "$@"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+code=0
+ctest --preset "$preset" --output-on-failure "$@" | tee "$log" || code=$?
+[ $code = 0 ] && exit
+# The output of a failed test can be long, and a CI system may keep only the beginning and the end: its failed checks come again, with the
+# summary.
+echo "run: what failed:"
+grep -aE -A 12 ': Failure$|^\[  FAILED  \]|Sanitizer: |Assertion .* failed|\*\*\*(Failed|Timeout|Exception)' "$log" | cut -c 1-300 | head -n 200 || true
+sed -n '/ tests passed, /,$p' "$log"
+exit $code

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -17,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/output/format.h"
+#include "client/cli/size_list.h"
 #include "client/cli/suggested_command.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -213,6 +215,57 @@ absl::string_view WithoutComment(absl::string_view line) {
   return absl::StripAsciiWhitespace(line.substr(0, begin));
 }
 
+// A key of an operator with several sizes.
+struct VaryingKey {
+  size_t place = 0;  // in the words
+  NamedSizes sizes;
+};
+
+// The keys of an operator that have lists or ranges of sizes. InvalidArgument: a list or range is
+// wrong, or there are too many combinations.
+absl::StatusOr<std::vector<VaryingKey>> VaryingKeysOf(absl::Span<const std::string> words) {
+  std::vector<VaryingKey> keys;
+  std::vector<NamedSizes> dimensions;
+  if (words.empty() || op::FindOperator(words[0]) == nullptr) return keys;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    if (equals == std::string::npos) continue;
+    const absl::string_view value = absl::string_view(words[i]).substr(equals + 1);
+    // A value with another key is an error, which ExplainWord explains.
+    if (!NamesSeveralSizes(value) || absl::StrContains(value, '=')) continue;
+    const absl::StatusOr<std::vector<int64_t>> sizes = ParseSizeList(value);
+    if (!sizes.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(words[i], ": ", sizes.status().message()));
+    }
+    dimensions.push_back({words[i].substr(0, equals), *sizes});
+    keys.push_back({i, dimensions.back()});
+  }
+  HONE_RETURN_IF_ERROR(CheckSizeCount(dimensions));
+  return keys;
+}
+
+// Reads one workload, or an operator for several sizes: "matmul m=1,4 n=8 k=8" stands for two
+// workloads.
+absl::StatusOr<std::vector<WorkloadArgument>> ReadSizes(absl::Span<const std::string> words) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<VaryingKey> keys, VaryingKeysOf(words));
+  std::vector<std::vector<std::string>> expanded = {{words.begin(), words.end()}};
+  for (const VaryingKey& key : keys) {
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& each : expanded) {
+      for (const int64_t size : key.sizes.values) {
+        longer.push_back(each);
+        longer.back()[key.place] = absl::StrCat(key.sizes.name, "=", size);
+      }
+    }
+    expanded = std::move(longer);
+  }
+  std::vector<WorkloadArgument> workloads;
+  for (const std::vector<std::string>& each : expanded) {
+    HONE_ASSIGN_OR_RETURN(workloads.emplace_back(), ReadWorkloadArgument(each));
+  }
+  return workloads;
+}
+
 bool BeginsWorkload(const std::string& word) {
   return NamesFile({&word, 1}) || NamesNetwork({&word, 1}) || op::FindOperator(word) != nullptr;
 }
@@ -345,14 +398,32 @@ absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std
   std::vector<WorkloadArgument> workloads;
   size_t begin = 0;
   do {
-    size_t end = begin + 1;
+    size_t end = std::min(begin + 1, all.size());
     while (end < all.size() && !BeginsWorkload(all[end])) ++end;
-    HONE_ASSIGN_OR_RETURN(
-        workloads.emplace_back(),
-        ReadWorkloadArgument(absl::MakeConstSpan(all).subspan(begin, end - begin)));
+    HONE_ASSIGN_OR_RETURN(std::vector<WorkloadArgument> sizes,
+                          ReadSizes(absl::MakeConstSpan(all).subspan(begin, end - begin)));
+    absl::c_move(sizes, std::back_inserter(workloads));
     begin = end;
   } while (begin < all.size());
   return workloads;
+}
+
+std::vector<std::string> OperatorSizes::WordsFor(int64_t value) const {
+  std::vector<std::string> made = words;
+  made[place] = absl::StrCat(key, "=", value);
+  return made;
+}
+
+absl::StatusOr<std::optional<OperatorSizes>> ReadOperatorSizes(
+    absl::Span<const std::string> words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    for (std::string& part : WordsOf(word)) all.push_back(std::move(part));
+  }
+  if (absl::c_count_if(all, BeginsWorkload) != 1) return std::nullopt;
+  HONE_ASSIGN_OR_RETURN(const std::vector<VaryingKey> keys, VaryingKeysOf(all));
+  if (keys.size() != 1 || keys[0].sizes.values.size() < 2) return std::nullopt;
+  return OperatorSizes{keys[0].sizes.name, keys[0].sizes.values, std::move(all), keys[0].place};
 }
 
 absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string& path) {
@@ -364,12 +435,12 @@ absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloadList(const std::string
     ++number;
     line = WithoutComment(line);
     if (line.empty()) continue;
-    absl::StatusOr<WorkloadArgument> workload = ReadWorkloadArgument(WordsOf(line));
-    if (!workload.ok()) {
+    absl::StatusOr<std::vector<WorkloadArgument>> sizes = ReadSizes(WordsOf(line));
+    if (!sizes.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ":", number, ": ", workload.status().message()));
+          absl::StrCat(name, ":", number, ": ", sizes.status().message()));
     }
-    workloads.push_back(*std::move(workload));
+    absl::c_move(*sizes, std::back_inserter(workloads));
   }
   if (workloads.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

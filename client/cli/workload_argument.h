@@ -1,6 +1,9 @@
 #ifndef HONE_CLIENT_CLI_WORKLOAD_ARGUMENT_H_
 #define HONE_CLIENT_CLI_WORKLOAD_ARGUMENT_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +48,25 @@ bool NamesNetwork(absl::Span<const std::string> words);
 absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
 // Reads the words of one or several workloads. The name of an operator or file begins the next
-// workload; a workload may also be one quoted word. Errors as for ReadWorkloadArgument.
+// workload; a workload may also be one quoted word. An operator may have lists or ranges of sizes
+// (size_list.h), "matmul m=1,4,8 n=64 k=64", which stand for a workload of each. Errors as for
+// ReadWorkloadArgument.
 absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std::string> words);
+
+// An operator for several sizes of one key.
+struct OperatorSizes {
+  std::string key;
+  std::vector<int64_t> values;     // ascending
+  std::vector<std::string> words;  // of the operator
+  size_t place = 0;                // in the words, of the key
+
+  // The words for one value.
+  std::vector<std::string> WordsFor(int64_t value) const;
+};
+
+// Returns the sizes if the words name one operator, and one of its keys has several. Errors as for
+// ReadWorkloads.
+absl::StatusOr<std::optional<OperatorSizes>> ReadOperatorSizes(absl::Span<const std::string> words);
 
 // Reads a file with one workload on each line, in the words of a command line. Empty lines and
 // lines that begin with # are skipped. InvalidArgument: the file cannot be read, has no workload,

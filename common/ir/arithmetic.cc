@@ -40,6 +40,9 @@ Scalar IntegerOp(Op op, DType dtype, Scalar a, Scalar b) {
     case Op::kShiftRight:
       result = static_cast<uint64_t>(a.whole() >> std::min<uint64_t>(right, 63));
       break;
+    case Op::kAnd:
+      result = left & right;
+      break;
     default:
       break;
   }
@@ -108,6 +111,7 @@ Scalar EvaluateOp(Op op, DType dtype, Scalar a, Scalar b, Scalar c) {
     case Op::kEqual:
       return a == b;
     case Op::kAnd:
+      if (dtype != DType::kBool) return IntegerOp(op, dtype, a, b);
       return a.IsTrue() && b.IsTrue();
     case Op::kOr:
       return a.IsTrue() || b.IsTrue();

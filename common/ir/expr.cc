@@ -178,7 +178,8 @@ ExprId ExprPool::Unary(Op op, ExprId a) {
 }
 
 ExprId ExprPool::Binary(Op op, ExprId a, ExprId b) {
-  const bool logical = op >= Op::kLess && op <= Op::kOr;
+  // In lowered programs, kAnd also takes the common bits of integers.
+  const bool logical = op >= Op::kLess && op <= Op::kOr && op != Op::kAnd;
   return Add({.op = op, .dtype = logical ? DType::kBool : exprs_[a].dtype, .a = a, .b = b});
 }
 

@@ -61,6 +61,18 @@ class MessageWriter {
   void operator()(const Field& field, const std::vector<double>& values) {
     for (const double value : values) Access().AddDouble(&message_, Find(field), value);
   }
+  void operator()(const Field& field, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      Access().AddString(&message_, Find(field), CleanText(text, text.size()));
+    }
+  }
+  template <typename T>
+  void operator()(const Field& field, const std::vector<T>& list) {
+    for (const T& nested : list) {
+      MessageWriter writer(*Access().AddMessage(&message_, Find(field)));
+      VisitFields(nested, writer);
+    }
+  }
   template <typename T>
   void operator()(const Field& field, const std::optional<T>& nested) {
     if (nested.has_value()) (*this)(field, *nested);
@@ -128,18 +140,27 @@ class MessageReader {
       Check({.proto = field.proto, .rule = field.rule}, values[i]);
     }
   }
+  void operator()(const Field& field, std::vector<std::string>& texts) {
+    if (!TakeSize(field, texts)) return;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      texts[i] = Access().GetRepeatedString(message_, Find(field), static_cast<int>(i));
+      Check(field, absl::string_view(texts[i]));
+    }
+  }
+  template <typename T>
+  void operator()(const Field& field, std::vector<T>& list) {
+    if (!TakeSize(field, list)) return;
+    for (size_t i = 0; i < list.size(); ++i) {
+      Read(field, Access().GetRepeatedMessage(message_, Find(field), static_cast<int>(i)), list[i]);
+    }
+  }
   template <typename T>
   void operator()(const Field& field, std::optional<T>& nested) {
     if (Access().HasField(message_, Find(field))) (*this)(field, nested.emplace());
   }
   template <typename T>
   void operator()(const Field& field, T& nested) {
-    MessageReader reader(Access().GetMessage(message_, Find(field)), check_);
-    VisitFields(nested, reader);
-    if (status_.ok() && !reader.status_.ok()) {
-      status_ = absl::Status(reader.status_.code(), std::string(field.proto) + "." +
-                                                        std::string(reader.status_.message()));
-    }
+    Read(field, Access().GetMessage(message_, Find(field)), nested);
   }
 
   const absl::Status& status() const { return status_; }
@@ -148,6 +169,15 @@ class MessageReader {
   const google::protobuf::Reflection& Access() const { return *message_.GetReflection(); }
   const google::protobuf::FieldDescriptor* Find(const Field& field) const {
     return message_.GetDescriptor()->FindFieldByName(field.proto);
+  }
+  template <typename T>
+  void Read(const Field& field, const google::protobuf::Message& message, T& nested) {
+    MessageReader reader(message, check_);
+    VisitFields(nested, reader);
+    if (status_.ok() && !reader.status_.ok()) {
+      status_ = absl::Status(reader.status_.code(), std::string(field.proto) + "." +
+                                                        std::string(reader.status_.message()));
+    }
   }
   template <typename T>
   void Check(const Field& field, T value) {

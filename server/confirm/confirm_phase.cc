@@ -257,7 +257,7 @@ void ConfirmPhase::Submit(int index) {
   if (finalist.is_slow_default) {
     item.policy.name = ConfirmPolicy().name;
   } else {
-    item.policy = ConfirmPolicy();
+    item.policy = ConfirmPolicy(options_.repeats);
   }
   // Runs its artifact if the device is known to have it; otherwise builds the finalist again.
   const bool there = !device_.empty() && finalist.worker_id == device_;

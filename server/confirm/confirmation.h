@@ -18,20 +18,22 @@ struct ConfirmationOptions {
   int min_rounds = 3;      // processes that measure a finalist before it is published
   int last_finalists = 3;  // continue to the end, not counting the incumbent
   int max_rounds = 6;  // the order is final after these; twice as many if processes are disturbed
+  int repeats = 5;     // Policy::repeats of a process; fewer make it brief
   // A finalist drops out if it is certainly slower than the best and its log-ratio exceeds this.
   // The second limit is for the first round, which says nothing about other processes.
   double drop_above = 0.03;
   double drop_first = 0.20;
 };
 
-// One process of the fastest candidate. For the first choice of a network's task, so that each task
-// has a best early, however little time is left; a later confirmation replaces it.
+// One brief process of the fastest candidate. For the first choice of a network's task, so that
+// each task has a best early, however little time is left; a later confirmation replaces it.
 inline constexpr ConfirmationOptions kBriefConfirmation = {.finalists = 1,
                                                            .min_finalists = 1,
                                                            .within = 1,
                                                            .min_rounds = 1,
                                                            .last_finalists = 1,
-                                                           .max_rounds = 1};
+                                                           .max_rounds = 1,
+                                                           .repeats = 3};
 
 // Decides which finalist is the best by measuring them again in rounds. In each round every
 // remaining finalist runs once, in its own process and in random order; in the first round, the

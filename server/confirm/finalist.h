@@ -16,9 +16,9 @@
 
 namespace hone::job {
 
-// How a process measures a finalist, and a challenger of the leader.
-inline record::Policy ConfirmPolicy() {
-  return {.name = "confirm", .repeats = 5, .confidence = 0.95};
+// How a process measures a finalist, and a challenger of the leader. `repeats`: of the options.
+inline record::Policy ConfirmPolicy(int repeats = ConfirmationOptions().repeats) {
+  return {.name = "confirm", .repeats = repeats, .confidence = 0.95};
 }
 
 // A measured candidate that may become a finalist.

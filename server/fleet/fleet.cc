@@ -294,7 +294,7 @@ absl::StatusOr<WorkerInfo> Fleet::Drain(const std::string& id, bool resume) {
     TellStanding(id, absl::StrCat("was ", resume ? "resumed" : "drained", " by an administrator"));
   }
   const std::vector<std::string> names = standings_.NamesOf(id);
-  standings_.Change(standing, /*drained=*/true, /*refused=*/resume);
+  standings_.Change(standing);
   ApplyStanding(id);
   for (const std::string& name : names) {  // which may have been refused with it
     Worker* const other = registry_.Find(name);
@@ -325,7 +325,7 @@ absl::StatusOr<int> Fleet::Remove(const std::string& id,
   if (standing.identity.empty()) standing.identity = standings_.IdentityOf(id);
   if (standing.identity.empty()) standing.identity = remembered.value_or("");
   TellStanding(id, "was removed by an administrator");
-  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
+  standings_.Change(standing);
   const int requeued = ApplyStanding(id);
   for (const std::string& name : standings_.NamesOf(id)) {
     Worker* const worker = registry_.Find(name);
@@ -342,7 +342,7 @@ void Fleet::Distrust(const std::string& id, const std::string& why) {
   Standing standing = standings_.Own(id);
   standing.refused = why;
   standing.identity = standings_.IdentityOf(id);
-  standings_.Change(standing, /*drained=*/false, /*refused=*/true);
+  standings_.Change(standing);
   ApplyStanding(id);
   if (options_.on_standing != nullptr) deferred_.Add(options_.on_standing, id);
 }

@@ -122,28 +122,23 @@ void Standings::Set(const Standing& standing) {
   }
 }
 
-void Standings::Change(const Standing& standing, bool drained, bool refused) {
+void Standings::Change(const Standing& standing) {
   absl::MutexLock lock(&mutex_);
   Set(standing);
-  UnstoredStanding& change = pending_[standing.worker_id];
-  change.number = ++changes_;
-  change.drained = change.drained || drained;
-  change.refused = change.refused || refused;
+  pending_[standing.worker_id] = ++changes_;
 }
 
 std::optional<UnstoredStanding> Standings::Unstored(const std::string& id) const {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(id);
   if (found == pending_.end()) return std::nullopt;
-  UnstoredStanding unstored = found->second;
-  unstored.standing = Get(id);
-  return unstored;
+  return UnstoredStanding{Get(id), found->second};
 }
 
 void Standings::MarkStored(const UnstoredStanding& stored) {
   absl::MutexLock lock(&mutex_);
   auto found = pending_.find(stored.standing.worker_id);
-  if (found != pending_.end() && found->second.number == stored.number) pending_.erase(found);
+  if (found != pending_.end() && found->second == stored.number) pending_.erase(found);
 }
 
 void Standings::Adopt(const std::vector<Standing>& stored) {

@@ -47,8 +47,8 @@ class Standings {
   // Whether the worker is one of these, under this or another name.
   bool IsOneOf(const std::string& id, const std::vector<std::string>& others) const;
 
-  // Sets a worker's standing. `drained` and `refused` say which parts of it must be stored.
-  void Change(const Standing& standing, bool drained, bool refused);
+  // Sets a worker's standing, which must then be stored.
+  void Change(const Standing& standing);
   // Returns the unstored change of a worker; nullopt if everything is stored.
   std::optional<UnstoredStanding> Unstored(const std::string& id) const;
   // Marks this change as stored, unless there is a newer one.
@@ -68,8 +68,8 @@ class Standings {
   std::map<std::string, Standing> known_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> identities_ ABSL_GUARDED_BY(mutex_);         // by name
   std::map<std::string, std::set<std::string>> refused_ ABSL_GUARDED_BY(mutex_);  // by identity
-  // By name, without the standings.
-  std::map<std::string, UnstoredStanding> pending_ ABSL_GUARDED_BY(mutex_);
+  // The number of the last change of each worker whose standing is not stored.
+  std::map<std::string, int64_t> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

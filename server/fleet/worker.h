@@ -226,9 +226,7 @@ struct Standing {
 // A change of a worker's standing that is not known to be stored.
 struct UnstoredStanding {
   Standing standing;
-  bool drained = false;  // the drained part has changed
-  bool refused = false;  // the refused part has changed
-  int64_t number = 0;    // of the change
+  int64_t number = 0;  // of the change
 };
 
 // Counters of the fleet, for metrics and tests.

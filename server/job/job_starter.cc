@@ -9,7 +9,7 @@
 #include "server/job/actor/job_codec.h"
 #include "server/job/job.h"
 #include "server/job/network/network_job.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {

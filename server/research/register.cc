@@ -52,6 +52,12 @@ void AddStrategies() {
   AddVariant(search::MakeEvolutionarySearch,
              {.name = "evolutionary-metropolis", .temperature = 0.05});
   AddVariant(search::MakeEvolutionarySearch, {.name = "evolutionary-no-crossover", .mutation = 1});
+  AddVariant(search::MakeEvolutionarySearch,
+             {.name = "evolutionary-filtered",
+              .draft = true,
+              .filter = [](const search::SearchContext& context) {
+                return search::MakeScheduleFilter(context, "tlp-fast");
+              }});
   AddVariant(search::MakeBeamSearch, {});
   AddVariant(search::MakeBeamSearch,
              {.name = "beam-learned", .value = search::BeamOptions::Value::kLearned});
@@ -64,9 +70,11 @@ void AddStrategies() {
 
 void AddModels() {
   for (const cost_model::ModelKind* kind :
-       {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kMlpModel,
-        &cost_model::kTreeGruModel, &cost_model::kXgboostBagModel,
-        &cost_model::kXgboostRankModel}) {
+       {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kLoopTreeModel,
+        &cost_model::kMlpModel, &cost_model::kMlpTenSetModel, &cost_model::kMtlTlpModel,
+        &cost_model::kTlpModel, &cost_model::kTlpFastModel, &cost_model::kTlpLstmModel,
+        &cost_model::kTlpMseModel, &cost_model::kTlpPublishedModel, &cost_model::kTreeGruModel,
+        &cost_model::kXgboostBagModel, &cost_model::kXgboostRankModel}) {
     cost_model::RegisterCostModel(*kind);
   }
 }
@@ -84,6 +92,9 @@ void AddFeatureSets() {
       "curve-fix-reuse",
       {.samples = 30, .relations = Curve::kCountToReuse | Curve::kReuseToCount}));
   feature::RegisterFeatureSet(feature::MakeTreeFeatures());
+  feature::RegisterFeatureSet(feature::MakePrimitiveFeatures("primitives", {}));
+  feature::RegisterFeatureSet(feature::MakePrimitiveFeatures(
+      "primitives-25x22", {.sequence = 25, .arguments = 11, .pad = true}));  // TLP's on CPUs
 }
 
 }  // namespace

@@ -23,66 +23,84 @@
 
 namespace hone::service {
 
-// Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
-// first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
-// With `deflate`, chunks that become shorter are compressed. InvalidArgument: the artifact is
-// shorter. ResourceExhausted: other downloads hold too much memory. A download that is not read is
-// ended. Deletes itself when it is done.
+// A stream of chunks to a caller. One that is not read is ended. Deletes itself when it is done.
 template <typename Chunk>
-class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
+class Download : public grpc::ServerWriteReactor<Chunk> {
  public:
-  // What is sent is not known yet, so that it may be read from the store.
-  ArtifactWriter(const Dependencies& deps, Context* context, int64_t offset = 0,
-                 bool deflate = false)
+  Download(const Dependencies& deps, Context* context)
       : downloads_(*deps.downloads),
-        number_(downloads_.Enter([context] { context->TryCancel(); })),
-        offset_(offset),
-        deflate_(deflate) {
+        number_(downloads_.Enter([context] { context->TryCancel(); })) {
     downloads_.Pause(number_);
   }
-  // Begins to send the bytes, or ends with their error. Called once, by any thread.
-  void Send(const std::string& digest, absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
-    if (!bytes.ok()) {
-      this->Finish(rpc::ToGrpc(bytes.status()));
-      return;
-    }
-    bytes_ = *std::move(bytes);
-    const auto size = static_cast<int64_t>(bytes_->size());
-    if (const absl::Status room = downloads_.Reserve(number_, size, bytes_.get()); !room.ok()) {
-      this->Finish(rpc::ToGrpc(room));
-      return;
-    }
-    if (offset_ < 0 || offset_ > size) {
-      this->Finish(rpc::ToGrpc(absl::InvalidArgumentError(
-          absl::StrCat("offset ", offset_, ": the artifact ", digest, " has ", size, " bytes"))));
-      return;
-    }
-    chunk_.set_digest(digest);
-    chunk_.set_total_bytes(size);
-    if constexpr (requires { chunk_.set_offset(offset_); }) chunk_.set_offset(offset_);
-    sent_ = static_cast<size_t>(offset_);
-    downloads_.Progress(number_);
-    Next();
-  }
   void OnWriteDone(bool ok) override {
-    downloads_.Progress(number_);
-    if (!ok) {
-      this->Finish(grpc::Status(grpc::StatusCode::CANCELLED,
-                                "the receiver disconnected, or did not read for too long"));
-    } else if (sent_ == bytes_->size()) {
-      this->Finish(grpc::Status::OK);
-    } else {
-      chunk_.Clear();
-      Next();
-    }
+    if (ok) return SendNext();
+    this->Finish(grpc::Status(grpc::StatusCode::CANCELLED,
+                              "the receiver disconnected, or did not read for too long"));
   }
   void OnDone() override {
     downloads_.Leave(number_);
     delete this;
   }
 
+ protected:
+  ~Download() override = default;
+  // Called when a chunk was sent. Sends the next one, or finishes.
+  virtual void SendNext() = 0;
+  absl::Status Reserve(int64_t bytes, const void* shared = nullptr) {
+    return downloads_.Reserve(number_, bytes, shared);
+  }
+  // Called when the stream waits for this server.
+  void Pause() { downloads_.Pause(number_); }
+  void Write(const Chunk& chunk) {
+    downloads_.Progress(number_);
+    this->StartWrite(&chunk);
+  }
+
+ private:
+  TransferHandler& downloads_;
+  const int64_t number_;
+};
+
+// Sends an artifact, without its first `offset` bytes, in chunks of at most rpc::kChunkBytes; the
+// first chunk has the digest, the size and the offset. Chunk is one of the two chunk messages.
+// With `deflate`, chunks that become shorter are compressed. InvalidArgument: the artifact is
+// shorter. ResourceExhausted: other downloads hold too much memory. A download that is not read is
+// ended. Deletes itself when it is done.
+template <typename Chunk>
+class ArtifactWriter final : public Download<Chunk> {
+ public:
+  // What is sent is not known yet, so that it may be read from the store.
+  ArtifactWriter(const Dependencies& deps, Context* context, int64_t offset = 0,
+                 bool deflate = false)
+      : Download<Chunk>(deps, context), offset_(offset), deflate_(deflate) {}
+  // Begins to send the bytes, or ends with their error. Called once, by any thread.
+  void Send(const std::string& digest, absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
+    const absl::Status begun = Begin(digest, std::move(bytes));
+    begun.ok() ? Next() : this->Finish(rpc::ToGrpc(begun));
+  }
+
  private:
   ~ArtifactWriter() override = default;
+  absl::Status Begin(const std::string& digest,
+                     absl::StatusOr<std::shared_ptr<const std::string>> bytes) {
+    HONE_ASSIGN_OR_RETURN(bytes_, std::move(bytes));
+    const auto size = static_cast<int64_t>(bytes_->size());
+    HONE_RETURN_IF_ERROR(this->Reserve(size, bytes_.get()));
+    if (offset_ < 0 || offset_ > size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("offset ", offset_, ": the artifact ", digest, " has ", size, " bytes"));
+    }
+    chunk_.set_digest(digest);
+    chunk_.set_total_bytes(size);
+    if constexpr (requires { chunk_.set_offset(offset_); }) chunk_.set_offset(offset_);
+    sent_ = static_cast<size_t>(offset_);
+    return absl::OkStatus();
+  }
+  void SendNext() override {
+    if (sent_ == bytes_->size()) return this->Finish(grpc::Status::OK);
+    chunk_.Clear();
+    Next();
+  }
   void Next() {
     const size_t size = std::min<size_t>(rpc::kChunkBytes, bytes_->size() - sent_);
     const absl::string_view part(bytes_->data() + sent_, size);
@@ -95,11 +113,9 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
       chunk_.set_data(part.data(), size);
     }
     sent_ += size;
-    this->StartWrite(&chunk_);
+    this->Write(chunk_);
   }
 
-  TransferHandler& downloads_;
-  const int64_t number_;
   const int64_t offset_;
   const bool deflate_;
   std::shared_ptr<const std::string> bytes_;
@@ -111,11 +127,11 @@ class ArtifactWriter final : public grpc::ServerWriteReactor<Chunk> {
 // store. NotFound: it is in neither. `may_have_cached`: whether the caller may have one from the
 // cache; null: yes. It may read the store.
 template <typename Chunk>
-grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, Context* context,
+grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, const Call& call,
                                               const std::string& digest, int64_t offset = 0,
                                               bool deflate = false,
                                               std::function<bool()> may_have_cached = nullptr) {
-  auto* writer = new ArtifactWriter<Chunk>(deps, context, offset, deflate);
+  auto* writer = new ArtifactWriter<Chunk>(deps, call.context, offset, deflate);
   std::shared_ptr<const std::string> cached = deps.artifacts->Get(digest);
   if (cached != nullptr && may_have_cached == nullptr) {
     writer->Send(digest, std::move(cached));
@@ -134,7 +150,7 @@ grpc::ServerWriteReactor<Chunk>* SendArtifact(const Dependencies& deps, Context*
     if (!read.ok()) bytes = read;
     writer->Send(digest, std::move(bytes));
   };
-  deps.readers->Run(ReadOf(ReaderLane::kShort, deps, context), send);
+  deps.readers->Run(ReadOf(ReaderLane::kShort, call), send);
   return writer;
 }
 

@@ -1,5 +1,3 @@
-#include "server/service/best_service.h"
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -20,6 +18,7 @@
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/service/services.h"
 #include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
 
@@ -93,12 +92,12 @@ void Fill(const job::Explanation& explanation, v1::Explanation& message) {
 
 }  // namespace
 
-void BestService::LookupBest(Context* context, const v1::LookupBestRequest* request,
+void BestService::LookupBest(const Call& call, const v1::LookupBestRequest* request,
                              v1::Best* response, Reply reply) {
   const absl::Status found = FindBest(*request, response);
   if (!absl::IsNotFound(found) || !request->nearest()) return reply(found);
   // The search for a related workload reads more and makes design spaces.
-  deps_.readers->Run(ReadOf(ReaderLane::kLong, deps_, context),
+  deps_.readers->Run(ReadOf(ReaderLane::kLong, call),
                      [this, request, response, reply](const absl::Status& admitted) {
                        if (!admitted.ok()) return reply(admitted);
                        reply(job::Attempt([&] { return FindNearest(*request, response); }));
@@ -106,13 +105,14 @@ void BestService::LookupBest(Context* context, const v1::LookupBestRequest* requ
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* BestService::GetArtifact(
-    const rpc::Identity& caller, Context* context, const v1::GetArtifactRequest* request) {
+    const Call& call, const v1::GetArtifactRequest* request) {
+  const rpc::Identity& caller = call.caller;
   const std::string& digest = request->digest();
   if (caller.role == rpc::Role::kAdmin || caller.role == rpc::Role::kWorker) {
-    return SendArtifact<v1::ArtifactChunk>(deps_, context, digest);
+    return SendArtifact<v1::ArtifactChunk>(deps_, call, digest);
   }
   return SendArtifact<v1::ArtifactChunk>(
-      deps_, context, digest, /*offset=*/0, /*deflate=*/false,
+      deps_, call, digest, /*offset=*/0, /*deflate=*/false,
       [this, caller, digest] { return IsBestOfOwnJob(caller, digest); });
 }
 
@@ -127,7 +127,7 @@ bool BestService::IsBestOfOwnJob(const rpc::Identity& caller, const std::string&
 }
 
 grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
-    Context* context, v1::UploadInputsResponse* response) {
+    const Call& call, v1::UploadInputsResponse* response) {
   const auto check = [](const std::string& name) {
     if (IsSha256(name)) return absl::OkStatus();
     return absl::InvalidArgumentError("digest: not 64 hex digits");
@@ -145,7 +145,7 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* BestService::UploadInputs(
     done(absl::OkStatus());
   };
   return new ArtifactReader<v1::ArtifactChunk, v1::UploadInputsResponse>(
-      deps_, context, response, {.check = check, .keep = keep});
+      deps_, call.context, response, {.check = check, .keep = keep});
 }
 
 absl::StatusOr<std::string> BestService::TargetOf(const v1::LookupBestRequest& request) const {
@@ -174,7 +174,7 @@ absl::Status BestService::FindBest(const v1::LookupBestRequest& request, v1::Bes
   return absl::OkStatus();
 }
 
-absl::Status BestService::GetCached(const v1::GetCachedRequest& request,
+absl::Status BestService::GetCached(const Call&, const v1::GetCachedRequest& request,
                                     v1::CachedValue* response) {
   HONE_ASSIGN_OR_RETURN(store::CachedRow row,
                         deps_.store->GetCached(request.name(), request.environment()));
@@ -185,7 +185,7 @@ absl::Status BestService::GetCached(const v1::GetCachedRequest& request,
   return absl::OkStatus();
 }
 
-void BestService::PutCached(Context*, const v1::CachedValue* request, v1::PutCachedResponse*,
+void BestService::PutCached(const Call&, const v1::CachedValue* request, v1::PutCachedResponse*,
                             Reply reply) {
   deps_.store->PutCached(
       {.name = request->name(), .environment = request->environment(), .value = request->value()},
@@ -213,7 +213,7 @@ absl::StatusOr<v1::Best> BestService::FindRecord(int64_t id) const {
   return message;
 }
 
-absl::Status BestService::ExplainSchedule(const v1::ExplainScheduleRequest& request,
+absl::Status BestService::ExplainSchedule(const Call&, const v1::ExplainScheduleRequest& request,
                                           v1::Explanation* response) {
   if ((request.record() > 0) == !request.trace().empty()) {
     return absl::InvalidArgumentError("name a record or send a trace, and not both");
@@ -239,7 +239,8 @@ absl::Status BestService::ExplainSchedule(const v1::ExplainScheduleRequest& requ
   return absl::OkStatus();
 }
 
-absl::Status BestService::ListPins(const v1::ListPinsRequest&, v1::ListPinsResponse* response) {
+absl::Status BestService::ListPins(const Call&, const v1::ListPinsRequest&,
+                                   v1::ListPinsResponse* response) {
   HONE_ASSIGN_OR_RETURN(const std::vector<store::BestRow> rows, deps_.store->PinnedBests());
   for (const store::BestRow& row : rows) {
     HONE_ASSIGN_OR_RETURN(*response->add_bests(), Describe(row));
@@ -247,7 +248,7 @@ absl::Status BestService::ListPins(const v1::ListPinsRequest&, v1::ListPinsRespo
   return absl::OkStatus();
 }
 
-void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v1::Best* response,
+void BestService::PinBest(const Call& call, const v1::PinBestRequest* request, v1::Best* response,
                           Reply reply) {
   const absl::StatusOr<store::TaskKey> task = TaskOf(*request);
   if (!task.ok()) return reply(task.status());
@@ -266,7 +267,7 @@ void BestService::PinBest(Context* context, const v1::PinBestRequest* request, v
                        reply](const absl::Status& status) {
     reply(job::Attempt([&] { return Explain(status, task, record); }));
   };
-  deps_.store->PinBest(*task, request->record(), deps_.authenticator->NameOf(*context),
+  deps_.store->PinBest(*task, request->record(), call.caller.name,
                        [this, answer, refuse](absl::Status status) {
                          // Both read the store.
                          if (status.ok()) return deps_.executor->Schedule(answer);
@@ -289,8 +290,8 @@ absl::Status BestService::Explain(const absl::Status& status, const store::TaskK
                    "; the best to replace is of ", ir::SignatureOfText(*wanted)));
 }
 
-void BestService::UnpinBest(Context*, const v1::UnpinBestRequest* request, v1::UnpinBestResponse*,
-                            Reply reply) {
+void BestService::UnpinBest(const Call&, const v1::UnpinBestRequest* request,
+                            v1::UnpinBestResponse*, Reply reply) {
   const absl::StatusOr<store::TaskKey> task = TaskOf(*request);
   if (!task.ok()) return reply(task.status());
   deps_.store->UnpinBest(*task, reply);

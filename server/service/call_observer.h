@@ -21,7 +21,6 @@
 #include "common/rpc/authenticator.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "grpcpp/support/status.h"
-#include "server/store/retention_work.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -47,22 +46,14 @@ class ServerObserver {
   virtual void OnResult(record::Outcome outcome) = 0;
 };
 
-// Numbers that describe the state of a server.
-struct ServerStats {
-  std::map<std::string, int64_t> workers;  // by state: "connected", "away", "refused"
-  std::map<std::string, int64_t> jobs;     // unfinished jobs, by state
-  std::map<std::string, int64_t> leases;   // by phase: "waiting", "leased"
-  std::map<std::string, int64_t> fleet;    // since the start: "granted", "results", "requeued", …
-  std::map<std::string, int64_t> states;   // of the server: 1 for the current one, else 0
-  std::map<std::string, int64_t> connections;  // over TCP: "used", "unused"
-  // Reads of the store by lane: "short", "long". The last are refused ones since the start.
-  std::map<std::string, int64_t> reads_waiting, reads_running, reads_refused;
-  int64_t store_bytes = 0;
-  int64_t store_queued_writes = 0;
-  bool store_damaged = false;      // writes are refused, see store::StoreHealth
-  bool store_full = false;         // writes wait, see store::Store::CheckSpace
-  int64_t unstored_standings = 0;  // workers whose standing could not be stored yet
-  store::RetentionWork::Stats retention;
+// A number that describes the state of a server, or one for each value of a label. metrics.md
+// describes them.
+struct ServerMetric {
+  const char* name;
+  const char* help;
+  const char* label;                      // "" if there is one number
+  std::map<std::string, int64_t> values;  // by the label's value; "" without a label
+  bool is_total = false;                  // it counts since the start, and only grows
 };
 
 // An audited call. No field contains a token.

@@ -1,9 +1,11 @@
 #ifndef HONE_SERVER_SERVICE_HANDLER_H_
 #define HONE_SERVER_SERVICE_HANDLER_H_
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
@@ -18,16 +20,28 @@
 #include "server/job/search/draft_work.h"
 #include "server/job/search/model_work.h"
 #include "server/service/call_observer.h"
-#include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
 #include "server/service/reads/reader_threads.h"
 #include "server/service/standing_keeper.h"
 #include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/store/retention_work.h"
+#include "server/store/retention.h"
 #include "server/store/store.h"
 
 namespace hone::service {
+
+// The web page of a server, which server/web implements. Thread-safe.
+class Dashboard {
+ public:
+  virtual ~Dashboard() = default;
+  struct Opened {
+    std::string url;
+    absl::Time expires;
+  };
+  // Opens a session for a caller, in which it may do what its role may do. FailedPrecondition: the
+  // server serves no page. ResourceExhausted: too many sessions.
+  virtual absl::StatusOr<Opened> Open(const rpc::Identity& caller) = 0;
+};
 
 // The objects to which handlers pass the work. All outlive the handlers.
 struct Dependencies {
@@ -56,23 +70,26 @@ struct Dependencies {
 
 using Context = grpc::CallbackServerContext;
 
+// A call that the gate has admitted.
+struct Call {
+  Context* context = nullptr;  // valid until the call is answered
+  rpc::Identity caller;
+  std::chrono::steady_clock::time_point arrived;
+};
+
 // For long work: Cancelled once the caller has gone, or its deadline is over.
-inline job::StopCheck StopWithCaller(Context* context) {
-  return [context] {
+inline job::StopCheck StopWithCaller(const Call& call) {
+  return [context = call.context] {
     return context->IsCancelled() ? absl::CancelledError("the caller has gone") : absl::OkStatus();
   };
 }
 
-// Describes a read of the store for a call. `caller`: its name from the gate. The read ends when
-// the call does.
-inline ReaderThreads::Read ReadOf(ReaderLane lane, const std::string& caller, Context* context) {
-  const std::string host = rpc::PeerHost(*context);
+// Describes a read of the store for a call. The read ends when the call does.
+inline ReaderThreads::Read ReadOf(ReaderLane lane, const Call& call) {
+  const std::string host = rpc::PeerHost(*call.context);
   return {.lane = lane,
-          .caller = caller.empty() ? host : absl::StrCat(caller, " at ", host),
-          .cancelled = [context] { return context->IsCancelled(); }};
-}
-inline ReaderThreads::Read ReadOf(ReaderLane lane, const Dependencies& deps, Context* context) {
-  return ReadOf(lane, deps.authenticator->NameOf(*context), context);
+          .caller = call.caller.name.empty() ? host : absl::StrCat(call.caller.name, " at ", host),
+          .cancelled = [context = call.context] { return context->IsCancelled(); }};
 }
 
 // Returns the status for a caller. A write fails with Aborted if the server has lost the

@@ -19,7 +19,6 @@ namespace hone::service {
 
 // Limits of requests of clients. common/rpc limits the size of messages.
 inline constexpr size_t kMaxIdBytes = 256;
-inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 inline constexpr int kDefaultPage = 100;
 inline constexpr int kMaxPage = 1000;
 inline constexpr int kMaxRevalidated = 64;

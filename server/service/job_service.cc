@@ -1,5 +1,3 @@
-#include "server/service/job_service.h"
-
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +14,7 @@
 #include "server/job/actor/job_types.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/service/services.h"
 
 namespace hone::service {
 namespace {
@@ -101,14 +100,14 @@ absl::StatusOr<job::JobSpec> JobService::ReadSpec(const v1::CreateJobRequest& re
   return ToSpec(with_text, *deps_.environment);
 }
 
-void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* response,
+void JobService::CreateJob(const Call& call, const v1::CreateJobRequest* request, v1::Job* response,
                            Reply reply) {
   absl::StatusOr<job::JobSpec> spec = ReadSpec(*request);
   if (!spec.ok()) return reply(spec.status());
   absl::Status writable = deps_.store->CheckWritable();
   if (!request->validate_only()) writable.Update(deps_.store->CheckSpace());
   if (!writable.ok() || request->validate_only()) return reply(writable);
-  spec->owner = deps_.authenticator->NameOf(*context);
+  spec->owner = call.caller.name;
   const std::string key = spec->requested_target == kNativeTarget ? "" : spec->requested_target;
   // A request that waits for its target counts among the owner's jobs from now on.
   absl::StatusOr<std::shared_ptr<void>> place = nullptr;
@@ -118,15 +117,15 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
   if (!place.ok()) return reply(place.status());
   deps_.fleet->AwaitTarget(
       key, deps_.target_wait,
-      [this, context, reply, response, place = *std::move(place),
+      [this, call, reply, response, place = *std::move(place),
        spec = *std::move(spec)](absl::StatusOr<fleet::TargetChoice> target) mutable {
         if (!target.ok()) return reply(target.status());
         // The caller no longer waits for the job.
-        if (context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
+        if (call.context->IsCancelled()) return reply(absl::CancelledError("the caller has gone"));
         spec.target_key = std::move(target->key);
         spec.target = std::move(target->text);
         // This may be a thread of the fleet, which must not read the store.
-        ReaderThreads::Read read = ReadOf(ReaderLane::kShort, deps_, context);
+        ReaderThreads::Read read = ReadOf(ReaderLane::kShort, call);
         read.continues = true;
         deps_.readers->Run(std::move(read),
                            [this, reply, response, place = std::move(place),
@@ -142,7 +141,7 @@ void JobService::CreateJob(Context* context, const v1::CreateJobRequest* request
       });
 }
 
-void JobService::DraftSchedule(Context* context, const v1::DraftScheduleRequest* request,
+void JobService::DraftSchedule(const Call& call, const v1::DraftScheduleRequest* request,
                                v1::DraftedSchedule* response, Reply reply) {
   absl::StatusOr<job::JobSpec> spec = ToSpec(*request, *deps_.environment);
   if (!spec.ok()) return reply(spec.status());
@@ -150,7 +149,7 @@ void JobService::DraftSchedule(Context* context, const v1::DraftScheduleRequest*
   if (!target.ok()) return reply(target.status());
   spec->target = *target;
   deps_.drafts->Draft(
-      *std::move(spec), StopWithCaller(context),
+      *std::move(spec), StopWithCaller(call),
       [reply, response, target = *std::move(target)](absl::StatusOr<std::string> trace) {
         if (trace.ok()) {
           response->set_trace(*std::move(trace));
@@ -160,19 +159,19 @@ void JobService::DraftSchedule(Context* context, const v1::DraftScheduleRequest*
       });
 }
 
-void JobService::GetJob(Context* context, const v1::GetJobRequest* request, v1::Job* response,
+void JobService::GetJob(const Call& call, const v1::GetJobRequest* request, v1::Job* response,
                         Reply reply) {
   if (auto job = deps_.jobs->FindUnfinished(request->id())) return reply(Fill(job, response));
-  deps_.readers->Run(ReadOf(ReaderLane::kShort, deps_, context), [this, request, response, reply](
-                                                                     const absl::Status& admitted) {
+  deps_.readers->Run(ReadOf(ReaderLane::kShort, call), [this, request, response,
+                                                        reply](const absl::Status& admitted) {
     if (!admitted.ok()) return reply(admitted);
     reply(job::Attempt([&] { return Fill(deps_.jobs->Get(request->id()), response); }));
   });
 }
 
-grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(const rpc::Identity&, Context* context,
+grpc::ServerWriteReactor<v1::Job>* JobService::WatchJob(const Call& call,
                                                         const v1::GetJobRequest* request) {
-  return deps_.watches->Open(request->id(), ReadOf(ReaderLane::kShort, deps_, context).caller);
+  return deps_.watches->Open(request->id(), ReadOf(ReaderLane::kShort, call).caller);
 }
 
 absl::Status JobService::CheckMayControl(const rpc::Identity& caller, const std::string& id) const {
@@ -190,13 +189,13 @@ absl::Status JobService::CheckMayControl(const rpc::Identity& caller, const std:
       "OWNER");
 }
 
-absl::Status JobService::CancelJob(const rpc::Identity& caller, const v1::CancelJobRequest& request,
+absl::Status JobService::CancelJob(const Call& call, const v1::CancelJobRequest& request,
                                    v1::Job* response) {
-  HONE_RETURN_IF_ERROR(CheckMayControl(caller, request.id()));
+  HONE_RETURN_IF_ERROR(CheckMayControl(call.caller, request.id()));
   return Fill(deps_.jobs->Cancel(request.id(), request.confirm_finalists()), response);
 }
 
-absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
+absl::Status JobService::ListJobs(const Call&, const v1::ListJobsRequest& request,
                                   v1::ListJobsResponse* response) {
   HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
@@ -219,22 +218,22 @@ absl::Status JobService::ListJobs(const v1::ListJobsRequest& request,
   return absl::OkStatus();
 }
 
-void JobService::Propose(Context* context, const v1::ProposeRequest* request,
+void JobService::Propose(const Call& call, const v1::ProposeRequest* request,
                          v1::ProposeResponse* response, Reply reply) {
   absl::StatusOr<job::Proposals> proposals = ToProposals(*request);
   if (!proposals.ok()) return reply(proposals.status());
   absl::Status writable = deps_.store->CheckWritable();
   writable.Update(deps_.store->CheckSpace());
   if (!writable.ok()) return reply(writable);
-  proposals->check = StopWithCaller(context);
-  deps_.jobs->Propose(request->job(), deps_.authenticator->NameOf(*context), *std::move(proposals),
+  proposals->check = StopWithCaller(call);
+  deps_.jobs->Propose(request->job(), call.caller.name, *std::move(proposals),
                       [reply, response](const absl::StatusOr<job::Verdicts>& verdicts) {
                         if (verdicts.ok()) *response = ToProto(*verdicts);
                         reply(verdicts.status());
                       });
 }
 
-absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
+absl::Status JobService::ListTrials(const Call&, const v1::ListTrialsRequest& request,
                                     v1::ListTrialsResponse* response) {
   if (request.job().empty()) return FieldError("job", "missing");
   if (request.after() < 0) return FieldError("after", "negative");
@@ -276,9 +275,9 @@ absl::Status JobService::ListTrials(const v1::ListTrialsRequest& request,
   return absl::OkStatus();
 }
 
-void JobService::ResumeJob(const rpc::Identity& caller, const v1::ResumeJobRequest* request,
-                           v1::Job* response, Reply reply) {
-  if (const absl::Status may = CheckMayControl(caller, request->id()); !may.ok()) {
+void JobService::ResumeJob(const Call& call, const v1::ResumeJobRequest* request, v1::Job* response,
+                           Reply reply) {
+  if (const absl::Status may = CheckMayControl(call.caller, request->id()); !may.ok()) {
     return reply(may);
   }
   if (request->max_trials() < 0 || request->max_time_ms() < 0) {

@@ -41,76 +41,64 @@ class CheckedHandler final : public grpc::internal::MethodHandler {
 
 }  // namespace
 
-void GuardedService::AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+const Access& GuardedService::AccessOf(absl::string_view name) const {
+  return *FindAccess(absl::StrCat(prefix_, name));
+}
+
+void GuardedService::AddHandler(const Access& access, grpc::internal::RpcMethod::RpcType type,
                                 grpc::internal::MethodHandler* handler) {
-  const Access* const access = FindAccess(method);
-  AddMethod(new grpc::internal::RpcServiceMethod(method, type, nullptr));
-  MarkMethodCallback(count_++, new CheckedHandler(handler, access == nullptr ? Access().max_bytes
-                                                                             : access->max_bytes));
+  // The names in the table are literals.
+  AddMethod(new grpc::internal::RpcServiceMethod(access.method.data(), type, nullptr));
+  MarkMethodCallback(count_++, new CheckedHandler(handler, access.max_bytes));
 }
 
 Listener::Listener(const GateOptions& options, const Parts& parts)
     : address_(options.address),
       gate_(options, parts.services->deps.authenticator, parts.limiter,
             options.address.IsUnix() ? nullptr : parts.connections),
-      tuning_(&gate_, parts.services->deps),
-      worker_(&gate_, parts.services->deps),
-      admin_(&gate_, parts.services->deps),
-      dashboard_(&gate_, parts.services->deps) {
+      tuning_("TuningService", &gate_, parts.services->deps),
+      worker_("WorkerService", &gate_, parts.services->deps),
+      admin_("AdminService", &gate_, parts.services->deps),
+      dashboard_("DashboardService", &gate_, parts.services->deps) {
   Services& all = *parts.services;
   using On = GuardedService::On;
-  tuning_.Add("/hone.v1.TuningService/CreateJob", &all.jobs, &JobService::CreateJob,
-              On::kShortReads);
-  tuning_.Add("/hone.v1.TuningService/GetJob", &all.jobs, &JobService::GetJob);
-  tuning_.Add("/hone.v1.TuningService/WatchJob", &all.jobs, &JobService::WatchJob);
-  tuning_.Add("/hone.v1.TuningService/CancelJob", &all.jobs, &JobService::CancelJob,
-              On::kShortReads);
-  tuning_.Add("/hone.v1.TuningService/ListJobs", &all.jobs, &JobService::ListJobs, On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/ResumeJob", &all.jobs, &JobService::ResumeJob,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/Propose", &all.jobs, &JobService::Propose, On::kShortReads);
-  tuning_.Add("/hone.v1.TuningService/ListTrials", &all.jobs, &JobService::ListTrials,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/LookupBest", &all.bests, &BestService::LookupBest,
-              On::kShortReads);
-  tuning_.Add("/hone.v1.TuningService/GetCached", &all.bests, &BestService::GetCached,
-              On::kShortReads);
-  tuning_.Add("/hone.v1.TuningService/PutCached", &all.bests, &BestService::PutCached);
-  tuning_.Add("/hone.v1.TuningService/ListPins", &all.bests, &BestService::ListPins,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/UploadInputs", &all.bests, &BestService::UploadInputs);
-  tuning_.Add("/hone.v1.TuningService/GetArtifact", &all.bests, &BestService::GetArtifact);
-  tuning_.Add("/hone.v1.TuningService/ListRecords", &all.records, &RecordService::ListRecords,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/ExportRecords", &all.records, &RecordService::ExportRecords);
-  tuning_.Add("/hone.v1.TuningService/ListWorkers", &all.fleet, &FleetService::ListWorkers);
-  tuning_.Add("/hone.v1.TuningService/DescribeFeatures", &all.models,
-              &ModelService::DescribeFeatures, On::kExecutor);
-  tuning_.Add("/hone.v1.TuningService/DraftSchedule", &all.jobs, &JobService::DraftSchedule);
-  tuning_.Add("/hone.v1.TuningService/ExplainSchedule", &all.bests, &BestService::ExplainSchedule,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/ListModels", &all.models, &ModelService::ListModels,
-              On::kLongReads);
-  tuning_.Add("/hone.v1.TuningService/TrainModel", &all.models, &ModelService::TrainModel);
-  tuning_.Add("/hone.v1.TuningService/EvaluateModels", &all.models, &ModelService::EvaluateModels);
-  tuning_.Add("/hone.v1.TuningService/ExportModel", &all.models, &ModelService::ExportModel);
-  worker_.Add("/hone.v1.WorkerService/Synchronize", &all.worker, &WorkerService::Synchronize);
-  worker_.Add("/hone.v1.WorkerService/UploadArtifact", &all.worker, &WorkerService::UploadArtifact);
-  worker_.Add("/hone.v1.WorkerService/DownloadArtifact", &all.worker,
-              &WorkerService::DownloadArtifact);
-  admin_.Add("/hone.v1.AdminService/DrainWorker", &all.fleet, &FleetService::DrainWorker);
-  admin_.Add("/hone.v1.AdminService/RemoveWorker", &all.fleet, &FleetService::RemoveWorker);
-  admin_.Add("/hone.v1.AdminService/BackupStore", &all.records, &RecordService::BackupStore,
-             On::kUnlimitedReads);
-  admin_.Add("/hone.v1.AdminService/CompactStore", &all.records, &RecordService::CompactStore,
-             On::kUnlimitedReads);
-  admin_.Add("/hone.v1.AdminService/ImportRecords", &all.records, &RecordService::ImportRecords);
-  admin_.Add("/hone.v1.AdminService/ImportModel", &all.models, &ModelService::ImportModel);
-  admin_.Add("/hone.v1.AdminService/ForgetRecords", &all.records, &RecordService::ForgetRecords);
-  admin_.Add("/hone.v1.AdminService/PinBest", &all.bests, &BestService::PinBest);
-  admin_.Add("/hone.v1.AdminService/UnpinBest", &all.bests, &BestService::UnpinBest);
-  dashboard_.Add("/hone.v1.DashboardService/OpenDashboard", &all.dashboard,
-                 &DashboardService::OpenDashboard);
+  tuning_.Add("CreateJob", &all.jobs, &JobService::CreateJob, On::kShortReads);
+  tuning_.Add("GetJob", &all.jobs, &JobService::GetJob);
+  tuning_.Add("WatchJob", &all.jobs, &JobService::WatchJob);
+  tuning_.Add("CancelJob", &all.jobs, &JobService::CancelJob, On::kShortReads);
+  tuning_.Add("ListJobs", &all.jobs, &JobService::ListJobs, On::kLongReads);
+  tuning_.Add("ResumeJob", &all.jobs, &JobService::ResumeJob, On::kLongReads);
+  tuning_.Add("Propose", &all.jobs, &JobService::Propose, On::kShortReads);
+  tuning_.Add("ListTrials", &all.jobs, &JobService::ListTrials, On::kLongReads);
+  tuning_.Add("LookupBest", &all.bests, &BestService::LookupBest, On::kShortReads);
+  tuning_.Add("GetCached", &all.bests, &BestService::GetCached, On::kShortReads);
+  tuning_.Add("PutCached", &all.bests, &BestService::PutCached);
+  tuning_.Add("ListPins", &all.bests, &BestService::ListPins, On::kLongReads);
+  tuning_.Add("UploadInputs", &all.bests, &BestService::UploadInputs);
+  tuning_.Add("GetArtifact", &all.bests, &BestService::GetArtifact);
+  tuning_.Add("ListRecords", &all.records, &RecordService::ListRecords, On::kLongReads);
+  tuning_.Add("ExportRecords", &all.records, &RecordService::ExportRecords);
+  tuning_.Add("ListWorkers", &all.fleet, &FleetService::ListWorkers);
+  tuning_.Add("DescribeFeatures", &all.models, &ModelService::DescribeFeatures, On::kExecutor);
+  tuning_.Add("DraftSchedule", &all.jobs, &JobService::DraftSchedule);
+  tuning_.Add("ExplainSchedule", &all.bests, &BestService::ExplainSchedule, On::kLongReads);
+  tuning_.Add("ListModels", &all.models, &ModelService::ListModels, On::kLongReads);
+  tuning_.Add("TrainModel", &all.models, &ModelService::TrainModel);
+  tuning_.Add("EvaluateModels", &all.models, &ModelService::EvaluateModels);
+  tuning_.Add("ExportModel", &all.models, &ModelService::ExportModel);
+  worker_.Add("Synchronize", &all.worker, &WorkerService::Synchronize);
+  worker_.Add("UploadArtifact", &all.worker, &WorkerService::UploadArtifact);
+  worker_.Add("DownloadArtifact", &all.worker, &WorkerService::DownloadArtifact);
+  admin_.Add("DrainWorker", &all.fleet, &FleetService::DrainWorker);
+  admin_.Add("RemoveWorker", &all.fleet, &FleetService::RemoveWorker);
+  admin_.Add("BackupStore", &all.records, &RecordService::BackupStore, On::kUnlimitedReads);
+  admin_.Add("CompactStore", &all.records, &RecordService::CompactStore, On::kUnlimitedReads);
+  admin_.Add("ImportRecords", &all.records, &RecordService::ImportRecords);
+  admin_.Add("ImportModel", &all.models, &ModelService::ImportModel);
+  admin_.Add("ForgetRecords", &all.records, &RecordService::ForgetRecords);
+  admin_.Add("PinBest", &all.bests, &BestService::PinBest);
+  admin_.Add("UnpinBest", &all.bests, &BestService::UnpinBest);
+  dashboard_.Add("OpenDashboard", &all.dashboard, &DashboardService::OpenDashboard);
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Start(const GateOptions& options,

@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/acceptor.h"
@@ -25,16 +28,11 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/job/actor/executor.h"
-#include "server/service/best_service.h"
 #include "server/service/call_observer.h"
-#include "server/service/dashboard_service.h"
 #include "server/service/gate.h"
 #include "server/service/handler.h"
-#include "server/service/job_service.h"
-#include "server/service/model/model_service.h"
 #include "server/service/reads/reader_threads.h"
-#include "server/service/record_service.h"
-#include "server/service/worker_service.h"
+#include "server/service/services.h"
 #include "server/store/read_limit.h"
 
 namespace hone::service {
@@ -44,12 +42,14 @@ namespace hone::service {
 // added are not served. Thread-safe once it is registered.
 class GuardedService final : public grpc::Service {
  public:
-  using Arrival = std::chrono::steady_clock::time_point;
-
-  // REQUIRES: the gate, the dependencies and the handlers outlive this object. While the server is
-  // not ready, calls end with Unavailable.
-  GuardedService(const Gate* gate, const Dependencies& deps)
-      : gate_(gate), readiness_(deps.readiness), executor_(deps.executor), readers_(deps.readers) {}
+  // `name`: "TuningService". REQUIRES: the gate, the dependencies and the handlers outlive this
+  // object. While the server is not ready, calls end with Unavailable.
+  GuardedService(absl::string_view name, const Gate* gate, const Dependencies& deps)
+      : prefix_(absl::StrCat("/hone.v1.", name, "/")),
+        gate_(gate),
+        readiness_(deps.readiness),
+        executor_(deps.executor),
+        readers_(deps.readers) {}
 
   // Where a handler runs.
   enum class On {
@@ -62,96 +62,70 @@ class GuardedService final : public grpc::Service {
     kExecutor,        // the executor, for long computation
   };
 
-  // Adds a handler of one of these forms. `method` is a literal such as
-  // "/hone.v1.TuningService/GetJob". If a handler throws an exception, the call ends with Internal.
+  // Adds a handler of one of these forms. `name`: of a method of the service. If a handler throws
+  // an exception, the call ends with Internal.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service, absl::Status (S::*handle)(const Request&, Response*),
+  void Add(absl::string_view name, S* service,
+           absl::Status (S::*handle)(const Call&, const Request&, Response*),
            On on = On::kCallback) {
     AddReplying<Request, Response>(
-        method, on, [=](const Admitted&, const Request* request, Response* response, Reply reply) {
-          reply((service->*handle)(*request, response));
-        });
-  }
-  // A handler that depends on the caller.
-  template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           absl::Status (S::*handle)(const rpc::Identity&, const Request&, Response*),
-           On on = On::kCallback) {
-    AddReplying<Request, Response>(
-        method, on,
-        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
-          reply((service->*handle)(call.caller, *request, response));
-        });
-  }
-  // A handler that depends on the caller and may answer later.
-  template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           void (S::*handle)(const rpc::Identity&, const Request*, Response*, Reply),
-           On on = On::kCallback) {
-    AddReplying<Request, Response>(
-        method, on,
-        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
-          (service->*handle)(call.caller, request, response, reply);
+        name, on, [=](const Call& call, const Request* request, Response* response, Reply reply) {
+          reply((service->*handle)(call, *request, response));
         });
   }
   // A handler that may answer later.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           void (S::*handle)(Context*, const Request*, Response*, Reply), On on = On::kCallback) {
+  void Add(absl::string_view name, S* service,
+           void (S::*handle)(const Call&, const Request*, Response*, Reply),
+           On on = On::kCallback) {
     AddReplying<Request, Response>(
-        method, on,
-        [=](const Admitted& call, const Request* request, Response* response, Reply reply) {
-          (service->*handle)(call.context, request, response, reply);
+        name, on, [=](const Call& call, const Request* request, Response* response, Reply reply) {
+          (service->*handle)(call, request, response, reply);
         });
   }
-  // Adds a handler that makes its own reactor and gets the arrival time of the call.
+  // A handler that makes its own reactor.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           grpc::ServerUnaryReactor* (S::*handle)(Context*, const Request*, Response*, Arrival)) {
-    AddUnary<Request, Response>(
-        method, [=](const Admitted& call, const Request* request, Response* response) {
-          return (service->*handle)(call.context, request, response, call.arrived);
-        });
+  void Add(absl::string_view name, S* service,
+           grpc::ServerUnaryReactor* (S::*handle)(const Call&, const Request*, Response*)) {
+    AddUnary<Request, Response>(name,
+                                [=](const Call& call, const Request* request, Response* response) {
+                                  return (service->*handle)(call, request, response);
+                                });
   }
-  // Adds a handler with a stream of answers.
+  // A handler with a stream of answers.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           grpc::ServerWriteReactor<Response>* (S::*handle)(const rpc::Identity&, Context*,
-                                                            const Request*)) {
+  void Add(absl::string_view name, S* service,
+           grpc::ServerWriteReactor<Response>* (S::*handle)(const Call&, const Request*)) {
     using Reactor = grpc::ServerWriteReactor<Response>;
-    AddHandler(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+    const Access& access = AccessOf(name);
+    AddHandler(access, grpc::internal::RpcMethod::SERVER_STREAMING,
                new grpc::internal::CallbackServerStreamingHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request) -> Reactor* {
+                   [=, this, &access](Context* context, const Request* request) -> Reactor* {
                      const store::NoReads no_reads(kThread);
-                     const auto caller = Admit(*context, method, request);
-                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
-                     return (service->*handle)(*caller, context, request);
+                     const auto call = Admit(context, access, request);
+                     if (!call.ok()) return new Refused<Reactor>(call.status());
+                     return (service->*handle)(*call, request);
                    }));
   }
-  // Adds a handler with a stream of requests.
+  // A handler with a stream of requests.
   template <typename S, typename Request, typename Response>
-  void Add(const char* method, S* service,
-           grpc::ServerReadReactor<Request>* (S::*handle)(Context*, Response*)) {
+  void Add(absl::string_view name, S* service,
+           grpc::ServerReadReactor<Request>* (S::*handle)(const Call&, Response*)) {
     using Reactor = grpc::ServerReadReactor<Request>;
-    AddHandler(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
+    const Access& access = AccessOf(name);
+    AddHandler(access, grpc::internal::RpcMethod::CLIENT_STREAMING,
                new grpc::internal::CallbackClientStreamingHandler<Request, Response>(
-                   [=, this](Context* context, Response* response) -> Reactor* {
+                   [=, this, &access](Context* context, Response* response) -> Reactor* {
                      const store::NoReads no_reads(kThread);
-                     const auto caller = Admit<Request>(*context, method, nullptr);
-                     if (!caller.ok()) return new Refused<Reactor>(caller.status());
-                     return (service->*handle)(context, response);
+                     const auto call = Admit<Request>(context, access, nullptr);
+                     if (!call.ok()) return new Refused<Reactor>(call.status());
+                     return (service->*handle)(*call, response);
                    }));
   }
 
  private:
   static constexpr char kThread[] = "a thread of gRPC";
 
-  // A call that the gate has admitted.
-  struct Admitted {
-    Context* context = nullptr;
-    rpc::Identity caller;
-    Arrival arrived;
-  };
   // The reactor of a refused stream, which ends at once.
   template <typename Reactor>
   class Refused final : public Reactor {
@@ -164,22 +138,21 @@ class GuardedService final : public grpc::Service {
   };
 
   template <typename Request, typename Response, typename Handle>
-  void AddReplying(const char* method, On on, Handle handle) {
+  void AddReplying(absl::string_view name, On on, Handle handle) {
     AddUnary<Request, Response>(
-        method, [=, this](const Admitted& call, const Request* request, Response* response) {
+        name, [=, this](const Call& call, const Request* request, Response* response) {
           grpc::ServerUnaryReactor* reactor = call.context->DefaultReactor();
-          Start(on, call, Reply(reactor), [=](const Admitted& admitted, Reply reply) {
-            handle(admitted, request, response, reply);
-          });
+          const Reply reply(reactor);
+          Start(on, call, reply, [=] { handle(call, request, response, reply); });
           return reactor;
         });
   }
   // Runs the handler of a call.
   template <typename Handle>
-  void Start(On on, const Admitted& call, Reply reply, Handle handle) {
+  void Start(On on, const Call& call, Reply reply, Handle handle) {
     const auto run = [=] {
       const absl::Status threw = job::Attempt([&] {
-        handle(call, reply);
+        handle();
         return absl::OkStatus();
       });
       if (!threw.ok()) reply(threw);
@@ -187,68 +160,51 @@ class GuardedService final : public grpc::Service {
     if (on == On::kCallback) return run();
     if (on == On::kExecutor) return executor_->Schedule(run);
     ReaderThreads::Read read =
-        ReadOf(on == On::kShortReads ? ReaderLane::kShort : ReaderLane::kLong, call.caller.name,
-               call.context);
+        ReadOf(on == On::kShortReads ? ReaderLane::kShort : ReaderLane::kLong, call);
     read.has_time_limit = on != On::kUnlimitedReads;
     readers_->Run(std::move(read),
                   [=](const absl::Status& admitted) { admitted.ok() ? run() : reply(admitted); });
   }
   template <typename Request, typename Response, typename Handle>
-  void AddUnary(const char* method, Handle handle) {
-    AddHandler(method, grpc::internal::RpcMethod::NORMAL_RPC,
+  void AddUnary(absl::string_view name, Handle handle) {
+    const Access& access = AccessOf(name);
+    AddHandler(access, grpc::internal::RpcMethod::NORMAL_RPC,
                new grpc::internal::CallbackUnaryHandler<Request, Response>(
-                   [=, this](Context* context, const Request* request,
-                             Response* response) -> grpc::ServerUnaryReactor* {
+                   [=, this, &access](Context* context, const Request* request,
+                                      Response* response) -> grpc::ServerUnaryReactor* {
                      const store::NoReads no_reads(kThread);
-                     const Arrival arrived = std::chrono::steady_clock::now();
-                     absl::StatusOr<rpc::Identity> caller = Admit(*context, method, request);
-                     if (!caller.ok()) {
-                       grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-                       reactor->Finish(rpc::ToGrpc(caller.status()));
-                       return reactor;
-                     }
-                     return handle(Admitted{context, *std::move(caller), arrived}, request,
-                                   response);
+                     const absl::StatusOr<Call> call = Admit(context, access, request);
+                     if (call.ok()) return handle(*call, request, response);
+                     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+                     reactor->Finish(rpc::ToGrpc(call.status()));
+                     return reactor;
                    }));
   }
   // `request` is null for a stream of requests.
   template <typename Request>
-  absl::StatusOr<rpc::Identity> Admit(const Context& context, const char* method,
-                                      const Request* request) const {
-    HONE_ASSIGN_OR_RETURN(rpc::Identity caller, gate_->Admit(context, method, request));
+  absl::StatusOr<Call> Admit(Context* context, const Access& access, const Request* request) const {
+    Call call{.context = context, .arrived = std::chrono::steady_clock::now()};
+    HONE_ASSIGN_OR_RETURN(call.caller, gate_->Admit(*context, access.method, request));
     if constexpr (requires { request->worker_id(); }) {
       if (request != nullptr) {
-        HONE_RETURN_IF_ERROR(gate_->CheckWorkerId(caller, request->worker_id()));
+        HONE_RETURN_IF_ERROR(gate_->CheckWorkerId(call.caller, request->worker_id()));
       }
     }
     HONE_RETURN_IF_ERROR(readiness_->Check());
-    return caller;
+    return call;
   }
+  // Returns the rule of a method of this service. REQUIRES: the table in gate.cc has it.
+  const Access& AccessOf(absl::string_view name) const;
   // Adds a handler, which gets only requests of the size that its method allows.
-  void AddHandler(const char* method, grpc::internal::RpcMethod::RpcType type,
+  void AddHandler(const Access& access, grpc::internal::RpcMethod::RpcType type,
                   grpc::internal::MethodHandler* handler);
 
+  const std::string prefix_;  // "/hone.v1.TuningService/"
   const Gate* const gate_;
   const Readiness* const readiness_;
   job::Executor* const executor_;
   ReaderThreads* const readers_;
   int count_ = 0;  // number of methods
-};
-
-// The handlers of all calls, which the listeners of a server share. Thread-safe.
-struct Services {
-  explicit Services(const Dependencies& dependencies) : deps(dependencies) {}
-  Services(const Services&) = delete;
-  Services& operator=(const Services&) = delete;
-
-  const Dependencies deps;
-  JobService jobs{deps};
-  BestService bests{deps};
-  RecordService records{deps};
-  ModelService models{deps};
-  FleetService fleet{deps};
-  WorkerService worker{deps};
-  DashboardService dashboard{deps.dashboard};
 };
 
 // One address with its own gRPC server: the services behind a gate, health and reflection.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -106,11 +107,13 @@ struct WatchedFiles {
   }
 };
 
+// The files of tokens, of revoked certificates and of certificates, in the order of
+// service::Reload.
+using AllFiles = std::array<WatchedFiles, 3>;
+
 // Waits for a signal to end, or until the server is deposed; returns true in the latter case.
-// Meanwhile reads certificates and tokens again when their files have changed or a SIGHUP arrives,
-// also into `options`.
-bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals,
-                           WatchedFiles& tokens, WatchedFiles& revoked, WatchedFiles& certificates,
+// Meanwhile reads the files again when they have changed or a SIGHUP arrives, also into `options`.
+bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals, AllFiles& files,
                            service::Server& server, service::ServerOptions& options) {
   constexpr timespec kLook{.tv_sec = 1, .tv_nsec = 0};
   constexpr int kRetry = 60;  // seconds, after which a certificate may have become valid
@@ -119,21 +122,21 @@ bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals,
     const int received = sigtimedwait(&signals, nullptr, &kLook);
     if (received == SIGTERM || received == SIGINT) return false;
     if (server.IsDeposed()) return true;
+    bool changed = false;
+    for (WatchedFiles& each : files) changed = each.Changed() || changed;
     // A file that has just changed may be incomplete, so it is read after the next poll.
-    const bool tokens_changed = tokens.Changed();
-    const bool revoked_changed = revoked.Changed();
-    if (certificates.Changed() || tokens_changed || revoked_changed) {
+    if (changed) {
       looks = 1;
     } else if (looks > 0) {
       --looks;
     }
     if (received != SIGHUP && looks != 0) continue;
-    if (received == SIGHUP) tokens.is_due = revoked.is_due = certificates.is_due = true;
-    const service::Reloaded reloaded = service::Reload(flags, server, options);
-    const bool tokens_are_good = tokens.Says(reloaded.tokens);
-    const bool list_is_good = revoked.Says(reloaded.revoked);
-    const bool certificates_are_good = certificates.Says(reloaded.certificates);
-    looks = certificates_are_good && tokens_are_good && list_is_good ? -1 : kRetry;
+    const auto reloaded = service::Reload(flags, server, options);
+    looks = -1;
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (received == SIGHUP) files[i].is_due = true;
+      if (!files[i].Says(reloaded[i])) looks = kRetry;
+    }
   }
 }
 
@@ -153,11 +156,10 @@ int Run(const service::Flags& flags) {
     return Fail(kUsageExitCode, std::string(log.message()));
   }
   // Made before the files are read.
-  WatchedFiles tokens{.what = "tokens", .watch = service::FileWatch({flags.tokens})};
-  WatchedFiles revoked{.what = "revoked certificates",
-                       .watch = service::FileWatch({flags.revoked})};
   const std::vector<std::string> certificate_files = service::CertificateFiles(flags);
-  WatchedFiles certificates{.what = "certificates", .watch = service::FileWatch(certificate_files)};
+  AllFiles files = {{{.what = "tokens", .watch = service::FileWatch({flags.tokens})},
+                     {.what = "revoked certificates", .watch = service::FileWatch({flags.revoked})},
+                     {.what = "certificates", .watch = service::FileWatch(certificate_files)}}};
   absl::StatusOr<service::ServerOptions> options = service::ToOptions(flags);
   if (!options.ok()) return Fail(kUsageExitCode, std::string(options.status().message()));
   if (flags.check_config) {
@@ -235,7 +237,7 @@ int Run(const service::Flags& flags) {
     server = service::Server::Start(*options, store, job::MakeCompilerEnvironment(threads));
     HONE_RETURN_IF_ERROR(server.status());
     KeepPorts(**server, *options);
-    if (metrics != nullptr) metrics->Watch([raw = server->get()] { return raw->Stats(); });
+    if (metrics != nullptr) metrics->Watch([raw = server->get()] { return raw->Metrics(); });
     if (page != nullptr) page->Serve(**server);
     return absl::OkStatus();
   };
@@ -257,7 +259,7 @@ int Run(const service::Flags& flags) {
     }
   }
 
-  while (IsDeposedBeforeTheEnd(flags, signals, tokens, revoked, certificates, **server, *options)) {
+  while (IsDeposedBeforeTheEnd(flags, signals, files, **server, *options)) {
     // A new server competes again, and then loads everything from the store.
     if (metrics != nullptr) metrics->Watch(nullptr);
     if (page != nullptr) page->Stop();

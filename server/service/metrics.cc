@@ -48,83 +48,41 @@ int64_t MemoryBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-MetricFamily Family(const char* name, const char* help, MetricType type, const char* label,
-                    const std::map<std::string, int64_t>& values) {
-  MetricFamily family{.name = name, .help = help, .type = type, .metric = {}};
-  for (const auto& [value, count] : values) {
+MetricFamily FamilyOf(const ServerMetric& source) {
+  MetricFamily family{.name = source.name,
+                      .help = source.help,
+                      .type = source.is_total ? MetricType::Counter : MetricType::Gauge,
+                      .metric = {}};
+  for (const auto& [value, count] : source.values) {
     ClientMetric& metric = family.metric.emplace_back();
-    if (*label != '\0') metric.label.push_back({label, value});
-    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) =
-        static_cast<double>(count);
+    if (*source.label != '\0') metric.label.push_back({source.label, value});
+    (source.is_total ? metric.counter.value : metric.gauge.value) = static_cast<double>(count);
   }
   return family;
-}
-
-MetricFamily Gauge(const char* name, const char* help, int64_t value) {
-  return Family(name, help, MetricType::Gauge, "", {{"", value}});
 }
 
 // The metrics whose values are requested at a scrape.
 class Gauges final : public prometheus::Collectable {
  public:
   std::vector<MetricFamily> Collect() const override {
-    std::vector<MetricFamily> families = {
-        Gauge("process_resident_memory_bytes", "Resident memory of the server.", MemoryBytes())};
+    std::vector<MetricFamily> families = {FamilyOf({"process_resident_memory_bytes",
+                                                    "Resident memory of the server.",
+                                                    "",
+                                                    {{"", MemoryBytes()}}})};
     absl::MutexLock lock(&mutex_);
-    if (stats_ == nullptr) return families;
-    const ServerStats stats = stats_();
-    families.push_back(
-        Family("hone_workers", "Registered workers.", MetricType::Gauge, "state", stats.workers));
-    families.push_back(
-        Family("hone_jobs", "Jobs in progress.", MetricType::Gauge, "state", stats.jobs));
-    families.push_back(Family("hone_items", "Candidates that are queued or being measured.",
-                              MetricType::Gauge, "phase", stats.leases));
-    families.push_back(Family("hone_fleet_events_total", "Events of leases, by kind.",
-                              MetricType::Counter, "event", stats.fleet));
-    families.push_back(Family("hone_server_state", "1 for the state of the server, else 0.",
-                              MetricType::Gauge, "state", stats.states));
-    families.push_back(Family("hone_connections", "Connections to TCP addresses.",
-                              MetricType::Gauge, "state", stats.connections));
-    families.push_back(Family("hone_reads_waiting", "Reads of the store that wait for a thread.",
-                              MetricType::Gauge, "lane", stats.reads_waiting));
-    families.push_back(Family("hone_reads_running", "Reads of the store that run.",
-                              MetricType::Gauge, "lane", stats.reads_running));
-    families.push_back(Family("hone_reads_refused_total", "Reads refused because of a limit.",
-                              MetricType::Counter, "lane", stats.reads_refused));
-    families.push_back(Gauge("hone_store_bytes", "Size of the store.", stats.store_bytes));
-    families.push_back(Gauge("hone_store_queued_writes", "Writes that wait for their commit.",
-                             stats.store_queued_writes));
-    families.push_back(Gauge("hone_store_damaged",
-                             "1 if the store is damaged, so that writes are refused, else 0.",
-                             stats.store_damaged ? 1 : 0));
-    families.push_back(Gauge("hone_store_full",
-                             "1 if the disk of the store is full, so that writes and jobs wait.",
-                             stats.store_full ? 1 : 0));
-    const store::RetentionWork::Stats& retention = stats.retention;
-    families.push_back(Family("hone_retention_removed_total",
-                              "Rows that were removed for their age or the size of the store.",
-                              MetricType::Counter, "kind", retention.removed));
-    families.push_back(Family("hone_retention_removed_bytes_total", "Bytes of these rows.",
-                              MetricType::Counter, "", {{"", retention.removed_bytes}}));
-    families.push_back(Gauge("hone_retention_last_run_timestamp_seconds",
-                             "Time of the last complete run since the server started; 0: none.",
-                             retention.last_run_unix_s));
-    families.push_back(Gauge("hone_retention_failed", "1 if the last run failed, else 0.",
-                             retention.has_failed ? 1 : 0));
-    families.push_back(Gauge("hone_standings_unstored",
-                             "Workers whose drain, removal or flag could not be stored yet.",
-                             stats.unstored_standings));
+    if (read_ == nullptr) return families;
+    for (const ServerMetric& metric : read_()) families.push_back(FamilyOf(metric));
     return families;
   }
 
-  void Watch(std::function<ServerStats()> stats) {
+  void Watch(std::function<std::vector<ServerMetric>()> read) {
     absl::MutexLock lock(&mutex_);
-    stats_ = std::move(stats);
+    read_ = std::move(read);
   }
 
  private:
   mutable absl::Mutex mutex_;
-  std::function<ServerStats()> stats_ ABSL_GUARDED_BY(mutex_);
+  std::function<std::vector<ServerMetric>()> read_ ABSL_GUARDED_BY(mutex_);
 };
 
 class PrometheusMetrics final : public Metrics {
@@ -174,7 +132,9 @@ class PrometheusMetrics final : public Metrics {
     const std::vector<int> ports = exposer_.GetListeningPorts();
     return ports.empty() ? 0 : ports[0];
   }
-  void Watch(std::function<ServerStats()> stats) override { gauges_->Watch(std::move(stats)); }
+  void Watch(std::function<std::vector<ServerMetric>()> read) override {
+    gauges_->Watch(std::move(read));
+  }
 
   void OnCall(absl::string_view method, grpc::StatusCode code, absl::Duration took) override {
     Histogram* seconds = nullptr;

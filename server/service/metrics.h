@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/rpc/address.h"
@@ -21,7 +22,7 @@ class Metrics : public ServerObserver {
   virtual int port() const = 0;
   // Sets the function that is called at every scrape. If null, none is called from now on, and
   // Watch waits for the end of a running scrape.
-  virtual void Watch(std::function<ServerStats()> stats) = 0;
+  virtual void Watch(std::function<std::vector<ServerMetric>()> read) = 0;
 };
 
 }  // namespace hone::service

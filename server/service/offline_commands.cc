@@ -33,7 +33,7 @@
 #include "common/rpc/role.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/token_table.h"
-#include "server/store/exchange/merge.h"
+#include "server/store/exchange/exchange.h"
 #include "server/store/sqlite/backup.h"
 #include "server/store/store.h"
 

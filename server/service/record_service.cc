@@ -1,5 +1,3 @@
-#include "server/service/record_service.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -19,8 +17,11 @@
 #include "common/rpc/status.h"
 #include "server/job/actor/executor.h"
 #include "server/job/job_manager.h"
+#include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/service/services.h"
+#include "server/store/exchange/exchange.h"
 #include "server/store/read_limit.h"
 
 namespace hone::service {
@@ -145,23 +146,56 @@ bool ReadPageToken(absl::string_view token, store::RecordQuery& query) {
 // Whether long work must end, because its caller has gone or the server is shutting down.
 bool MustEnd() { return !store::ReadLimit::Check().ok(); }
 
-}  // namespace
+// The streams of exports and imports. The store is read on the threads for that, and lines are
+// checked on the executor, not on gRPC's threads.
 
-ExportWriter::ExportWriter(const Dependencies& deps, Context* context, store::RecordQuery query,
+// Sends an export in chunks of at most rpc::kChunkBytes, as fast as the receiver reads them.
+class ExportWriter final : public Download<v1::TextChunk> {
+ public:
+  // If `refused` is not OK, the stream ends with it at once.
+  ExportWriter(const Dependencies& deps, const Call& call, store::RecordQuery query,
+               const absl::Status& refused);
+
+ private:
+  ~ExportWriter() override = default;
+  void ReadNext();
+  void SendNext() override;
+
+  store::RecordExport export_;
+  ReaderThreads* const readers_;
+  ReaderThreads::Read read_;  // the next one
+  std::string lines_;         // lines of which the first sent_ bytes were sent
+  size_t sent_ = 0;
+  v1::TextChunk chunk_;
+};
+
+// Receives an import, checks each part when it arrives, and stores the whole import at its end.
+class ImportReader final : public grpc::ServerReadReactor<v1::TextChunk> {
+ public:
+  ImportReader(const Dependencies& deps, v1::ImportRecordsResponse* response);
+  void OnReadDone(bool ok) override;
+  void OnDone() override { delete this; }
+
+ private:
+  ~ImportReader() override = default;
+  void End();
+
+  store::Store* const store_;
+  job::Executor* const executor_;
+  v1::ImportRecordsResponse* const response_;
+  store::RecordImport import_;
+  v1::TextChunk chunk_;
+};
+
+ExportWriter::ExportWriter(const Dependencies& deps, const Call& call, store::RecordQuery query,
                            const absl::Status& refused)
-    : export_(deps.store, std::move(query)),
+    : Download(deps, call.context),
+      export_(deps.store, std::move(query)),
       readers_(deps.readers),
-      read_(ReadOf(ReaderLane::kLong, deps, context)),
-      downloads_(*deps.downloads),
-      number_(downloads_.Enter([context] { context->TryCancel(); })) {
+      read_(ReadOf(ReaderLane::kLong, call)) {
   absl::Status may = refused;
-  if (may.ok()) may = downloads_.Reserve(number_, kPageBytes);
-  if (!may.ok()) {
-    Finish(rpc::ToGrpc(may));
-    return;
-  }
-  downloads_.Pause(number_);
-  ReadNext();
+  if (may.ok()) may = Reserve(kPageBytes);
+  may.ok() ? ReadNext() : Finish(rpc::ToGrpc(may));
 }
 
 void ExportWriter::ReadNext() {
@@ -183,29 +217,19 @@ void ExportWriter::ReadNext() {
 }
 
 void ExportWriter::SendNext() {
+  Pause();
+  if (sent_ == lines_.size()) return ReadNext();
   const size_t size = std::min<size_t>(rpc::kChunkBytes, lines_.size() - sent_);
   chunk_.set_data(lines_.data() + sent_, size);
   sent_ += size;
-  downloads_.Progress(number_);
-  StartWrite(&chunk_);
+  Write(chunk_);
 }
 
-void ExportWriter::OnWriteDone(bool ok) {
-  downloads_.Pause(number_);
-  if (!ok) {
-    Finish(grpc::Status(grpc::StatusCode::CANCELLED,
-                        "the receiver disconnected, or did not read for too long"));
-    return;
-  }
-  sent_ < lines_.size() ? SendNext() : ReadNext();
-}
-
-ImportReader::ImportReader(store::Store* store, const job::TaskEnvironment* environment,
-                           job::Executor* executor, v1::ImportRecordsResponse* response)
-    : store_(store),
-      executor_(executor),
+ImportReader::ImportReader(const Dependencies& deps, v1::ImportRecordsResponse* response)
+    : store_(deps.store),
+      executor_(deps.executor),
       response_(response),
-      import_([environment](const std::string& digest, const std::string& text) {
+      import_([environment = deps.environment](const std::string& digest, const std::string& text) {
         return CheckWorkload(*environment, digest, text);
       }) {
   StartRead(&chunk_);
@@ -248,7 +272,9 @@ void ImportReader::End() {
   });
 }
 
-absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
+}  // namespace
+
+absl::Status RecordService::ListRecords(const Call&, const v1::ListRecordsRequest& request,
                                         v1::ListRecordsResponse* response) {
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
@@ -282,23 +308,22 @@ absl::Status RecordService::ListRecords(const v1::ListRecordsRequest& request,
 }
 
 grpc::ServerWriteReactor<v1::TextChunk>* RecordService::ExportRecords(
-    const rpc::Identity&, Context* context, const v1::ListRecordsRequest* request) {
+    const Call& call, const v1::ListRecordsRequest* request) {
   absl::StatusOr<store::RecordQuery> query = ToQuery(*request);
   const absl::Status refused = query.status();
-  return new ExportWriter(deps_, context, std::move(query).value_or(store::RecordQuery()), refused);
+  return new ExportWriter(deps_, call, std::move(query).value_or(store::RecordQuery()), refused);
 }
 
 grpc::ServerReadReactor<v1::TextChunk>* RecordService::ImportRecords(
-    Context*, v1::ImportRecordsResponse* response) {
-  return new ImportReader(deps_.store, deps_.environment, deps_.executor, response);
+    const Call&, v1::ImportRecordsResponse* response) {
+  return new ImportReader(deps_, response);
 }
 
-void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsRequest* request,
+void RecordService::ForgetRecords(const Call& call, const v1::ForgetRecordsRequest* request,
                                   v1::ForgetRecordsResponse* response, Reply reply) {
   absl::StatusOr<store::TaskKey> task = TaskOf(*request);
   if (!task.ok()) return reply(task.status());
-  const std::string by = deps_.authenticator->NameOf(*context);
-  deps_.executor->Schedule([this, task = *std::move(task), by, reply, response] {
+  deps_.executor->Schedule([this, task = *std::move(task), by = call.caller.name, reply, response] {
     const absl::Status unused = job::Attempt([&]() -> absl::Status {
       HONE_ASSIGN_OR_RETURN(const std::string job,
                             job::FindUnfinishedJob(*deps_.jobs, *deps_.environment, task));
@@ -321,7 +346,7 @@ void RecordService::ForgetRecords(Context* context, const v1::ForgetRecordsReque
   });
 }
 
-absl::Status RecordService::BackupStore(const v1::BackupStoreRequest& request,
+absl::Status RecordService::BackupStore(const Call&, const v1::BackupStoreRequest& request,
                                         v1::BackupStoreResponse* response) {
   HONE_ASSIGN_OR_RETURN(const store::BackupReport report,
                         deps_.store->Backup(request.path(), &MustEnd));
@@ -330,7 +355,7 @@ absl::Status RecordService::BackupStore(const v1::BackupStoreRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status RecordService::CompactStore(const v1::CompactStoreRequest& request,
+absl::Status RecordService::CompactStore(const Call&, const v1::CompactStoreRequest& request,
                                          v1::CompactStoreResponse* response) {
   if (request.by_policy() && (request.keep_best() != 0 || request.keep_unix_ms() != 0)) {
     return absl::InvalidArgumentError(

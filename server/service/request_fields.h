@@ -3,11 +3,13 @@
 
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "server/fleet/fleet.h"
@@ -18,6 +20,7 @@ namespace hone::service {
 // A page of a list ends after the entry with which it has this size, because texts may be long and
 // a message has at most 16 MiB.
 inline constexpr size_t kPageBytes = 4 << 20;
+inline constexpr size_t kMaxTargetBytes = 4096;  // of a target's text form
 
 // Returns a readable name of a field, such as "cost model" for "cost_model", because users know the
 // options of commands but not the protocol.
@@ -51,7 +54,21 @@ absl::StatusOr<store::TaskKey> TaskOf(const Request& request) {
 // Returns the text form of a target that a request names by its text form or by the key of a
 // registered worker's target. InvalidArgument: it is too long. FailedPrecondition: no worker of
 // that key is registered; the message lists the keys.
-absl::StatusOr<std::string> DescribedTarget(const std::string& target, const fleet::Fleet& fleet);
+inline absl::StatusOr<std::string> DescribedTarget(const std::string& target,
+                                                   const fleet::Fleet& fleet) {
+  if (target.size() > kMaxTargetBytes) return FieldError("target", "too long");
+  if (target.find(' ') != std::string::npos) return target;  // keys contain no spaces
+  std::set<std::string> keys;
+  for (const fleet::WorkerInfo& worker : fleet.Workers()) {
+    const fleet::Capabilities& capabilities = worker.capabilities;
+    if (capabilities.target_key == target) return capabilities.target;
+    keys.insert(capabilities.target_key);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("target: no worker of '", target,
+                   "' is registered, and a key alone does not describe a target; registered keys: ",
+                   keys.empty() ? "none" : absl::StrJoin(keys, ", ")));
+}
 
 }  // namespace hone::service
 

@@ -269,41 +269,86 @@ std::vector<rpc::Address> Server::addresses() const {
   return addresses;
 }
 
-ServerStats Server::Stats() const {
+std::vector<ServerMetric> Server::Metrics() const {
   const fleet::FleetCounts counts = fleet_.Counts();
-  ServerStats stats{.workers = {{"connected", counts.workers_connected},
-                                {"away", counts.workers_away},
-                                {"refused", counts.workers_refused}},
-                    .leases = {{"waiting", counts.items_waiting}, {"leased", counts.items_leased}},
-                    .fleet = {{"granted", counts.granted},
-                              {"results", counts.results},
-                              {"refused_results", counts.refused_results},
-                              {"requeued", counts.requeued},
-                              {"stolen", counts.stolen},
-                              {"poisoned", counts.poisoned},
-                              {"build_mismatches", counts.build_mismatches}}};
-  for (const auto& [state, count] : jobs_->States()) {
-    stats.jobs[std::string(job::JobStateName(state))] = count;
-  }
   const rpc::Connections::Counts connections = connections_.counts();
-  stats.connections = {{"used", connections.used}, {"unused", connections.unused}};
-  for (const auto& [name, lane] :
-       {std::pair("short", ReaderLane::kShort), std::pair("long", ReaderLane::kLong)}) {
-    const ReaderThreads::Counts reads = readers_->counts(lane);
-    stats.reads_waiting[name] = reads.waiting;
-    stats.reads_running[name] = reads.running;
-    stats.reads_refused[name] = reads.refused;
-  }
+  const ReaderThreads::Counts looks = readers_->counts(ReaderLane::kShort);
+  const ReaderThreads::Counts lists = readers_->counts(ReaderLane::kLong);
   const store::StoreHealth health = store_->Health();
-  stats.store_bytes = health.size_bytes;
-  stats.store_queued_writes = health.queued_writes;
-  stats.store_damaged = health.check == store::StoreHealth::Check::kDamaged;
-  stats.store_full = !store_->CheckSpace().ok();
-  stats.unstored_standings = standings_->unstored();
-  if (retention_ != nullptr) stats.retention = retention_->stats();
-  for (const absl::string_view name : Readiness::kNames) stats.states[std::string(name)] = 0;
-  stats.states[std::string(Readiness::kNames[static_cast<int>(readiness_.state())])] = 1;
-  return stats;
+  const bool is_damaged = health.check == store::StoreHealth::Check::kDamaged;
+  const auto retention =
+      retention_ != nullptr ? retention_->stats() : store::RetentionWork::Stats();
+  std::map<std::string, int64_t> jobs, states;
+  for (const auto& [state, count] : jobs_->States()) {
+    jobs[std::string(job::JobStateName(state))] = count;
+  }
+  for (const absl::string_view name : Readiness::kNames) states[std::string(name)] = 0;
+  states[std::string(Readiness::kNames[static_cast<int>(readiness_.state())])] = 1;
+  constexpr bool kTotal = true;
+  const auto one = [](const char* name, const char* help, int64_t value) {
+    return ServerMetric{name, help, "", {{"", value}}};
+  };
+  return {
+      {"hone_workers",
+       "Registered workers.",
+       "state",
+       {{"connected", counts.workers_connected},
+        {"away", counts.workers_away},
+        {"refused", counts.workers_refused}}},
+      {"hone_jobs", "Jobs in progress.", "state", std::move(jobs)},
+      {"hone_items",
+       "Candidates that are queued or being measured.",
+       "phase",
+       {{"waiting", counts.items_waiting}, {"leased", counts.items_leased}}},
+      {"hone_fleet_events_total",
+       "Events of leases, by kind.",
+       "event",
+       {{"granted", counts.granted},
+        {"results", counts.results},
+        {"refused_results", counts.refused_results},
+        {"requeued", counts.requeued},
+        {"stolen", counts.stolen},
+        {"poisoned", counts.poisoned},
+        {"build_mismatches", counts.build_mismatches}},
+       kTotal},
+      {"hone_server_state", "1 for the state of the server, else 0.", "state", std::move(states)},
+      {"hone_connections",
+       "Connections to TCP addresses.",
+       "state",
+       {{"used", connections.used}, {"unused", connections.unused}}},
+      {"hone_reads_waiting",
+       "Reads of the store that wait for a thread.",
+       "lane",
+       {{"short", looks.waiting}, {"long", lists.waiting}}},
+      {"hone_reads_running",
+       "Reads of the store that run.",
+       "lane",
+       {{"short", looks.running}, {"long", lists.running}}},
+      {"hone_reads_refused_total",
+       "Reads refused because of a limit.",
+       "lane",
+       {{"short", looks.refused}, {"long", lists.refused}},
+       kTotal},
+      one("hone_store_bytes", "Size of the store.", health.size_bytes),
+      one("hone_store_queued_writes", "Writes that wait for their commit.", health.queued_writes),
+      one("hone_store_damaged", "1 if the store is damaged, so that writes are refused, else 0.",
+          is_damaged),
+      one("hone_store_full", "1 if the disk of the store is full, so that writes and jobs wait.",
+          !store_->CheckSpace().ok()),
+      {"hone_retention_removed_total",
+       "Rows that were removed for their age or the size of the store.", "kind", retention.removed,
+       kTotal},
+      {"hone_retention_removed_bytes_total",
+       "Bytes of these rows.",
+       "",
+       {{"", retention.removed_bytes}},
+       kTotal},
+      one("hone_retention_last_run_timestamp_seconds",
+          "Time of the last complete run since the server started; 0: none.",
+          retention.last_run_unix_s),
+      one("hone_retention_failed", "1 if the last run failed, else 0.", retention.has_failed),
+      one("hone_standings_unstored",
+          "Workers whose drain, removal or flag could not be stored yet.", standings_->unstored())};
 }
 
 void Server::SetServing(Listener::Serving serving) {

@@ -34,7 +34,7 @@
 #include "server/service/standing_keeper.h"
 #include "server/service/transfer_handler.h"
 #include "server/service/watch_hub.h"
-#include "server/store/retention_work.h"
+#include "server/store/retention.h"
 #include "server/store/store.h"
 
 namespace hone::service {
@@ -112,7 +112,7 @@ class Server {
   // The text of a workload or a space. NotFound: the digest is unknown.
   absl::StatusOr<std::string> Text(const std::string& digest) { return store_->GetText(digest); }
   // REQUIRES: Shutdown was not called.
-  ServerStats Stats() const;
+  std::vector<ServerMetric> Metrics() const;
   Readiness::State state() const { return readiness_.state(); }
   // Whether the server has led and lost the leadership. It then refuses calls like a standby, and
   // its jobs are suspended. The owner should make a new server with the same store, which competes

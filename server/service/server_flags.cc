@@ -259,21 +259,20 @@ std::vector<std::string> CertificateFiles(const Flags& flags) {
   return files;
 }
 
-Reloaded Reload(const Flags& flags, Server& server, ServerOptions& options) {
+std::array<absl::Status, 3> Reload(const Flags& flags, Server& server, ServerOptions& options) {
   const absl::StatusOr<std::shared_ptr<const rpc::TokenTable>> tokens = LoadTokens(flags.tokens);
+  absl::Status of_tokens = tokens.status();
+  if (tokens.ok()) of_tokens = server.ReplaceTokens(*tokens);
+  if (of_tokens.ok()) options.tokens = *tokens;
   const absl::StatusOr<std::shared_ptr<const rpc::RevocationList>> revoked =
       LoadRevoked(flags.revoked);
-  if (revoked.ok()) server.ReplaceRevoked(*revoked);
+  if (revoked.ok()) server.ReplaceRevoked(options.revoked = *revoked);
   const absl::StatusOr<rpc::ServerSecurity> security =
       rpc::LoadServerSecurity(flags.security, absl::Now());
-  const Reloaded reloaded{
-      .tokens = tokens.ok() ? server.ReplaceTokens(*tokens) : tokens.status(),
-      .revoked = revoked.status(),
-      .certificates = security.ok() ? server.ReplaceCertificates(*security) : security.status()};
-  if (reloaded.tokens.ok()) options.tokens = *tokens;
-  if (revoked.ok()) options.revoked = *revoked;
-  if (reloaded.certificates.ok()) options.security = *security;
-  return reloaded;
+  absl::Status of_certificates = security.status();
+  if (security.ok()) of_certificates = server.ReplaceCertificates(*security);
+  if (of_certificates.ok()) options.security = *security;
+  return {std::move(of_tokens), revoked.status(), std::move(of_certificates)};
 }
 
 }  // namespace hone::service

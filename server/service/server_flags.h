@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,16 +88,12 @@ absl::Status CheckHealth(const Flags& flags, const ServerOptions& options);
 // Returns the files with certificates, keys and authorities, which may change while the server
 // runs.
 std::vector<std::string> CertificateFiles(const Flags& flags);
-// Reads these files, the file of tokens and the list of revoked certificates again, and replaces
-// the server's. Each is replaced independently, so that a token can be withdrawn even while a
-// certificate cannot be used. If a status is not OK, a file cannot be used, and the server keeps
-// what it had read from it before. Those that it gets are also set in `options`.
-struct Reloaded {
-  absl::Status tokens;
-  absl::Status revoked;
-  absl::Status certificates;
-};
-Reloaded Reload(const Flags& flags, Server& server, ServerOptions& options);
+// Reads the file of tokens, the list of revoked certificates and these files again, and replaces
+// the server's. Returns the status of each of the three. Each is replaced independently, so that a
+// token can be withdrawn even while a certificate cannot be used. If a status is not OK, a file
+// cannot be used, and the server keeps what it had read from it before. Those that it gets are also
+// set in `options`.
+std::array<absl::Status, 3> Reload(const Flags& flags, Server& server, ServerOptions& options);
 
 }  // namespace hone::service
 

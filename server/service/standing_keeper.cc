@@ -23,16 +23,13 @@ std::vector<fleet::Standing> ToFleet(const std::vector<store::WorkerStanding>& r
   return standings;
 }
 
-store::StandingChange ToStore(const fleet::UnstoredStanding& news, absl::Time now) {
-  store::StandingChange change{.worker_id = news.standing.worker_id,
-                               .since_unix_ms = absl::ToUnixMillis(now)};
-  if (news.drained) change.drained = news.standing.drained;
-  if (news.refused) {
-    change.refused = news.standing.refused;
-    change.removed = news.standing.removed;
-    change.identity = news.standing.identity;
-  }
-  return change;
+store::WorkerStanding ToStore(const fleet::Standing& standing, absl::Time now) {
+  return {.worker_id = standing.worker_id,
+          .identity = standing.identity,
+          .drained = standing.drained,
+          .refused = standing.refused,
+          .removed = standing.removed,
+          .since_unix_ms = absl::ToUnixMillis(now)};
 }
 
 absl::Duration WaitAfter(int failures) {
@@ -57,13 +54,12 @@ void StandingKeeper::Keep(const std::string& worker_id, store::Store::Done done)
   absl::MutexLock lock(&order_);
   std::optional<fleet::UnstoredStanding> news = deps_.fleet->standings().Unstored(worker_id);
   if (!news.has_value()) return std::move(done)(absl::OkStatus());  // another call has stored it
-  store::StandingChange change = ToStore(*news, deps_.clock->Now());
-  deps_.store->ChangeStanding(
-      std::move(change),
-      [this, news = *std::move(news), done = std::move(done)](const absl::Status& status) mutable {
-        Stored(news, status);
-        std::move(done)(status);
-      });
+  store::WorkerStanding row = ToStore(news->standing, deps_.clock->Now());
+  deps_.store->PutStanding(std::move(row), [this, news = *std::move(news), done = std::move(done)](
+                                               const absl::Status& status) mutable {
+    Stored(news, status);
+    std::move(done)(status);
+  });
 }
 
 void StandingKeeper::Stored(const fleet::UnstoredStanding& news, const absl::Status& status) {

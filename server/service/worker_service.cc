@@ -1,12 +1,9 @@
-#include "server/service/worker_service.h"
-
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/base/const_init.h"
@@ -22,6 +19,7 @@
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
 #include "server/service/request_fields.h"
+#include "server/service/services.h"
 
 namespace hone::service {
 namespace {
@@ -108,7 +106,7 @@ class HeldCall final : public grpc::ServerUnaryReactor {
            Monotonic::time_point arrived)
       : fleet_(fleet),
         observer_(observer),
-        shared_(std::make_shared<Shared>(observer, arrived)),
+        shared_(std::make_shared<Shared>(arrived)),
         response_(response) {}
 
   void Start(fleet::WorkerReport report) {
@@ -123,13 +121,12 @@ class HeldCall final : public grpc::ServerUnaryReactor {
         fleet->Synchronize(std::move(report), [this, shared](fleet::SynchronizeReply reply) {
           if (shared->finished.exchange(true)) return;
           const auto begin = Monotonic::now();
-          *response_ = ToProto(reply);
-          Observe(reply);
+          *response_ = service::ToProto(reply);
+          if (observer_ != nullptr) Observe(reply, begin);
           Finish(grpc::Status::OK);
-          shared->Answered(begin);
         });
     // The reactor may be deleted from here on.
-    shared->TakenIn();
+    shared->taken_in = Monotonic::now() - shared->arrived;
     shared->token = token;
     if (shared->gone) fleet->Abandon(token);
   }
@@ -144,43 +141,28 @@ class HeldCall final : public grpc::ServerUnaryReactor {
 
  private:
   struct Shared {
-    Shared(ServerObserver* observer, Monotonic::time_point arrived)
-        : observer(observer), arrived(arrived), thread(std::this_thread::get_id()) {}
+    explicit Shared(Monotonic::time_point arrived) : arrived(arrived) {}
 
-    // The work on a call has two parts: processing the report and making the answer, which often
-    // happens during the first part. The part that ends last calls the observer.
-    void TakenIn() {
-      taken_in = true;
-      Part(Monotonic::now() - arrived);
-    }
-    void Answered(Monotonic::time_point begin) {
-      const bool within = !taken_in && std::this_thread::get_id() == thread;
-      Part(within ? Monotonic::duration::zero() : Monotonic::now() - begin);
-    }
-    void Part(Monotonic::duration took) {
-      handling_ns += std::chrono::nanoseconds(took).count();
-      if (parts.fetch_add(1) == 1 && observer != nullptr) {
-        observer->OnSynchronize(absl::Nanoseconds(handling_ns.load()));
-      }
-    }
-
-    ServerObserver* const observer;
     const Monotonic::time_point arrived;
-    const std::thread::id thread;  // the thread that processes the report
-    std::atomic<bool> taken_in{false};
-    std::atomic<int64_t> handling_ns{0};
-    std::atomic<int> parts{0};
+    // How long it took to process the report; zero until that is done.
+    std::atomic<Monotonic::duration> taken_in{Monotonic::duration::zero()};
     std::atomic<bool> finished{false};
     std::atomic<bool> gone{false};
     std::atomic<uint64_t> token{0};
   };
   ~HeldCall() override = default;
-  // A worker repeats its results until it is told that they are durable.
-  void Observe(const fleet::SynchronizeReply& reply) {
+  // `begin`: when the fleet began to answer, which it mostly does while it processes the report.
+  void Observe(const fleet::SynchronizeReply& reply, Monotonic::time_point begin) {
+    // A worker repeats its results until it is told that they are durable.
     for (const std::string& lease_id : reply.durable) {
       if (auto it = outcomes_.find(lease_id); it != outcomes_.end())
         observer_->OnResult(it->second);
     }
+    const Monotonic::duration taken_in = shared_->taken_in;
+    const bool was_held = taken_in != Monotonic::duration::zero();
+    const Monotonic::time_point now = Monotonic::now();
+    observer_->OnSynchronize(
+        absl::FromChrono(was_held ? taken_in + (now - begin) : now - shared_->arrived));
   }
 
   fleet::Fleet* const fleet_;
@@ -282,37 +264,35 @@ v1::SynchronizeResponse ToProto(const fleet::SynchronizeReply& reply) {
   return response;
 }
 
-grpc::ServerUnaryReactor* WorkerService::Synchronize(Context* context,
+grpc::ServerUnaryReactor* WorkerService::Synchronize(const Call& call,
                                                      const v1::SynchronizeRequest* request,
-                                                     v1::SynchronizeResponse* response,
-                                                     Monotonic::time_point arrived) {
+                                                     v1::SynchronizeResponse* response) {
   absl::StatusOr<fleet::WorkerReport> report = FromProto(*request);
   if (!report.ok()) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    grpc::ServerUnaryReactor* reactor = call.context->DefaultReactor();
     reactor->Finish(rpc::ToGrpc(report.status()));
     return reactor;
   }
-  report->identity = deps_.authenticator->NameOf(*context);
-  auto* call = new HeldCall(deps_.fleet, deps_.observer, response, arrived);
-  call->Start(*std::move(report));
-  return call;
+  report->identity = call.caller.name;
+  auto* held = new HeldCall(deps_.fleet, deps_.observer, response, call.arrived);
+  held->Start(*std::move(report));
+  return held;
 }
 
 grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
-    Context* context, v1::UploadArtifactResponse* response) {
+    const Call& call, v1::UploadArtifactResponse* response) {
   const auto check = [](const std::string& name) {
     if (IsSha256(name) || record::IsReferenceName(name)) return absl::OkStatus();
     return absl::InvalidArgumentError(
         "digest: neither 64 hex digits nor the name of a reference kernel");
   };
-  const auto keep = [this, context, response](const std::string& name, std::string bytes,
-                                              const auto& done) {
+  const auto keep = [this, caller = call.caller.name, response](
+                        const std::string& name, std::string bytes, const auto& done) {
     if (record::IsReferenceName(name)) {
       // Boards run this code, so that only the builder of their candidates may send it.
       const absl::StatusOr<record::ReferenceName> parsed = record::ParseReferenceName(name);
       if (!parsed.ok()) return done(parsed.status());
-      if (!deps_.fleet->HasBuildLease(deps_.authenticator->NameOf(*context),
-                                      parsed->workload_digest, parsed->target_key)) {
+      if (!deps_.fleet->HasBuildLease(caller, parsed->workload_digest, parsed->target_key)) {
         return done(absl::FailedPreconditionError(absl::StrCat(
             name, ": this worker holds no lease to build a candidate of that workload")));
       }
@@ -325,22 +305,23 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
     done(kept);
   };
   return new ArtifactReader<v1::WorkerArtifactChunk, v1::UploadArtifactResponse>(
-      deps_, context, response, {.check = check, .keep = keep});
+      deps_, call.context, response, {.check = check, .keep = keep});
 }
 
 grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifact(
-    const rpc::Identity&, Context* context, const v1::DownloadArtifactRequest* request) {
+    const Call& call, const v1::DownloadArtifactRequest* request) {
   using Chunk = v1::WorkerArtifactChunk;
   const std::string& name = request->digest();
   if (!record::IsReferenceName(name)) {
-    return SendArtifact<Chunk>(deps_, context, name, request->offset(), request->deflate());
+    return SendArtifact<Chunk>(deps_, call, name, request->offset(), request->deflate());
   }
-  auto* writer = new ArtifactWriter<Chunk>(deps_, context, request->offset(), request->deflate());
+  auto* writer =
+      new ArtifactWriter<Chunk>(deps_, call.context, request->offset(), request->deflate());
   writer->Send(name, references_.Get(name));
   return writer;
 }
 
-absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,
+absl::Status FleetService::ListWorkers(const Call&, const v1::ListWorkersRequest& request,
                                        v1::ListWorkersResponse* response) {
   HONE_RETURN_IF_ERROR(CheckPageToken(request.page_token()));
   HONE_ASSIGN_OR_RETURN(const int page_size, PageSize(request.page_size()));
@@ -356,7 +337,7 @@ absl::Status FleetService::ListWorkers(const v1::ListWorkersRequest& request,
   return absl::OkStatus();
 }
 
-void FleetService::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
+void FleetService::DrainWorker(const Call&, const v1::DrainWorkerRequest* request,
                                v1::WorkerInfo* response, Reply reply) {
   const absl::StatusOr<fleet::WorkerInfo> worker =
       deps_.fleet->Drain(request->id(), request->resume());
@@ -365,7 +346,7 @@ void FleetService::DrainWorker(Context*, const v1::DrainWorkerRequest* request,
   FinishWhenKept(*deps_.standings, request->id(), reply);
 }
 
-void FleetService::RemoveWorker(Context*, const v1::RemoveWorkerRequest* request,
+void FleetService::RemoveWorker(const Call&, const v1::RemoveWorkerRequest* request,
                                 v1::RemoveWorkerResponse* response, Reply reply) {
   // It stays in the list until it is resumed and calls again.
   deps_.worker_memory->Keep(request->id());

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/job_columns.h"
 #include "server/store/tables.h"
 
 namespace hone::store {

@@ -30,7 +30,8 @@ namespace hone::store {
 class ReaderPool {
  public:
   using Open = std::function<absl::StatusOr<std::unique_ptr<Connection>>()>;
-  ReaderPool(Open open, size_t max_readers) : open_one_(std::move(open)), max_(max_readers) {}
+  explicit ReaderPool(Open open, size_t max_readers = 16)
+      : open_one_(std::move(open)), max_(max_readers) {}
 
   // Calls `read` with a connection that no other thread uses during the call. ResourceExhausted:
   // other reads use all connections.

@@ -4,16 +4,96 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "server/store/connection.h"
 #include "server/store/store.h"
 
 namespace hone::store {
 
-// The access of a compaction to the database.
+// How long the server keeps what would otherwise grow for ever. Store::Compact says what is kept
+// regardless of its age. Zero: for ever.
+struct RetentionPolicy {
+  absl::Duration records = absl::Hours(24 * 365);
+  absl::Duration bests = absl::Hours(24 * 365);  // that were replaced
+  absl::Duration events = absl::Hours(24 * 90);  // of jobs that are done
+  // That have ended. One that failed or was cancelled can be resumed as long as it is kept.
+  absl::Duration jobs = absl::Hours(24 * 180);
+  // If the store is larger, older records go earlier, but not within kSpared.
+  int64_t most_bytes = int64_t{64} << 30;
+  static constexpr absl::Duration kSpared = absl::Hours(24 * 30);
+
+  bool IsNone() const;
+  // What a compaction by this policy removes at a time.
+  CompactOptions At(absl::Time now) const;
+};
+
+// Compacts the store by a policy in the background: some time after the start, and then every hour.
+// Every run looks at what has become too old since the run before. Once a day a run looks at
+// everything, also at texts and artifacts. Thread-safe.
+class RetentionWork {
+ public:
+  struct Options {
+    RetentionPolicy policy;
+    absl::Duration first_wait = absl::Minutes(10);
+    absl::Duration interval = absl::Hours(1);
+    absl::Duration whole_interval = absl::Hours(24);
+    absl::Duration pause = absl::Milliseconds(20);  // between two steps
+  };
+  // For metrics, since the start of the server.
+  struct Stats {
+    std::map<std::string, int64_t> removed;  // rows by kind
+    int64_t removed_bytes = 0;
+    int64_t last_run_unix_s = 0;  // when the last complete run ended; 0: none has
+    bool has_failed = false;      // the last run
+  };
+
+  // REQUIRES: the clocks and the store outlive this object.
+  RetentionWork(const Clock* clock, const Clock* steady_clock, Store* store,
+                const Options& options);
+  ~RetentionWork();
+
+  // Begins a run if it is due. Called a few times a second while this server leads.
+  void Tick();
+  // Makes a run in progress end soon. No run begins from now on.
+  void Cancel();
+  // Waits for the end of a run in progress. REQUIRES: Cancel was called.
+  void Join();
+  Stats stats() const;
+
+ private:
+  void RunAll();
+  void RunOnce(absl::Time began);
+  bool IsCancelled() const;
+
+  const Clock& clock_;         // the time of day
+  const Clock& steady_clock_;  // for intervals
+  Store& store_;
+  const Options options_;
+
+  mutable absl::Mutex mutex_;
+  bool is_due_ ABSL_GUARDED_BY(mutex_) = false;  // a run is to begin, or has begun
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time next_ ABSL_GUARDED_BY(mutex_);
+  Stats stats_ ABSL_GUARDED_BY(mutex_);
+
+  // Used only by the thread.
+  std::optional<absl::Time> whole_at_;  // when the last run that looked at everything began
+  int64_t seen_until_unix_ms_ = 0;
+  std::thread thread_;  // not started without a policy
+};
+
+// How a compaction works. The access of one to the database.
 struct RetentionAccess {
   using Work = std::function<absl::Status(Connection&)>;
   std::function<absl::Status(const Work&)> read;

@@ -1,5 +1,3 @@
-#include "server/store/retention_work.h"
-
 #include <vector>
 
 #include "absl/status/status.h"
@@ -8,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/counted.h"
 #include "server/store/read_limit.h"
+#include "server/store/retention.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {

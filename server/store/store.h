@@ -274,18 +274,6 @@ struct KnownWorker {
   friend bool operator==(const KnownWorker&, const KnownWorker&) = default;
 };
 
-// A change of a worker's standing. Parts without a value stay as they are stored.
-struct StandingChange {
-  std::string worker_id;
-  std::string identity;  // of the worker, if `refused` has a value
-  std::optional<bool> drained;
-  // Why the worker gets no leases; "" if it gets leases again. A flag does not replace the reason
-  // of a removal.
-  std::optional<std::string> refused;
-  bool removed = false;  // `refused` is a removal, not a flag
-  int64_t since_unix_ms = 0;
-};
-
 // Rows of another store.
 struct ImportBatch {
   std::string origin;                            // the other store's Identity
@@ -311,7 +299,7 @@ struct ImportReport {
 // every write whose `done` has run.
 //
 // While the disk is full, writes wait for space (CheckSpace). Only those of callers who wait for
-// the answer are refused: Forget, PinBest, UnpinBest, PutCached, ChangeStanding, PutWorker, Import,
+// the answer are refused: Forget, PinBest, UnpinBest, PutCached, PutStanding, PutWorker, Import,
 // Compact, and PutJob if it is told so. Flush and the end of the store do not wait for space.
 //
 // Every function may return these errors. ResourceExhausted: the disk or the queue is full.
@@ -430,9 +418,9 @@ class Store {
   absl::StatusOr<CachedRow> GetCached(const std::string& name,
                                       const std::string& environment);  // NotFound
 
-  // Changes the standing of a worker. The row is removed if the worker is then neither drained nor
+  // Stores the standing of a worker. The row is removed if the worker is neither drained nor
   // refused. InvalidArgument: the worker's name is empty.
-  void ChangeStanding(StandingChange change, Done done);
+  void PutStanding(WorkerStanding standing, Done done);
   absl::StatusOr<std::vector<WorkerStanding>> Standings();  // by id
 
   // Adds a worker or replaces what is known of it, and forgets the workers that were seen

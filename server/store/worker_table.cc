@@ -20,27 +20,10 @@ WorkerStanding ReadStanding(Statement& row) {
   return standing;
 }
 
-void Merge(const StandingChange& change, WorkerStanding& standing) {
-  standing.worker_id = change.worker_id;
-  standing.since_unix_ms = change.since_unix_ms;
-  if (change.drained.has_value()) standing.drained = *change.drained;
-  const bool flag = change.refused.has_value() && !change.refused->empty() && !change.removed;
-  if (!change.refused.has_value() || (flag && standing.removed)) return;
-  standing.refused = *change.refused;
-  standing.identity = standing.refused.empty() ? "" : change.identity;
-  standing.removed = change.removed && !change.refused->empty();
-}
-
-absl::Status MergeStanding(Connection& connection, const StandingChange& change) {
-  if (change.worker_id.empty()) {
+absl::Status UpsertStanding(Connection& connection, const WorkerStanding& standing) {
+  if (standing.worker_id.empty()) {
     return absl::InvalidArgumentError("a standing needs a worker's name");
   }
-  HONE_ASSIGN_OR_RETURN(Statement known,
-                        connection.Prepare(absl::StrCat("SELECT ", kStandingColumns,
-                                                        " FROM standing WHERE worker = ?")));
-  HONE_ASSIGN_OR_RETURN(const bool row, known.Bind(change.worker_id).Step());
-  WorkerStanding standing = row ? ReadStanding(known) : WorkerStanding();
-  Merge(change, standing);
   if (!standing.drained && standing.refused.empty()) {
     return connection.Run("DELETE FROM standing WHERE worker = ?", standing.worker_id);
   }
@@ -74,9 +57,9 @@ absl::Status UpsertWorker(Connection& connection, const KnownWorker& worker) {
 
 }  // namespace
 
-void Store::ChangeStanding(StandingChange change, Done done) {
-  const size_t bytes = kRowBytes + change.refused.value_or("").size();
-  Write([change = std::move(change)](Connection& c) { return MergeStanding(c, change); },
+void Store::PutStanding(WorkerStanding standing, Done done) {
+  const size_t bytes = kRowBytes + standing.refused.size();
+  Write([standing = std::move(standing)](Connection& c) { return UpsertStanding(c, standing); },
         std::move(done), bytes, WhenFull::kFail);
 }
 

@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/clock.h"
 #include "common/rpc/address.h"
-#include "server/service/dashboard_service.h"
+#include "server/service/handler.h"
 #include "server/service/server.h"
 #include "server/web/session_book.h"
 

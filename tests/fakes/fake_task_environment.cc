@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/model_file.h"
 
@@ -215,8 +215,9 @@ class FakeSpaces final : public TaskSpaces {
   bool IsLegal(const record::Candidate& candidate) const override {
     return IsSearched(candidate) && candidate.decisions.size() == 3;
   }
-  absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const override {
+  absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(const std::string& name,
+                                                                         uint64_t seed,
+                                                                         bool) const override {
     if (name != "picky") return absl::NotFoundError("there is: picky");
     return std::make_unique<PickyStrategy>(steps_, spaces_[0].digest, size_, only_, seed + stream_);
   }

@@ -4,7 +4,7 @@
 #include "hone/v1/worker.pb.h"
 #include "server/job/actor/compiler_environment.h"
 #include "server/service/job_convert.h"
-#include "server/service/worker_service.h"
+#include "server/service/services.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -17,6 +17,8 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/network/onnx/model_text.h"
+#include "tests/client/network/onnx/open_models.h"
 #include "tests/integration/hone_home.h"
 #include "tests/integration/transcript.h"
 #include "tests/status.h"
@@ -210,6 +212,118 @@ TEST_F(NetworkTest, IsTunedRunAndExported) {
   EXPECT_EQ(std::filesystem::last_write_time(weights), written);
 }
 
+// Several sizes are tuned in one job and exported as one library.
+TEST_F(NetworkTest, SeveralSizes) {
+  const std::string model = files_ / "mlp.onnx";
+  std::ofstream(model, std::ios::binary) << onnx::BytesOf(onnx::OpenMlp());
+  Result result = home_.Hone({"export", model, "--shape", "N=1..100000", "-o", files_ / "out"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("18 values of N are given, and at most 16 sizes"));
+
+  result = home_.Hone({"tune", model, "--shape", "N=1,4", "--trials", "8", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors << result.output;
+  const json report = OneLineOfJson(result.output);
+  ASSERT_EQ(report["sizes"].size(), 2u) << result.output;
+  EXPECT_EQ(report["sizes"][1]["size"], "N=4");
+  for (const json& size : report["sizes"]) {
+    EXPECT_GT(size["estimated_latency_ns"].get<double>(), 0);
+    EXPECT_GT(size["latency_ns"].get<double>(), 0);
+  }
+  for (const json& task : report["tasks"]) EXPECT_EQ(task["weights"].size(), 2u);
+
+  // Without --shape, the sizes of the job are used.
+  result = home_.Hone({"best", model, "--json"});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("dimension N is open; the sizes of job 1 are used"));
+  EXPECT_EQ(OneLineOfJson(result.output)["sizes"].size(), 2u);
+  result = home_.Hone({"export", model, "-o", files_ / "out", "--name", "net", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const json exported = OneLineOfJson(result.output);
+  EXPECT_EQ(exported["dimension"], "N");
+  EXPECT_EQ(exported["sizes"], json::parse(R"([{"value": 1, "pads": false},
+                                               {"value": 4, "pads": true}])"));
+
+  // A value in between, in the library and by the interpreter.
+  const std::vector<float> ones(3 * 6, 0.5);
+  const auto graph = onnx::ImportOnnx(model, {.shapes = {{"N", {3}}}});
+  ASSERT_THAT(graph, IsOk());
+  const auto computed = graph::Interpret(*graph, {ir::Scalars(ones.begin(), ones.end())});
+  ASSERT_THAT(computed, IsOk());
+  std::vector<float> expected;
+  for (const ir::Scalar& element : (*computed)[0]) {
+    expected.push_back(static_cast<float>(element.real()));
+  }
+  const std::string x = Array("x.npy", {3, 6}, ones), y = Array("y.npy", {3, 5}, expected);
+  result = RunProgram({"/usr/bin/python3", "-c",
+                       "import sys, numpy; sys.path.insert(0, sys.argv[1]); import net\n"
+                       "got = net.Network()(numpy.load(sys.argv[2]))[0]\n"
+                       "assert abs(got - numpy.load(sys.argv[3])).max() < 1e-5, got",
+                       files_ / "out", x, y});
+  if (!absl::StrContains(result.errors, "No module named 'numpy'")) {
+    EXPECT_EQ(result.code, 0) << result.errors;
+  }
+
+  // hone run takes the size whose shapes the inputs have.
+  const std::string four = Array("four.npy", {4, 6}, std::vector<float>(4 * 6, 0.5));
+  result = home_.Hone({"run", model, "--in", four});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  result = home_.Hone({"run", model, "--in", x});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("the inputs fit none of the sizes N=1; N=4"));
+}
+
+// The values between the sizes, compared with ONNX Runtime if it is installed.
+TEST_F(NetworkTest, PaddedValuesAreThoseOfOnnxRuntime) {
+  for (const std::string& text :
+       {onnx::OpenMlp(), onnx::OpenConvolutions(), onnx::OpenAttention()}) {
+    const std::string model = files_ / "open.onnx", folder = files_ / "open";
+    std::ofstream(model, std::ios::binary) << onnx::BytesOf(text);
+    Result result = home_.Hone({"export", model, "--shape", "N=1..4,7", "-o", folder, "--name",
+                                "net", "--draft", "--overwrite"});
+    ASSERT_EQ(result.code, 0) << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("are refused")));
+    result = RunProgram({"/usr/bin/python3", "tests/integration/use_sizes.py", folder, model, "7"});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    EXPECT_THAT(result.output, AnyOf("right\n", "skipped\n"));
+  }
+}
+
+// One library for several sizes of an operator.
+TEST_F(NetworkTest, SeveralSizesOfAnOperator) {
+  const std::vector<std::string> words = {"matmul", "m=2,8", "n=16", "k=16"};
+  const auto with = [&](const char* command, std::vector<std::string> rest) {
+    std::vector<std::string> all = {command};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), rest.begin(), rest.end());
+    return home_.Hone(all);
+  };
+  Result result = with("export", {"-o", files_ / "op"});
+  EXPECT_EQ(result.code, 3) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("hone tune 'matmul m=2 n=16 k=16'"));
+  result = with("tune", {"--trials", "2", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_EQ(OneLineOfJson(result.output)["jobs"].size(), 2u);
+  result = with("best", {"--json"});
+  EXPECT_EQ(result.code, 0) << result.errors;
+  result = with("export", {"-o", files_ / "op", "--name", "net", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const json exported = OneLineOfJson(result.output);
+  EXPECT_EQ(exported["dimension"], "m");
+  EXPECT_EQ(exported["sizes"], json::parse(R"([{"value": 2, "pads": true},
+                                               {"value": 8, "pads": true}])"));
+  result = RunProgram({"/usr/bin/python3", "-c",
+                       "import sys, numpy; sys.path.insert(0, sys.argv[1]); import net\n"
+                       "network = net.Network()\n"
+                       "for m in range(1, 9):\n"
+                       "    a = numpy.random.rand(m, 16).astype('float32')\n"
+                       "    b = numpy.random.rand(16, 16).astype('float32')\n"
+                       "    assert abs(network(a, b)[0] - a @ b).max() < 1e-5, m",
+                       files_ / "op"});
+  if (!absl::StrContains(result.errors, "No module named 'numpy'")) {
+    EXPECT_EQ(result.code, 0) << result.errors;
+  }
+}
+
 TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
   Transcript transcript("network_unknown", {"hone"}, home_.variables());
   transcript.Run({"best", kMnist});
@@ -261,12 +375,12 @@ TEST_F(NetworkTest, SaysWhichTasksHaveNoConfirmedSchedule) {
 
 TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
   const Result result = home_.Hone({"tune", kMnist, "--trials", "2"});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 0) << "it runs: " << result.errors;
   EXPECT_THAT(result.errors,
               ContainsRegex("warning: --trials 2 is too few for the 5 tasks to tune.* of 5 tasks "
                             "have no confirmed kernel; hone tune .* --only-missing tunes them"));
   const Result watched = home_.Hone({"jobs", "watch", "1"});
-  EXPECT_EQ(watched.code, 1) << "as hone tune";
+  EXPECT_EQ(watched.code, 0) << "as hone tune";
   EXPECT_THAT(watched.errors,
               HasSubstr("of 5 tasks have no confirmed kernel; hone tune with --only-missing"));
   Result best = home_.Hone({"best", kMnist, "--json"});
@@ -295,7 +409,8 @@ TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
 // The first pass confirms every task within a few seconds, unless the machine is very busy.
 TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
   const Result tuned = home_.Hone({"tune", kMobileNet, "--time", "4s"});
-  EXPECT_THAT(tuned.code, AnyOf(0, 1)) << tuned.errors;
+  if (tuned.code != 0)
+    EXPECT_THAT(tuned.errors, HasSubstr("job 1 failed: ")) << "nothing confirmed";
   const std::string folder = files_ / "cut";
   const Result exported = home_.Hone({"export", kMobileNet, "-o", folder, "--json"});
   EXPECT_EQ(exported.code, 0) << exported.errors;
@@ -305,6 +420,18 @@ TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
       12)
       << counts;
   EXPECT_TRUE(std::filesystem::exists(folder + "/mobilenet_tiny.export.json"));
+}
+
+// The simulated latencies are milliseconds, and the network with the real kernels takes much less:
+// every task that was timed in the network is confirmed again by a job of its own.
+TEST_F(NetworkTest, WhatTheNetworkContradictsIsMeasuredAgain) {
+  const Result tuned = home_.Hone({"tune", kMnist, "--trials", "5"});
+  EXPECT_EQ(tuned.code, 0) << tuned.errors;
+  EXPECT_THAT(tuned.output,
+              ContainsRegex("in the network, [1-5] tasks? took less than half of the confirmed "
+                            "latency; [1-5] w[a-z]+ measured again"));
+  EXPECT_THAT(tuned.output, Not(HasSubstr("for the rest there was no time")));
+  EXPECT_THAT(home_.Hone({"jobs", "list"}).output, HasSubstr("revalidation of "));
 }
 
 // The baseline in a file decides whether a network has become too slow.

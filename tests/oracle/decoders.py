@@ -28,22 +28,32 @@ except ImportError as missing:
 _PROMPT, _LENGTH, _TOKENS = 8, 24, 14
 
 
-def _exported(hone, path, folder, environment):
+def exported(hone, path, folder, environment, options=("--draft",)):
     """A function from inputs by name to the outputs in order."""
     name = path.stem
-    subprocess.run([hone, "export", path, "--draft", "-o", folder / name, "--name", name], env=environment, check=True,
+    subprocess.run([hone, "export", path, *options, "-o", folder / name, "--name", name], env=environment, check=True,
                    stdout=subprocess.DEVNULL)
     sys.path.insert(0, str(folder / name))
     network = importlib.import_module(name).Network(threads=2)
     return lambda feed: [np.array(output) for output in network(*(feed[each.name] for each in network.inputs))]
 
 
-def _session(path):
+def session(path):
+    """The same with ONNX Runtime."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_inputs()]
-    return lambda feed: session.run(None, {name: feed[name] for name in names})
+    opened = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [each.name for each in opened.get_inputs()]
+    return lambda feed: opened.run(None, {name: feed[name] for name in names})
+
+
+def private_folders(folder):
+    """The variables of a private server of a test."""
+    environment = dict(os.environ)
+    for variable in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        environment[variable] = str(folder / variable)
+        (folder / variable).mkdir(mode=0o700)
+    return environment
 
 
 def decode(run_prompt, run_token, size, prompt):
@@ -150,7 +160,7 @@ def check_operators(hone, folder, environment):
     onnx.save(operators.model(), path)
     feed = {name: np.random.default_rng(ord(name)).uniform(-1, 1, (1, 6, 64)).astype(np.float32) for name in "xy"}
     wrong = []
-    for name, expected, own in zip(operators.outputs, _session(path)(feed), _exported(hone, path, folder, environment)(feed)):
+    for name, expected, own in zip(operators.outputs, session(path)(feed), exported(hone, path, folder, environment)(feed)):
         if expected.shape != own.shape or np.abs(expected - own).max() > 2e-5 * max(1, np.abs(expected).max()):
             wrong.append(name)
     print(f"decoders: {len(operators.outputs)} results of operators, {len(wrong)} differ: {' '.join(wrong)}")
@@ -166,15 +176,12 @@ def main():
     failed = False
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        environment = dict(os.environ)
-        for variable in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-            environment[variable] = str(folder / variable)
-            (folder / variable).mkdir(mode=0o700)
+        environment = private_folders(folder)
         failed |= bool(check_operators(hone, folder, environment))
         paths = make_decoders.write(folder / "models", size, make_decoders.FORMS, _PROMPT, _LENGTH)
         for form, files in paths.items():
-            expected, scores = decode(*(_session(path) for path in files), size, prompt)
-            tokens, own_scores = decode(*(_exported(hone, path, folder, environment) for path in files), size, prompt)
+            expected, scores = decode(*(session(path) for path in files), size, prompt)
+            tokens, own_scores = decode(*(exported(hone, path, folder, environment) for path in files), size, prompt)
             difference = np.abs(scores - own_scores).max() / np.abs(scores).max()
             print(f"decoders: {form}: {tokens}, scores differ by {difference:.1e} of the largest one")
             if tokens != expected or difference > 1e-4:

@@ -3,6 +3,7 @@
 #   tests/oracle/run.sh [--cases 10000] [--seed 7] [--jobs 2] [--case NUMBER|FILE] [--help]
 #   tests/oracle/run.sh --special [--cases 10000]    nodes of ONNX models at special values
 #   tests/oracle/run.sh --decoders         language models decode the same tokens as with ONNX Runtime
+#   tests/oracle/run.sh --networks         networks are tuned, exported and run, as with ONNX Runtime
 #   tests/oracle/run.sh --self-test        the oracle's own tests
 # HONE_BUILD_DIR: the build folder with oracle_kernels (default build/release). Python packages are
 # installed into a virtual environment in it.
@@ -34,8 +35,8 @@ exec 9>&-
 if [ "${1:-}" = --self-test ]; then
   exec "$environment/bin/python" -m unittest discover -q -s tests/oracle -p '*_test.py'
 fi
-if [ "${1:-}" = --decoders ]; then
-  exec "$environment/bin/python" tests/oracle/decoders.py --hone "$build/bin/hone"
-fi
+for models in decoders networks; do
+  [ "${1:-}" != "--$models" ] || exec "$environment/bin/python" "tests/oracle/$models.py" --hone "$build/bin/hone"
+done
 mkdir -p "$build/oracle"
 exec "$environment/bin/python" tests/oracle/oracle.py --program "$build/tests/oracle_kernels" --work "$build/oracle" "$@"

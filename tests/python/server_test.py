@@ -347,6 +347,18 @@ def test_each_batch_is_tuned(client, tmp_path):
     assert jobs[1].result()(random(3, 16)).shape == (3, 8)
 
 
+def test_sizes_as_text_are_one_network(client, tmp_path):
+    model = str(tmp_path / "net.onnx")
+    expected = perceptron(tmp_path / "net.onnx")
+    network = client.tune(model, shapes={"N": "2,6"}, trials=6, progress=False)
+    assert isinstance(network, hone.Network) and network.sizes == (2, 6) and network.inputs[0].shape == (6, 16)
+    for batch in range(1, 7):
+        x = random(batch, 16)
+        numpy.testing.assert_allclose(network(x), expected(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(hone.ArrayError, match="N is 7, but the network runs 1 to 6"):
+        network(random(7, 16))
+
+
 def test_export_writes_files(client, matmul, tmp_path):
     files = client.export(MATMUL, tmp_path / "kernel")
     assert (tmp_path / "kernel" / "matmul.so") in files and all(one.exists() for one in files)

@@ -79,6 +79,11 @@ void BoundedDir::Unpin(const std::string& digest) {
   MakeRoom();
 }
 
+bool BoundedDir::Has(const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  return Know(digest);
+}
+
 void BoundedDir::Add(const std::string& digest) {
   absl::MutexLock lock(&mutex_);
   if (Know(digest)) MakeRoom();

@@ -32,6 +32,8 @@ class BoundedDir {
   // evicted until Unpin was called as often as Pin.
   bool Pin(const std::string& digest);
   void Unpin(const std::string& digest);
+  // Returns whether the file exists; if so, marks it as used.
+  bool Has(const std::string& digest);
   // Registers a file that was written to the folder, and evicts others if needed.
   void Add(const std::string& digest);
   // Writes and adds a file. Errors are those of WriteFileAtomically.

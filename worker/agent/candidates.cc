@@ -57,6 +57,9 @@ Outcome OutcomeOf(const absl::Status& why) {
 std::optional<MeasureResult> CandidatePreparer::Prepare(HeldWork& work) {
   const v1::Lease& lease = work.lease;
   if (!lease.build()) return Fetch(lease.artifact_digest(), artifacts, link);
+  if (lease.run() && !references.Has(ReferenceKeyOf(lease))) {
+    reference_kernels.BuildAhead(lease.workload_digest(), lease.workload());
+  }
   BuilderClient fresh(builder_options);
   const record::BuildResponse built =
       (lease.only_digest() ? fresh : builder)

@@ -31,11 +31,14 @@ struct CandidatePreparer {
   // result of the lease: a failure, or ok if another worker will run the candidate. The server then
   // has the artifact, and the reference kernel if it could be made. If only the digest is wanted, a
   // new builder process builds the candidate, because the one at hand may be what is at fault.
+  // Before a candidate of a workload whose reference is missing, the reference kernel is built, so
+  // that the thread that measures does not wait for it.
   std::optional<record::MeasureResult> Prepare(HeldWork& work);
 
   const BuilderOptions& builder_options;
   BuilderClient builder;
   BoundedDir& artifacts;
+  BoundedDir& references;
   ServerLink& link;
   Uploader& uploader;
   ReferenceKernels& reference_kernels;

@@ -130,6 +130,15 @@ std::vector<std::shared_ptr<HeldWork>> LeaseTable::NextToRun(int max) {
   return batch;
 }
 
+bool LeaseTable::MoreToRunIsPreparing() const {
+  if (to_run_.empty()) return false;
+  const std::string key = ReferenceKeyOf(to_run_.front()->lease);
+  const auto ready = std::count_if(
+      to_run_.begin(), to_run_.end(),
+      [&](const std::shared_ptr<HeldWork>& work) { return ReferenceKeyOf(work->lease) == key; });
+  return workloads_.at(key).leases > ready;
+}
+
 absl::Time LeaseTable::oldest_ready() const {
   return to_run_.empty() ? absl::InfiniteFuture() : to_run_.front()->ready;
 }

@@ -78,6 +78,8 @@ class LeaseTable {
   int waiting_to_run() const { return static_cast<int>(to_run_.size()); }
   // Number of leases that are being or will be prepared.
   int preparing() const { return preparing_; }
+  // Returns whether a lease of the workload that runs next is still being prepared.
+  bool MoreToRunIsPreparing() const;
   // When the oldest lease that waits to run became ready; InfiniteFuture if there is none.
   absl::Time oldest_ready() const;
   // The workloads of the leases that will run here, by the key of their reference, so that

@@ -48,7 +48,18 @@ ReferenceKernels::ReferenceKernels(const v1::Capabilities& machine, const Builde
 
 absl::StatusOr<std::string> ReferenceKernels::Get(const std::string& workload_digest,
                                                   const std::string& workload) {
-  if (can_build_) return Build(workload, target_);
+  if (can_build_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return !building_.contains(workload_digest);
+      };
+      mutex_.Await(absl::Condition(&free));
+      if (IsBuilt(workload_digest)) return built_.at(workload_digest).artifact;
+      building_.insert(workload_digest);
+    }
+    return BuildOnce(workload_digest, workload);
+  }
   const record::ReferenceName name{workload_digest, target_key_};
   HONE_ASSIGN_OR_RETURN(const std::string bytes, link_->Download(name.ToText()));
   const std::string digest = Sha256Of(bytes);
@@ -56,11 +67,33 @@ absl::StatusOr<std::string> ReferenceKernels::Get(const std::string& workload_di
   return digest;
 }
 
-absl::Status ReferenceKernels::FetchInputs(const std::string& digest) {
-  if (artifacts_->Pin(digest)) {  // marks them as used
-    artifacts_->Unpin(digest);
-    return absl::OkStatus();
+void ReferenceKernels::BuildAhead(const std::string& workload_digest, const std::string& workload) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (IsBuilt(workload_digest) || !building_.insert(workload_digest).second) return;
   }
+  BuildOnce(workload_digest, workload).IgnoreError();  // Get returns it
+}
+
+bool ReferenceKernels::IsBuilt(const std::string& workload_digest) const {
+  const auto known = built_.find(workload_digest);
+  if (known == built_.end()) return false;
+  const auto& [artifact, again] = known->second;
+  return artifact.ok() ? artifacts_->Has(*artifact) : SteadyNow() < again;
+}
+
+absl::StatusOr<std::string> ReferenceKernels::BuildOnce(const std::string& workload_digest,
+                                                        const std::string& workload) {
+  absl::StatusOr<std::string> built = Build(workload, target_);
+  absl::MutexLock lock(&mutex_);
+  building_.erase(workload_digest);
+  if (built_.size() >= kMaxSent) built_.clear();
+  built_.insert_or_assign(workload_digest, Built{built, SteadyNow() + kBuildAgain});
+  return built;
+}
+
+absl::Status ReferenceKernels::FetchInputs(const std::string& digest) {
+  if (artifacts_->Has(digest)) return absl::OkStatus();
   const absl::StatusOr<std::string> bytes = link_->Download(digest);
   if (!bytes.ok()) {
     return absl::Status(

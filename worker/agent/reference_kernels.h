@@ -25,9 +25,14 @@ class ReferenceKernels {
   ReferenceKernels(const v1::Capabilities& machine, const BuilderOptions& builder,
                    BoundedDir* artifacts, ServerLink* link, Uploader* uploader);
 
-  // Returns the artifact with the reference kernel of a workload for this machine. NotFound: there
-  // is no builder here, and no other worker has uploaded it. Internal: it cannot be built.
+  // Returns the artifact with the reference kernel of a workload for this machine. Builds it once,
+  // while other threads that need it wait. NotFound: there is no builder here, and no other worker
+  // has uploaded it. Internal: it cannot be built.
   absl::StatusOr<std::string> Get(const std::string& workload_digest, const std::string& workload);
+
+  // Builds what Get will return for a workload that will run here, unless another thread does so or
+  // has done so. REQUIRES: this machine has a builder.
+  void BuildAhead(const std::string& workload_digest, const std::string& workload);
 
   // Makes sure that the data of a user with this digest are in the folder of artifacts. NotFound:
   // the server does not have them.
@@ -40,6 +45,10 @@ class ReferenceKernels {
   void ForgetOffers();
 
  private:
+  bool IsBuilt(const std::string& workload_digest) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // REQUIRES: the caller has added the workload to `building_`.
+  absl::StatusOr<std::string> BuildOnce(const std::string& workload_digest,
+                                        const std::string& workload);
   absl::StatusOr<std::string> Build(const std::string& workload, const std::string& target);
   // Uploads the artifact, or builds one if it is "" or no longer stored. Returns its digest.
   absl::StatusOr<std::string> Send(const v1::Lease& lease, const std::string& name,
@@ -60,6 +69,13 @@ class ReferenceKernels {
   };
   absl::flat_hash_map<std::string, Sent> sent_ ABSL_GUARDED_BY(mutex_);  // by name
   absl::flat_hash_set<std::string> sending_ ABSL_GUARDED_BY(mutex_);     // names
+  struct Built {
+    absl::StatusOr<std::string> artifact;
+    absl::Time again;  // when a build that failed is tried again
+  };
+  // By the digest of the workload, as are those that are being built.
+  absl::flat_hash_map<std::string, Built> built_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> building_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hone::agent

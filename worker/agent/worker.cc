@@ -21,7 +21,8 @@ namespace {
 
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 constexpr absl::Duration kPulse = absl::Milliseconds(100);
-constexpr int kBatch = 8;  // minimum candidates timed in a row …
+constexpr int kBatch =
+    8;  // minimum candidates of a workload timed in a row, if more of them come …
 constexpr absl::Duration kBatchWait = absl::Milliseconds(250);  // … unless one has waited this long
 constexpr int64_t kMaxArtifactBytes = int64_t{512} << 20;       // limits on disk, see CacheBytes
 constexpr int64_t kMaxReferenceBytes = int64_t{4} << 30;
@@ -240,6 +241,7 @@ void Worker::PrepareLoop() {
   CandidatePreparer preparer{.builder_options = options_.builder,
                              .builder = BuilderClient(options_.builder),
                              .artifacts = *artifacts_,
+                             .references = *references_,
                              .link = *link_,
                              .uploader = uploader_,
                              .reference_kernels = reference_kernels_};
@@ -268,7 +270,7 @@ void Worker::PrepareLoop() {
 bool Worker::BatchIsReady() const {
   const int waiting = leases_.waiting_to_run();
   if (waiting == 0) return false;
-  return waiting >= kBatch || leases_.preparing() == 0 ||
+  return waiting >= kBatch || !leases_.MoreToRunIsPreparing() ||
          SteadyNow() >= leases_.oldest_ready() + kBatchWait;
 }
 

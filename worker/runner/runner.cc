@@ -371,19 +371,19 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     return ns.value_or(INFINITY);
   };
   if (options_.monitor != nullptr) options_.monitor->Look();
-  const Timing timing =
-      TimeKernel(first_ns, timed, *probe_,
-                 {.confirm = confirm,
-                  .best_latency_ns = request.best_latency_ns,
-                  .first_preemptions = first_preemptions,
-                  .min_blocks = request.policy.repeats,
-                  .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()});
+  const TimingOptions timing_options{
+      .confirm = confirm,
+      .best_latency_ns = request.best_latency_ns,
+      .first_preemptions = first_preemptions,
+      .min_blocks = request.policy.repeats,
+      .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()};
+  const Timing timing = TimeKernel(first_ns, timed, *probe_, timing_options);
   HONE_RETURN_IF_ERROR(failure);
   if (options_.monitor != nullptr) result.machine = options_.monitor->Look();
   options_.device->Observe(result.machine);
   result.machine.remeasured = timing.remeasured;
   // Emptying the caches would be counted, too.
-  if (confirm && !flushed && options_.counters != nullptr) {
+  if (confirm && !timing_options.IsBrief() && !flushed && options_.counters != nullptr) {
     HONE_ASSIGN_OR_RETURN(result.counters, CountRuns(*kernel, timing.latency_ns));
   }
   if (confirm || best_ns == 0 || timing.latency_ns < best_ns) {

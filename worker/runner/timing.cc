@@ -89,8 +89,11 @@ constexpr double kFirstCounts = 5e6;  // a first run above this is a sample like
 // A confirmation repeats in fresh processes, which differ more than the blocks of one process, so
 // more processes are better than longer ones.
 constexpr int kConfirmBlocks = 10;
-constexpr int kConfirmLongBlocks = 5;  // for kernels whose first run already counts as a sample
+constexpr int kConfirmLongBlocks =
+    kThoroughBlocks;  // for kernels whose first run already counts as a sample
 constexpr double kConfirmNs = 30e6;
+// A brief confirmation is the first of a task; another one follows if there is time.
+constexpr double kBriefNs = 5e6;
 // Threads lose their cores a few times a second to the daemons of an idle machine, and hundreds of
 // times to a process that computes.
 constexpr double kPreemptionsPerNs = 25e-9;
@@ -130,6 +133,9 @@ class Interruptions {
 int WantedBlocks(double run_ns, const TimingOptions& options) {
   if (options.confirm) {
     const double block_ns = std::max(kBlockNs, run_ns);
+    if (options.IsBrief()) {
+      return std::max(options.min_blocks, static_cast<int>(std::ceil(kBriefNs / block_ns)));
+    }
     return std::max({run_ns >= kFirstCounts ? kConfirmLongBlocks : kConfirmBlocks,
                      options.min_blocks, static_cast<int>(std::ceil(kConfirmNs / block_ns))});
   }
@@ -203,7 +209,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
   double before = probe.Sample();
   int accepted = 0;
   const double most_extra = std::ceil(kExtraBlocks * wanted);
-  const double most_extra_ns = options.confirm ? kExtraConfirmNs : kExtraNs;
+  const double most_extra_ns = options.confirm && !options.IsBrief() ? kExtraConfirmNs : kExtraNs;
   double extra_ns = 0;
   while (accepted < wanted &&
          (static_cast<double>(disturbed.size()) < most_extra || extra_ns < most_extra_ns)) {

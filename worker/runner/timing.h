@@ -64,13 +64,17 @@ class ProbeTimes {
 // held, `runtime` outlives the probe. ResourceExhausted: no memory for the stream.
 absl::StatusOr<std::unique_ptr<Probe>> CreateProbe(double peak_gflops, const HoneRuntime& runtime);
 
+// A confirmation whose policy asks for fewer blocks is brief.
+inline constexpr int kThoroughBlocks = 5;
+
 struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
   // Screening stops if the latency is twice this one, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
   int64_t first_preemptions = 0;  // Probe::Preemptions() during the first run
-  int min_blocks = 0;             // of a confirmation, from its policy
+  int min_blocks = 0;             // of a confirmation, from its policy; 0: as many as usual
   int64_t max_count = INT64_MAX;  // runs in a block
+  bool IsBrief() const { return confirm && min_blocks > 0 && min_blocks < kThoroughBlocks; }
 };
 
 struct Timing {
@@ -89,7 +93,7 @@ struct Timing {
 // If the first run could be slow because of cold caches (it took at most some milliseconds and is
 // not much slower than that), or if other processes interrupted it, up to two warm runs decide
 // instead. A kernel that takes 1.5 times as long in a whole block stops after that block. A
-// confirmation takes at least 10 blocks (5 for a long kernel) and 30 ms.
+// confirmation takes at least 10 blocks (5 for a long kernel) and 30 ms, and a brief one 5 ms.
 //
 // A block is disturbed if the probe sample before or after it shows a disturbance, or if other
 // processes took cores from the kernel's threads during the block. Disturbed blocks are measured

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output/terminal.h"
+#include "client/cli/size_list.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/target_argument.h"
 #include "client/network/graph/pass/passes.h"
@@ -44,6 +45,10 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ParseShapes(
         shape.push_back(0);
         legal = legal && absl::SimpleAtoi(extent, &shape.back()) && shape.back() >= 0;
       }
+    }
+    if (!legal && end != std::string::npos && NamesSeveralSizes(word.substr(end + 1))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--shape ", word, ": several sizes are for hone tune, best, export and run; give one"));
     }
     if (!legal) {
       return absl::InvalidArgumentError(
@@ -98,35 +103,46 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
   command.Add(
       "--shape", shapes,
       "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
-      "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated",
+      "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated. "
+      "hone tune, best, export and run also take several sizes of a dimension, at most 16: "
+      "NAME=1,4,8, or NAME=1..512 for the ends and the powers of two between them",
       {NotEmpty()});
 }
 
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words) {
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns,
+                                       std::shared_ptr<const onnx::HostTail>* tail) {
   onnx::ImportOptions options;
   HONE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(words.shapes));
   std::vector<std::string> warnings;
   options.warnings = &warnings;
-  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(words.path, options);
+  absl::StatusOr<onnx::ImportedModel> model = onnx::ImportOnnxWithTail(words.path, options);
   if (const std::string empty = EmptyShape(words, options.shapes);
-      !empty.empty() && (!graph.ok() || ComputesNothing(*graph))) {
+      !empty.empty() && (!model.ok() || ComputesNothing(model->graph))) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--shape ", empty, ": an extent of 0 ",
-        graph.ok() ? absl::StrCat("leaves nothing to compute in ", words.path)
-                   : absl::StrCat("does not fit the model: ", graph.status().message())));
+        model.ok() ? absl::StrCat("leaves nothing to compute in ", words.path)
+                   : absl::StrCat("does not fit the model: ", model.status().message())));
   }
-  if (!graph.ok()) return OfModel(graph.status(), words.path);
+  if (!model.ok()) return OfModel(model.status(), words.path);
   for (const std::string& warning : warnings) {
+    if (!warns) break;
     PrintWrapped(stderr, absl::StrCat("warning: ", words.path, ": ", warning));
   }
-  return graph;
+  if (model->tail != nullptr && warns) {
+    PrintWrapped(stderr, absl::StrCat("note: ", words.path, ": ", model->tail->Describe(),
+                                      ", with as many results as their inputs say; they are "
+                                      "neither tuned nor exported"));
+  }
+  if (tail != nullptr) *tail = std::move(model->tail);
+  return std::move(model->graph);
 }
 
-absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words) {
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
+                                            bool warns) {
   const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   NetworkArgument network{
       .path = words.path, .shapes = words.shapes, .written = TimeOf(words.path)};
-  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words));
+  HONE_ASSIGN_OR_RETURN(network.graph, ReadGraph(words, warns, &network.tail));
   if (const absl::Status status = graph::Optimize(network.graph); !status.ok()) {
     return OfModel(status, words.path);
   }
@@ -134,17 +150,24 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
       graph::MakePartition(network.graph, network::PartitionOptionsFor(kind));
   if (!partition.ok()) return OfModel(partition.status(), words.path);
   network.partition = *std::move(partition);
-  for (const graph::Task& task : network.partition.tasks) {
-    const ir::Workload& workload = task.workload;
-    network.tasks.push_back(
-        {workload, workload.ToText(),
-         absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
-  }
+  network.tasks = ArgumentsOf(network.partition);
   return network;
 }
 
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition) {
+  std::vector<WorkloadArgument> arguments;
+  for (const graph::Task& task : partition.tasks) {
+    const ir::Workload& workload = task.workload;
+    arguments.push_back(
+        {workload, workload.ToText(),
+         absl::StrCat(workload.name, " -> ", ir::TypesOf(workload, workload.Outputs()))});
+  }
+  return arguments;
+}
+
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
-                                                      absl::Span<const std::string> words) {
+                                                      absl::Span<const std::string> words,
+                                                      bool constants_are_inputs) {
   const target::Kind kind = TargetArgument{.given = globals.target}.KindOfTarget();
   HONE_ASSIGN_OR_RETURN(const WorkloadArgument argument, ReadWorkloadArgument(words));
   const ir::Workload& workload = argument.workload;
@@ -158,7 +181,7 @@ absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
   for (const ir::BufferId id : workload.Inputs()) {
     const ir::Tensor& tensor = workload.tensors[id];
     const graph::TensorType type = type_of(tensor);
-    if (tensor.constant) {
+    if (tensor.constant && !constants_are_inputs) {
       node.inputs.push_back(
           graph.AddConstant(tensor.name, type, graph::ConstantData(SomeElements(type, rng))));
     } else {

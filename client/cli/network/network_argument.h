@@ -2,6 +2,7 @@
 #define HONE_CLIENT_CLI_NETWORK_NETWORK_ARGUMENT_H_
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "client/cli/workload_argument.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/partition.h"
+#include "client/network/onnx/host_tail.h"
 #include "common/base/command_line.h"
 #include "common/base/rng.h"
 
@@ -36,6 +38,7 @@ struct NetworkArgument {
   std::string path;                 // or the words that name an operator
   std::vector<std::string> shapes;  // as in NetworkWords
   graph::Graph graph;
+  std::shared_ptr<const onnx::HostTail> tail = nullptr;  // null: the graph is the whole model
   graph::Partition partition;
   // The tasks of the partition, in their order. Their titles name the operator and the shapes of
   // its outputs.
@@ -44,19 +47,27 @@ struct NetworkArgument {
   bool is_operator = false;                                // see ReadOperatorAsNetwork()
 };
 
-// Reads an ONNX file, and prints a warning for each oddity of the model. InvalidArgument: a shape
-// is not of the form NAME=1x3x224x224, is given twice, or leaves nothing to compute. Other errors
-// are those of onnx::ImportOnnx. A model that Hone cannot run has the exit code kExitUsage.
-absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words);
+// Reads an ONNX file, and, if `warns`, prints a warning for each oddity of the model.
+// InvalidArgument: a shape is not of the form NAME=1x3x224x224, is given twice, or leaves nothing
+// to compute. Other errors are those of onnx::ImportOnnx. A model that Hone cannot run has the exit
+// code kExitUsage. If the end of the model runs on the host, the graph lacks it, which a warning
+// says; `tail` gets it.
+absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns = true,
+                                       std::shared_ptr<const onnx::HostTail>* tail = nullptr);
 
 // The same, optimized and divided into tasks for the kind of device that --target names. Errors as
 // for ReadGraph.
-absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words);
+absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const NetworkWords& words,
+                                            bool warns = true);
 
-// Reads an operator as a network of one step, so that it can be timed like a network. Its constants
-// get some elements. Errors as for ReadWorkloadArgument.
+// The tasks of a partition, in their order.
+std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition);
+
+// Reads an operator as a network of one step, so that it can be timed or exported like a network.
+// Its constants get some elements, or are inputs, too. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
-                                                      absl::Span<const std::string> words);
+                                                      absl::Span<const std::string> words,
+                                                      bool constants_are_inputs = false);
 
 // Some elements of a tensor: uniform in [-1, 1), and zeros for integers.
 std::string SomeElements(const graph::TensorType& type, Rng& rng);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_report.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/network_output.h"
@@ -164,31 +166,66 @@ void Print(const NetworkArgument& network, const NetworkBests& found, const std:
   }
 }
 
+// What is known of one size, or why nothing is.
+struct ShownSize {
+  NetworkBests found;
+  absl::Status result;
+};
+
+absl::StatusOr<ShownSize> LookUpSize(Session& session, const NetworkArgument& network,
+                                     const std::string& target, double tolerance) {
+  ShownSize shown;
+  HONE_ASSIGN_OR_RETURN(shown.found, LookUp(session, network, tolerance));
+  const NetworkBests& found = shown.found;
+  const std::optional<RunningJob> running =
+      FindRunningJob(session, found.unknown, target, tolerance);
+  if (!found.counts.AnyMeasured() && !WasTuned(session, found.unknown, target, tolerance)) {
+    shown.result = CheckNetworkKnown(network, found.unknown.size(), target, tolerance, running);
+  } else if (running.has_value()) {
+    PrintWrapped(stderr, RunningJobText(*running, found.unknown.size()));
+  }
+  return shown;
+}
+
 }  // namespace
 
 absl::Status ShowNetworkBest(const Globals& globals, const NetworkWords& words, double tolerance,
                              const std::string& report) {
   HONE_RETURN_IF_ERROR(CheckReportPath(report));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandKnownSizes(globals, words, session));
+  if (sizes.AreSeveral() && !report.empty()) {
+    return absl::InvalidArgumentError("--report is for one size of a network");
+  }
+  HONE_ASSIGN_OR_RETURN(const std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
-  HONE_ASSIGN_OR_RETURN(const NetworkBests found, LookUp(*session, network, tolerance));
-  const std::optional<RunningJob> running =
-      FindRunningJob(*session, found.unknown, target, tolerance);
   absl::Status result;
-  if (!found.counts.AnyMeasured() && !WasTuned(*session, found.unknown, target, tolerance)) {
-    result = CheckNetworkKnown(network, found.unknown.size(), target, tolerance, running);
-  } else if (running.has_value()) {
-    PrintWrapped(stderr, RunningJobText(*running, found.unknown.size()));
+  Json list = Json::array();
+  for (size_t k = 0; k < networks.size(); ++k) {
+    const NetworkArgument& network = networks[k];
+    HONE_ASSIGN_OR_RETURN(const ShownSize shown, LookUpSize(*session, network, target, tolerance));
+    if (!report.empty()) {
+      HONE_RETURN_IF_ERROR(WriteReport(
+          MakeReport(network, target, shown.found.Published(), /*job=*/nullptr), report));
+    }
+    result.Update(shown.result);
+    if (globals.json) {
+      list.push_back(BestsJson(network, shown.found, target));
+      if (sizes.AreSeveral()) list.back()["size"] = sizes.list[k].label;
+      continue;
+    }
+    // If nothing is known, the error says all that there is to say.
+    if (!shown.result.ok()) continue;
+    if (sizes.AreSeveral()) absl::PrintF("%s%s\n", k > 0 ? "\n" : "", sizes.list[k].label);
+    Print(network, shown.found, target);
   }
-  if (!report.empty()) {
-    HONE_RETURN_IF_ERROR(
-        WriteReport(MakeReport(network, target, found.Published(), /*job=*/nullptr), report));
-  }
-  if (globals.json) return PrintJson(BestsJson(network, found, target), result);
-  // If nothing is known, the error says all that there is to say.
-  if (result.ok()) Print(network, found, target);
-  return result;
+  if (!globals.json) return result;
+  if (!sizes.AreSeveral()) return PrintJson(std::move(list[0]), result);
+  return PrintJson({{"network", words.path}, {"target", target}, {"sizes", std::move(list)}},
+                   result);
 }
 
 }  // namespace hone::cli

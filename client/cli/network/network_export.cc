@@ -7,10 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
+#include "client/cli/output/terminal.h"
 #include "client/cli/target_argument.h"
 #include "client/network/export/c_text.h"
 #include "client/network/export/export.h"
@@ -19,6 +23,19 @@
 #include "common/base/status_macros.h"
 
 namespace hone::cli {
+
+namespace {
+
+// Says for which sizes a network is exported; "" for one.
+std::string SizesSuffix(const NetworkSizes& sizes) {
+  if (!sizes.AreSeveral()) return "";
+  return absl::StrCat("; ", sizes.dimension, "=",
+                      absl::StrJoin(sizes.list, ",", [](std::string* text, const auto& size) {
+                        absl::StrAppend(text, size.value);
+                      }));
+}
+
+}  // namespace
 
 absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may_be_named) {
   if (!absl::IsInvalidArgument(taken)) return taken;
@@ -30,8 +47,16 @@ absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const ExportPlace& place) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, words));
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandKnownSizes(globals, words, session));
+  if (sizes.AreSeveral() && sizes.dimension.empty()) {
+    return absl::InvalidArgumentError(
+        "an export is for several sizes of one dimension; give each other dimension one value");
+  }
+  HONE_ASSIGN_OR_RETURN(std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
   const std::filesystem::path path(words.path);
   network::ExportOptions options{
       .folder = place.folder,
@@ -41,37 +66,75 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   facts.title = path.filename().string();
   HONE_ASSIGN_OR_RETURN(const Digest digest, onnx::DigestOfModel(words.path));
   facts.digest = digest.ToHex();
-  const graph::Graph& graph = network.graph;
+  const graph::Graph& graph = networks.back().graph;
   facts.shapes = absl::StrCat(DescribeValues(graph, graph.inputs), " -> ",
-                              DescribeValues(graph, graph.outputs));
+                              DescribeValues(graph, graph.outputs), SizesSuffix(sizes));
   HONE_ASSIGN_OR_RETURN(facts.target, session->TargetKey());
   facts.tolerance = kernel_options.tolerance;
   // Whether the folder is free is asked before drafts are built, as if all kernels were measured.
   facts.name = options.name;
   facts.kind = "network";
-  facts.kernels = facts.measured = static_cast<int64_t>(network.tasks.size());
+  facts.kernels = 0;
+  for (const NetworkArgument& network : networks) {
+    facts.kernels += static_cast<int64_t>(network.tasks.size());
+  }
+  facts.measured = facts.kernels;
   const std::vector<std::string> names = network::FilesOfNetwork(options.name);
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
-                        LoadNetworkKernels(*session, network, kernel_options));
-  const std::vector<network::NetworkKernel>& kernels = loaded.list;
-  HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, kernels), names),
+  std::vector<NetworkKernels> loaded;
+  std::vector<Bf16Choice> bf16;
+  for (NetworkArgument& network : networks) {
+    HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
+                          LoadNetworkKernels(*session, network, kernel_options));
+    HONE_ASSIGN_OR_RETURN(
+        bf16.emplace_back(),
+        ChooseBf16(*session, kernel_options, /*inputs=*/{}, network, loaded.back()));
+  }
+  Padding padding{.pads = {false}};
+  if (sizes.AreSeveral()) padding = FindPadding(sizes, networks);
+  std::vector<network::NetworkOfSize> parts;
+  ScheduleCounts counts;
+  for (size_t k = 0; k < networks.size(); ++k) {
+    parts.push_back({.value = sizes.list[k].value,
+                     .graph = &networks[k].graph,
+                     .partition = &networks[k].partition,
+                     .kernels = loaded[k].list,
+                     .pads = padding.pads[k]});
+    counts.Add(loaded[k].counts);
+  }
+  HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, parts), names),
                                     words.path,
                                     /*may_be_named=*/true));
   const absl::StatusOr<std::vector<network::ExportedFile>> files =
-      network::ExportNetwork(graph, network.partition, kernels, options);
+      network::ExportNetwork(sizes.dimension, parts, options);
   if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
-  PrintUnconfirmed(loaded.counts);
+  PrintUnconfirmed(counts);
+  for (const Bf16Choice& choice : bf16) {
+    PrintBf16(choice, kernel_options.tolerance, /*given_inputs=*/false);
+  }
+  if (!padding.why_not.empty()) {
+    PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
+                                      " are refused instead of padded, because ", padding.why_not));
+  }
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {
     paths.push_back(each.path);
     if (!globals.json) absl::PrintF("%s  %s\n", each.path, FormatBytes(each.bytes));
   }
   if (!globals.json) return absl::OkStatus();
-  return PrintJson({{"network", words.path},
-                    {"schedule_count", ToJson(loaded.counts)},
-                    {"files", std::move(paths)}});
+  Json json = {
+      {"network", words.path}, {"schedule_count", ToJson(counts)}, {"files", std::move(paths)}};
+  if (sizes.AreSeveral()) {
+    json["dimension"] = sizes.dimension;
+    for (size_t k = 0; k < networks.size(); ++k) {
+      json["sizes"].push_back({{"value", sizes.list[k].value}, {"pads", bool{padding.pads[k]}}});
+      if (bf16[k].considered) json["sizes"].back()["between"] = ToJson(bf16[k]);
+    }
+  } else if (bf16[0].considered) {
+    json["between"] = ToJson(bf16[0]);
+  }
+  return PrintJson(std::move(json));
 }
 
 }  // namespace hone::cli

@@ -17,7 +17,8 @@ struct ExportPlace {
   bool overwrite = false;  // see client::ExportFolder
 };
 
-// Writes a network with the best known kernels into a folder; see network::ExportNetwork. Errors as
+// Writes a network with the best known kernels into a folder, for one or several sizes; see
+// network::ExportNetwork. Errors as
 // for ReadNetwork, LoadNetworkKernels and ExportNetwork.
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernels, const ExportPlace& place);

@@ -189,6 +189,13 @@ void ScheduleCounts::Add(ScheduleSource source) {
                                            : draft);
 }
 
+void ScheduleCounts::Add(const ScheduleCounts& others) {
+  confirmed += others.confirmed;
+  measured += others.measured;
+  draft += others.draft;
+  unchecked += others.unchecked;
+}
+
 std::string UnconfirmedText(const ScheduleCounts& counts) {
   const int64_t without = counts.measured + counts.draft;
   if (without == 0) return "";

@@ -43,6 +43,7 @@ struct ScheduleCounts {
   int64_t unchecked = 0;
 
   void Add(ScheduleSource source);
+  void Add(const ScheduleCounts& others);
   bool AnyMeasured() const { return confirmed + measured > 0; }
 };
 // "52 of 134 tasks have no confirmed schedule: 31 use the best measured one, 21 the draft's; the
@@ -65,6 +66,8 @@ struct NetworkKernelOptions {
   bool draft = false;           // also if nothing of the network was ever tuned
   std::string hint;             // added to the message if schedules are unknown
   bool only_confirmed = false;  // each task needs a best
+  // How tensors between kernels are stored; see bf16_choice.h.
+  std::string between = "auto";
   // Kernels that are not stored are built here until then.
   absl::Time deadline = absl::InfiniteFuture();
 };

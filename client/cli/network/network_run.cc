@@ -7,7 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/network/other_work.h"
@@ -34,22 +37,57 @@ ir::Shape ShapeOf(const graph::TensorType& type) {
 
 absl::Status CheckCounts(const NetworkArgument& network, const NetworkRunOptions& options) {
   const graph::Graph& graph = network.graph;
+  const size_t outputs =
+      network.tail == nullptr ? graph.outputs.size() : network.tail->outputs().size();
+  const std::string described = network.tail == nullptr
+                                    ? DescribeValues(graph, graph.outputs)
+                                    : absl::StrJoin(network.tail->outputs(), ", ");
   const struct {
     const char* option;
-    size_t given;
-    const std::vector<ValueId>& wanted;
+    size_t given, wanted;
+    std::string described;
     bool may_be_none;
-  } lists[] = {{"--in", options.in.size(), graph.inputs, false},
-               {"--out", options.out.size(), graph.outputs, true},
-               {"--expect", options.expect.size(), graph.outputs, true}};
+  } lists[] = {
+      {"--in", options.in.size(), graph.inputs.size(), DescribeValues(graph, graph.inputs), false},
+      {"--out", options.out.size(), outputs, described, true},
+      {"--expect", options.expect.size(), outputs, described, true}};
   for (const auto& list : lists) {
-    if (list.given == list.wanted.size() || (list.may_be_none && list.given == 0)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        network.path, " needs ", Counted(static_cast<int64_t>(list.wanted.size()), "file"),
-        " with ", list.option, ": ", DescribeValues(graph, list.wanted), "; ", list.given,
-        list.given == 1 ? " is given" : " are given"));
+    if (list.given == list.wanted || (list.may_be_none && list.given == 0)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(network.path, " needs ", Counted(static_cast<int64_t>(list.wanted), "file"),
+                     " with ", list.option, ": ", list.described, "; ", list.given,
+                     list.given == 1 ? " is given" : " are given"));
   }
   return absl::OkStatus();
+}
+
+// An output of the model with its elements.
+struct ModelOutput {
+  graph::Value value;
+  std::string bytes;
+};
+
+// The outputs of the model. `computed`: those of the graph. `tail_ns`: how long the nodes took that
+// run on the host.
+absl::StatusOr<std::vector<ModelOutput>> ModelOutputsOf(const NetworkArgument& network,
+                                                        std::vector<std::string> computed,
+                                                        int64_t& tail_ns) {
+  std::vector<ModelOutput> outputs;
+  tail_ns = 0;
+  if (network.tail == nullptr) {
+    for (size_t o = 0; o < computed.size(); ++o) {
+      outputs.push_back({network.graph.value(network.graph.outputs[o]), std::move(computed[o])});
+    }
+    return outputs;
+  }
+  const absl::Time began = SteadyNow();
+  HONE_ASSIGN_OR_RETURN(const std::vector<onnx::Tensor> tensors, network.tail->Run(computed));
+  tail_ns = absl::ToInt64Nanoseconds(SteadyNow() - began);
+  for (size_t o = 0; o < tensors.size(); ++o) {
+    outputs.push_back({{.name = network.tail->outputs()[o], .type = tensors[o].type},
+                       std::string(tensors[o].data.bytes())});
+  }
+  return outputs;
 }
 
 // Reads a tensor from a NumPy file or, if the name ends with ".pb", from an ONNX tensor file.
@@ -69,6 +107,41 @@ absl::StatusOr<std::string> ReadTensor(const std::string& path, const graph::Val
   return absl::InvalidArgumentError(absl::StrCat(path, ", the ", name, ": it is ",
                                                  read->tensor.type.ToText(), ", expected ",
                                                  value.type.ToText()));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadTensors(const std::vector<std::string>& paths,
+                                                     const graph::Graph& graph,
+                                                     const std::vector<ValueId>& ids,
+                                                     absl::string_view kind) {
+  std::vector<std::string> tensors;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    HONE_ASSIGN_OR_RETURN(tensors.emplace_back(), ReadTensor(paths[i], graph.value(ids[i]), kind));
+  }
+  return tensors;
+}
+
+// Reads the inputs, and returns the number of the size whose shapes they have.
+absl::StatusOr<size_t> ReadInputs(const NetworkSizes& sizes,
+                                  const std::vector<NetworkArgument>& networks,
+                                  const std::vector<std::string>& paths,
+                                  std::vector<std::string>& inputs) {
+  absl::Status first;
+  for (size_t k = 0; k < networks.size(); ++k) {
+    const graph::Graph& graph = networks[k].graph;
+    absl::StatusOr<std::vector<std::string>> read =
+        ReadTensors(paths, graph, graph.inputs, "input");
+    if (read.ok()) {
+      inputs = *std::move(read);
+      return k;
+    }
+    if (!sizes.AreSeveral()) return read.status();
+    if (k == 0) first = read.status();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the inputs fit none of the sizes ",
+      absl::StrJoin(sizes.list, "; ",
+                    [](std::string* text, const NetworkSize& each) { *text += each.label; }),
+      "; for the first one: ", first.message()));
 }
 
 void PrintProfile(const std::vector<network::StepTime>& times) {
@@ -132,51 +205,63 @@ Json TimesJson(const RepeatedRuns& runs) {
 }  // namespace
 
 absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
-  HONE_RETURN_IF_ERROR(CheckCounts(network, options));
+  std::unique_ptr<Session> session;
+  HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes,
+                        ExpandKnownSizes(globals, options.words, session));
+  HONE_ASSIGN_OR_RETURN(std::vector<NetworkArgument> networks, ReadNetworks(globals, sizes));
+  HONE_RETURN_IF_ERROR(CheckCounts(networks[0], options));
+  std::vector<std::string> inputs;
+  HONE_ASSIGN_OR_RETURN(const size_t size, ReadInputs(sizes, networks, options.in, inputs));
+  NetworkArgument& network = networks[size];
   const graph::Graph& graph = network.graph;
-  const auto read = [&](const std::vector<std::string>& paths, const std::vector<ValueId>& ids,
-                        absl::string_view kind) -> absl::StatusOr<std::vector<std::string>> {
-    std::vector<std::string> tensors;
-    for (size_t i = 0; i < paths.size(); ++i) {
-      HONE_ASSIGN_OR_RETURN(tensors.emplace_back(),
-                            ReadTensor(paths[i], graph.value(ids[i]), kind));
-    }
-    return tensors;
-  };
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> inputs,
-                        read(options.in, graph.inputs, "input"));
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> expected,
-                        read(options.expect, graph.outputs, "output"));
+  // The shapes of what a tail computes are not known yet.
+  std::vector<std::string> expected;
+  if (network.tail == nullptr) {
+    HONE_ASSIGN_OR_RETURN(expected,
+                          ReadTensors(options.expect, graph, graph.outputs, "output"));
+  }
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 
-  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
-  HONE_ASSIGN_OR_RETURN(const NetworkKernels loaded,
+  if (session == nullptr) {
+    HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  }
+  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
                         LoadNetworkKernels(*session, network, options.kernels));
+  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
+  HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
+                        ChooseBf16(*session, options.kernels, views, network, loaded));
   PrintUnconfirmed(loaded.counts);
+  PrintBf16(bf16, options.kernels.tolerance, /*given_inputs=*/!inputs.empty());
   const std::vector<network::NetworkKernel>& kernels = loaded.list;
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                         MakeRunner(network, kernels, {.device = session->GpuName()}));
-  const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const MeasuredRuns measured,
                         RunRepeatedly(network, *runner, kernels, views, options));
   const RepeatedRuns& runs = measured.runs;
-  const std::vector<std::string>& outputs = measured.outputs;
+  int64_t tail_ns = 0;
+  HONE_ASSIGN_OR_RETURN(const std::vector<ModelOutput> outputs,
+                        ModelOutputsOf(network, measured.outputs, tail_ns));
+  if (network.tail != nullptr) {
+    for (size_t o = 0; o < options.expect.size(); ++o) {
+      HONE_ASSIGN_OR_RETURN(expected.emplace_back(),
+                            ReadTensor(options.expect[o], outputs[o].value, "output"));
+    }
+  }
   const std::string disturbance = WhyDisturbed(measured.timing, SumOfKernels(network, kernels));
 
   double error = 0;
   std::vector<OutputComparison> comparisons;
   Json files = Json::array();
   for (size_t o = 0; o < outputs.size(); ++o) {
-    const graph::TensorType& type = graph.value(graph.outputs[o]).type;
+    const auto& [value, bytes] = outputs[o];
+    const graph::TensorType& type = value.type;
+    const std::string& name = value.name;
     if (!expected.empty()) {
-      comparisons.push_back(CompareOutput(graph.value(graph.outputs[o]).name, type, outputs[o],
-                                          expected[o], options.limits));
+      comparisons.push_back(CompareOutput(name, type, bytes, expected[o], options.limits));
       error = std::max(error, comparisons.back().max_error);
     }
     if (options.out.empty()) continue;
-    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), outputs[o]));
-    const std::string& name = graph.value(graph.outputs[o]).name;
+    HONE_RETURN_IF_ERROR(WriteNpyResult(options.out[o], type.dtype, ShapeOf(type), bytes));
     files.push_back({{"path", options.out[o]},
                      {"tensor", name},
                      {"dtype", std::string(ir::DTypeName(type.dtype))},
@@ -191,6 +276,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
                  {"schedule_count", ToJson(loaded.counts)},
                  {"is_disturbed", !disturbance.empty()},
                  {"disturbance", disturbance}};
+    if (network.tail != nullptr) {
+      json["host"] = {{"nodes", network.tail->nodes()}, {"latency_ns", tail_ns}};
+    }
+    if (bf16.considered) json["between"] = ToJson(bf16);
     if (!files.empty()) json["outputs"] = std::move(files);
     if (!expected.empty()) {
       json["max_error"] = error;
@@ -208,6 +297,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
     absl::PrintF(" (one run; --repeat 100 gives the median of more)");
   }
   absl::PrintF("\n");
+  if (network.tail != nullptr) {
+    absl::PrintF("host      %s (%s, once)\n", FormatLatency(static_cast<double>(tail_ns)),
+                 Counted(static_cast<int64_t>(network.tail->nodes().size()), "node"));
+  }
   if (!disturbance.empty()) PrintWrapped(DisturbanceText(disturbance));
   if (!expected.empty()) {
     absl::PrintF("error     %.3g of the largest expected magnitude\n", error);

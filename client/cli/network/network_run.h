@@ -23,7 +23,8 @@ struct NetworkRunOptions {
   bool profile = false;
 };
 
-// Runs a network on NumPy files with the best known kernels, and prints its latency, what shows
+// Runs a network on NumPy files with the best known kernels, of several sizes that whose shapes the
+// inputs have, and prints its latency, what shows
 // that other work disturbed the runs, the error against the expected outputs, and with `profile`
 // the time of each step in the run with the median latency. InvalidArgument: a file does not fit.
 // Aborted: an output differs by more than `limits`.

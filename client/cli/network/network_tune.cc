@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,18 +19,21 @@
 #include "client/cli/network/network_check.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_report.h"
+#include "client/cli/network/network_sizes.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/network_output.h"
 #include "client/cli/output/progress.h"
+#include "client/cli/output/table.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/records/known_best.h"
 #include "client/cli/session.h"
 #include "client/cli/suggested_command.h"
 #include "client/cli/tune/run_job.h"
 #include "common/base/counted.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 
@@ -53,12 +57,59 @@ constexpr double kContradiction = 2;
 // Confirming a task again takes about this long.
 constexpr absl::Duration kConfirmingAgain = absl::Seconds(2);
 
-void AddTasks(const NetworkArgument& network, v1::NetworkRequest& request) {
-  request.set_name(std::filesystem::path(network.path).stem().string());
-  for (size_t t = 0; t < network.tasks.size(); ++t) {
+// A network for each size, and the tasks of all of them, each once.
+struct TunedNetwork {
+  NetworkSizes sizes;
+  std::vector<NetworkArgument> parts;  // of the sizes
+  // With the words as given and all tasks, weighted by the steps of all sizes. The graph is that of
+  // the first size.
+  NetworkArgument all;
+  std::vector<std::vector<double>> weights;  // of each task in each size
+
+  bool HasSizes() const { return sizes.AreSeveral(); }
+};
+
+absl::StatusOr<TunedNetwork> ReadTuned(const Globals& globals, const NetworkWords& words) {
+  TunedNetwork network;
+  HONE_ASSIGN_OR_RETURN(network.sizes, ExpandSizes(words));
+  HONE_ASSIGN_OR_RETURN(network.parts, ReadNetworks(globals, network.sizes));
+  network.all = network.parts[0];
+  network.all.shapes = words.shapes;
+  std::map<Digest, size_t> known;
+  for (size_t k = 0; k < network.parts.size(); ++k) {
+    const NetworkArgument& part = network.parts[k];
+    for (size_t t = 0; t < part.tasks.size(); ++t) {
+      const auto [entry, is_new] =
+          known.emplace(part.tasks[t].workload.StructuralDigest(), network.weights.size());
+      if (is_new) {
+        network.weights.emplace_back(network.parts.size(), 0.0);
+        if (k > 0) {
+          network.all.tasks.push_back(part.tasks[t]);
+          network.all.partition.tasks.push_back(part.partition.tasks[t]);
+        }
+      } else if (k > 0) {
+        network.all.partition.tasks[entry->second].weight += part.partition.tasks[t].weight;
+      }
+      network.weights[entry->second][k] += static_cast<double>(part.partition.tasks[t].weight);
+    }
+  }
+  return network;
+}
+
+void AddTasks(const TunedNetwork& network, v1::NetworkRequest& request) {
+  request.set_name(std::filesystem::path(network.all.path).stem().string());
+  for (size_t t = 0; t < network.all.tasks.size(); ++t) {
     v1::NetworkTask& task = *request.add_tasks();
-    task.set_workload(network.tasks[t].text);
-    task.add_weights(static_cast<double>(network.partition.tasks[t].weight));
+    task.set_workload(network.all.tasks[t].text);
+    for (const double weight : network.weights[t]) task.add_weights(weight);
+  }
+  if (!network.HasSizes()) return;
+  // The geometric mean over the sizes, so that the largest one does not get all trials.
+  request.set_objective("speedup");
+  for (const NetworkSize& size : network.sizes.list) {
+    v1::Network& part = *request.add_networks();
+    part.set_name(size.label);
+    part.set_reference_ns(1);
   }
 }
 
@@ -91,6 +142,31 @@ absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& ne
   // The time is worth something without the error, for which this machine needs a compiler.
   measured.algorithm_error = ErrorOfAlgorithms(session, network, kernels, algorithms, deadline);
   return measured;
+}
+
+// What is known of a size at the end of a job.
+struct TunedSize {
+  std::string label;
+  double estimate_ns = 0;  // the sum of its kernels; 0: one is not known
+  absl::StatusOr<WholeNetwork> measured = absl::UnknownError("");
+};
+
+// Sums up the kernels of each size.
+std::vector<TunedSize> SumSizes(const TunedNetwork& network, const v1::NetworkProgress& progress) {
+  std::vector<TunedSize> sizes;
+  for (size_t k = 0; k < network.parts.size(); ++k) {
+    TunedSize& size = sizes.emplace_back();
+    size.label = network.sizes.list[k].label;
+    bool is_known = true;
+    for (const v1::NetworkTaskProgress& task : progress.tasks()) {
+      const double weight =
+          static_cast<int>(k) < task.weights_size() ? task.weights(static_cast<int>(k)) : 0;
+      is_known = is_known && (weight == 0 || task.latency_ns() > 0);
+      size.estimate_ns += weight * task.latency_ns();
+    }
+    if (!is_known) size.estimate_ns = 0;
+  }
+  return sizes;
 }
 
 // What shows that other work disturbed the measurement; "" if nothing does.
@@ -143,6 +219,7 @@ struct Tuned {
   std::vector<std::string> algorithms;  // of the tasks; empty without bests
   int64_t contradicted = 0;             // tasks, see ContradictedTasks
   int64_t confirmed_again = 0;          // of them
+  std::vector<TunedSize> sizes;         // empty without several
 };
 
 // Shows a best as the result of a task.
@@ -210,6 +287,37 @@ std::string ContradictionText(const Tuned& tuned) {
   return text;
 }
 
+void PrintSizes(const std::vector<TunedSize>& sizes) {
+  Table table(
+      {Left("size"), Right("sum of kernels"), Right("whole network"), Right("fastest run")});
+  std::string why;  // the first size that was not timed has no time
+  for (const TunedSize& size : sizes) {
+    const std::string sum = size.estimate_ns > 0 ? FormatLatency(size.estimate_ns) : "-";
+    if (!size.measured.ok()) {
+      if (why.empty())
+        why = absl::StrCat(size.label, " was not timed: ", size.measured.status().message());
+      table.AddRow({size.label, sum, "-", "-"});
+      continue;
+    }
+    const NetworkTiming& timing = size.measured->timing;
+    const bool is_quiet = WhyDisturbed(timing, size.estimate_ns).empty();
+    table.AddRow({size.label, sum,
+                  MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), is_quiet),
+                  FormatLatency(timing.fastest_ns)});
+  }
+  table.Print();
+  if (!why.empty()) PrintWrapped(why);
+}
+
+// Measures each size with the best kernels.
+void MeasureSizes(Session& session, const TunedNetwork& network, double tolerance, bool interrupted,
+                  absl::Time deadline, std::vector<TunedSize>& sizes) {
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    sizes[k].measured =
+        Measure(session, network.parts[k], tolerance, /*algorithms=*/{}, interrupted, deadline);
+  }
+}
+
 void Print(const NetworkArgument& network, const NetworkTuneOptions& options, const Tuned& tuned) {
   const v1::Job& job = tuned.job;
   const v1::NetworkProgress& progress = job.network();
@@ -224,6 +332,11 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
   }
   absl::PrintF("\n");
   std::string note = NoteBesideErrors(job);
+  if (!tuned.sizes.empty()) {
+    PrintSizes(tuned.sizes);
+    if (!note.empty()) PrintWrapped(note);
+    return;
+  }
   if (progress.latency_ns() > 0) {
     absl::PrintF("sum of kernels   %s", SumText(progress));
     if (progress.default_latency_ns() > 0) {
@@ -287,6 +400,15 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
                {"default_latency_ns", progress.at("default_latency_ns")},
                {"tasks", progress.at("tasks")},
                {"estimates", progress.at("estimates")}};
+  for (const TunedSize& size : tuned.sizes) {
+    Json& each = json["sizes"].emplace_back(Json{
+        {"size", size.label},
+        {"estimated_latency_ns", size.estimate_ns > 0 ? Json(size.estimate_ns) : Json(nullptr)},
+        {"latency_ns", nullptr}});
+    if (!size.measured.ok()) continue;
+    const NetworkTiming& timing = size.measured->timing;
+    each.update(TimingJson(timing, WhyDisturbed(timing, size.estimate_ns)));
+  }
   if (tuned.measured.ok()) {
     const NetworkTiming& measured = tuned.measured->timing;
     const Json timing = TimingJson(measured, DisturbanceOf(measured, job.network()));
@@ -310,9 +432,7 @@ absl::Status ResultOf(const NetworkArgument& network, const FollowedJob& followe
     return absl::AbortedError(
         absl::StrCat("job ", job.id(), " failed: ", WithRepeatedOptions(job.error())));
   }
-  if (AllConfirmed(job.network())) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(WithoutKernelText(job.network()), "; ",
-                                         TuneMissingCommand(network, tolerance), " tunes them"));
+  return CheckTasks(job, TuneMissingCommand(network, tolerance));
 }
 
 // Writes the report of a job that has ended.
@@ -377,7 +497,11 @@ std::vector<size_t> ContradictedTasks(const NetworkArgument& network,
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
-  HONE_ASSIGN_OR_RETURN(const NetworkArgument network, ReadNetwork(globals, options.words));
+  HONE_ASSIGN_OR_RETURN(const TunedNetwork read, ReadTuned(globals, options.words));
+  const NetworkArgument& network = read.all;
+  if (read.HasSizes() && !options.report.empty()) {
+    return absl::InvalidArgumentError("--report is for one size of a network");
+  }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   v1::CreateJobRequest request = options.request;
   HONE_ASSIGN_OR_RETURN(*request.mutable_target(), session->TargetForTuning());
@@ -389,7 +513,7 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
                                      TooLittleTimeText(request.max_time_ms(), tasks)}) {
     if (!warning.empty()) PrintWrapped(stderr, absl::StrCat("warning: ", warning));
   }
-  AddTasks(network, *request.mutable_network());
+  AddTasks(read, *request.mutable_network());
   if (options.detach) {
     HONE_ASSIGN_OR_RETURN(const v1::Job job,
                           session->connection().CreateJob(
@@ -411,7 +535,12 @@ absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& optio
               .measured = absl::FailedPreconditionError("this machine is another target"),
               .bests = LookUpBests(*session, network, request.tolerance())};
   if (tuned.bests.ok()) tuned.algorithms = AlgorithmsOf(*tuned.bests);
-  if (session->IsHere(tuned.job.target())) {
+  if (read.HasSizes()) tuned.sizes = SumSizes(read, tuned.job.network());
+  if (!session->IsHere(tuned.job.target())) {
+    for (TunedSize& size : tuned.sizes) size.measured = tuned.measured.status();
+  } else if (read.HasSizes()) {
+    MeasureSizes(*session, read, request.tolerance(), followed.interrupted, deadline, tuned.sizes);
+  } else {
     tuned.measured = Measure(*session, network, request.tolerance(), tuned.algorithms,
                              followed.interrupted, deadline);
     if (!followed.interrupted) result.Update(ConfirmAgain(*session, network, deadline, tuned));

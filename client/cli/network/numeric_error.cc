@@ -50,6 +50,16 @@ double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::strin
   return CompareOutput("", type, got, expected, {}).max_error;
 }
 
+double LargestError(const NetworkArgument& network, absl::Span<const std::string> got,
+                    absl::Span<const std::string> expected) {
+  double error = 0;
+  for (size_t o = 0; o < got.size(); ++o) {
+    const graph::TensorType& type = network.graph.value(network.graph.outputs[o]).type;
+    error = std::max(error, ErrorOf(type, got[o], expected[o]));
+  }
+  return error;
+}
+
 OutputComparison CompareOutput(const std::string& tensor, const graph::TensorType& type,
                                absl::string_view got, absl::string_view expected,
                                const ErrorLimits& limits) {
@@ -212,12 +222,7 @@ absl::StatusOr<double> ErrorOfAlgorithms(Session& session, const NetworkArgument
                         OutputsOf(session, network, strict, inputs));
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> got,
                         OutputsOf(session, network, kernels, inputs));
-  double error = 0;
-  for (size_t o = 0; o < got.size(); ++o) {
-    const graph::TensorType& type = network.graph.value(network.graph.outputs[o]).type;
-    error = std::max(error, ErrorOf(type, got[o], expected[o]));
-  }
-  return error;
+  return LargestError(network, got, expected);
 }
 
 }  // namespace hone::cli

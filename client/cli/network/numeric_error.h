@@ -24,6 +24,10 @@ namespace hone::cli {
 // both, or if only the second one is 0 everywhere. REQUIRES: both have the elements of `type`.
 double ErrorOf(const graph::TensorType& type, absl::string_view got, absl::string_view expected);
 
+// The largest ErrorOf an output of a network.
+double LargestError(const NetworkArgument& network, absl::Span<const std::string> got,
+                    absl::Span<const std::string> expected);
+
 // How much an output may differ from the expected one. Negative: no limit of this kind. If there is
 // any limit, integers must differ by at most `atol`, and booleans not at all.
 struct ErrorLimits {

@@ -68,6 +68,20 @@ std::string WithoutKernelText(const v1::NetworkProgress& network) {
   return absl::StrCat(without, " of ", network.tasks_size(), " tasks have no confirmed kernel");
 }
 
+absl::Status CheckTasks(const v1::Job& job, absl::string_view command) {
+  if (!job.has_network() || AllConfirmed(job.network())) return absl::OkStatus();
+  const bool limited = job.request().max_time_ms() > 0;
+  const bool failed =
+      absl::c_any_of(job.network().tasks(), [limited](const v1::NetworkTaskProgress& task) {
+        return !task.confirmed() && !task.error().empty() && (task.trials() > 0 || !limited);
+      });
+  const std::string text =
+      absl::StrCat(WithoutKernelText(job.network()), "; ", command, " tunes them");
+  if (failed) return absl::AbortedError(text);
+  PrintWrapped(stderr, text);
+  return absl::OkStatus();
+}
+
 std::string SumText(const v1::NetworkProgress& network) {
   return MarkUnconfirmed(FormatLatency(network.latency_ns()), network.confirmed());
 }

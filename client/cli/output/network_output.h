@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/table.h"
@@ -18,6 +20,11 @@ namespace hone::cli {
 bool AllConfirmed(const v1::NetworkProgress& network);
 // How many tasks have no published best: "2 of 5 tasks have no confirmed kernel".
 std::string WithoutKernelText(const v1::NetworkProgress& network);
+// For a job that is done. If some tasks of its network have no published best because the job had
+// too little time or too few trials for them, tells the user on standard error how many, and that
+// `command` tunes them: the network runs nevertheless, with the best measured schedules and those
+// of the draft. Aborted, with the same text: a task failed for another reason.
+absl::Status CheckTasks(const v1::Job& job, absl::string_view command);
 
 // What a job tunes: "network resnet50, 23 tasks", or the workload as ir::SignatureOfText writes it.
 std::string DescribeJob(const v1::Job& job);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/network/network_best.h"
 #include "client/cli/output/format.h"
@@ -117,8 +118,9 @@ std::vector<std::string> RowOf(const WorkloadArgument& argument,
 // Looks up every workload of a list, on one connection.
 absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_RETURN_IF_ERROR(CheckOfOperators(options));
-  HONE_ASSIGN_OR_RETURN(const std::vector<WorkloadArgument> arguments,
-                        ReadWorkloadList(options.file));
+  HONE_ASSIGN_OR_RETURN(
+      const std::vector<WorkloadArgument> arguments,
+      options.file.empty() ? ReadWorkloads(options.words.words) : ReadWorkloadList(options.file));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
   Json list = Json::array();
@@ -143,13 +145,23 @@ absl::Status ShowBests(const Globals& globals, const BestOptions& options) {
   HONE_ASSIGN_OR_RETURN(
       const std::vector<std::string> unknown,
       VisitBests(*session, arguments, options.words.tolerance, options.nearest, add));
-  const absl::Status result = CheckAllKnown(*session, unknown, arguments.size(), options.file,
-                                            target, options.words.tolerance);
+  const absl::Status result =
+      CheckAllKnown(*session, unknown, arguments.size(), options.file, target,
+                    options.words.tolerance, absl::StrJoin(options.words.words, " "));
   if (globals.json)
     return PrintJson({{"bests", std::move(list)}, {"unknown", unknown.size()}}, result);
   table.Print();
   if (above_peak) PrintWrapped(absl::StrCat("\n", kAbovePeakText));
   return result;
+}
+
+absl::Status ShowBestOrBests(const Globals& globals, const BestOptions& options) {
+  if (!options.file.empty()) return ShowBests(globals, options);
+  HONE_ASSIGN_OR_RETURN(const std::optional<OperatorSizes> sizes,
+                        ReadOperatorSizes(options.words.words));
+  if (!sizes.has_value()) return ShowBest(globals, options);
+  if (options.trace) return absl::InvalidArgumentError("--trace is for one size of an operator");
+  return ShowBests(globals, options);
 }
 
 }  // namespace
@@ -191,10 +203,7 @@ void AddBest(Command& app, Globals& globals) {
            "  hone best --file network.txt --json\n"
            "  hone best resnet50.onnx\n"
            "  hone --server hone.internal:7070 best mine.hone --json",
-           [&globals, options] {
-             return options->file.empty() ? ShowBest(globals, *options)
-                                          : ShowBests(globals, *options);
-           });
+           [&globals, options] { return ShowBestOrBests(globals, *options); });
 }
 
 }  // namespace hone::cli

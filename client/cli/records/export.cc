@@ -15,8 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_export.h"
 #include "client/cli/network/network_kernels.h"
+#include "client/cli/network/operator_export.h"
 #include "client/cli/output/format.h"
 #include "client/cli/output/json_output.h"
 #include "client/cli/output/table.h"
@@ -50,6 +52,7 @@ struct ExportOptions {
   std::vector<std::string> shapes;
   bool overwrite = false;
   bool draft = false;  // for networks only
+  std::string between = "auto";
 };
 
 // The names of one exported kernel.
@@ -339,11 +342,23 @@ absl::Status Export(const Globals& globals, const ExportOptions& options) {
   if (NamesNetwork(options.words.words)) {
     return ExportNetworkFiles(
         globals, {options.words.words[0], options.shapes},
-        {options.words.tolerance, options.draft, kDraftHint},
+        {.tolerance = options.words.tolerance,
+         .draft = options.draft,
+         .hint = kDraftHint,
+         .between = options.between},
         {.folder = options.folder, .name = name, .overwrite = options.overwrite});
   }
   if (options.draft || !options.shapes.empty()) {
     return absl::InvalidArgumentError("--draft and --shape are for networks (FILE.onnx)");
+  }
+  if (options.file.empty()) {
+    HONE_ASSIGN_OR_RETURN(const std::optional<OperatorSizes> sizes,
+                          ReadOperatorSizes(options.words.words));
+    if (sizes.has_value()) {
+      return ExportOperatorSizes(
+          globals, *sizes, options.words.tolerance,
+          {.folder = options.folder, .name = name, .overwrite = options.overwrite});
+    }
   }
   HONE_ASSIGN_OR_RETURN(
       std::vector<WorkloadArgument> arguments,
@@ -382,6 +397,7 @@ void AddExport(Command& app, Globals& globals) {
   command.AddFlag("--overwrite", options->overwrite,
                   "Replace files of the same name, whatever they are of");
   AddDraft(command, options->draft);
+  AddBetween(command, options->between);
   AddLocked(command, globals, {Excludes("--draft")});
   Complete(
       command, globals,

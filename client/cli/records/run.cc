@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_run.h"
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/npy_argument.h"
@@ -38,6 +39,7 @@ struct RunOptions {
   // For networks only.
   std::vector<std::string> shapes;
   bool draft = false;
+  std::string between = "auto";
   int repeat = 0;  // 0: not given
   bool profile = false;
 };
@@ -128,7 +130,10 @@ absl::Status Run(const Globals& globals, const RunOptions& options) {
                                 .out = options.out,
                                 .expect = options.expect,
                                 .limits = options.limits,
-                                .kernels = {options.tolerance, options.draft, kDraftHint},
+                                .kernels = {.tolerance = options.tolerance,
+                                            .draft = options.draft,
+                                            .hint = kDraftHint,
+                                            .between = options.between},
                                 .repeat = std::max(options.repeat, 1),
                                 .profile = options.profile});
   }
@@ -234,6 +239,7 @@ void AddRun(Command& app, Globals& globals) {
   command.Add("--repeat", options->repeat, "Time this many runs of a network (default 1)",
               {Range(1, 1'000'000)});
   AddDraft(command, options->draft);
+  AddBetween(command, options->between);
   AddLocked(command, globals, {Excludes("--draft")});
   command.AddFlag("--profile", options->profile,
                   "Print the time of each step of a network, in the run with the median latency");

@@ -225,9 +225,7 @@ absl::Status ResultOf(const FollowedJob& followed) {
     return absl::AbortedError(
         absl::StrCat("job ", job.id(), " failed: ", WithRepeatedOptions(job.error())));
   }
-  if (!job.has_network() || AllConfirmed(job.network())) return absl::OkStatus();
-  return absl::AbortedError(
-      absl::StrCat(WithoutKernelText(job.network()), "; hone tune with --only-missing tunes them"));
+  return CheckTasks(job, "hone tune with --only-missing");
 }
 
 // Reports the end of a followed job. The search of an operator gets the report of hone tune.

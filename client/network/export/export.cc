@@ -212,13 +212,16 @@ absl::StatusOr<std::string> Link(const Plan& plan, absl::Span<const NetworkKerne
 
 }  // namespace
 
-client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels) {
+client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkOfSize> sizes) {
   client::ExportFacts facts = options.facts;
   facts.name = options.name;
   facts.kind = "network";
-  facts.kernels = static_cast<int64_t>(kernels.size());
-  facts.measured =
-      absl::c_count_if(kernels, [](const NetworkKernel& kernel) { return kernel.latency_ns > 0; });
+  facts.kernels = facts.measured = 0;
+  for (const NetworkOfSize& size : sizes) {
+    facts.kernels += static_cast<int64_t>(size.kernels.size());
+    facts.measured += absl::c_count_if(
+        size.kernels, [](const NetworkKernel& kernel) { return kernel.latency_ns > 0; });
+  }
   return facts;
 }
 
@@ -231,6 +234,13 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
                                                         const graph::Partition& partition,
                                                         absl::Span<const NetworkKernel> kernels,
                                                         const ExportOptions& options) {
+  return ExportNetwork("", {{.graph = &graph, .partition = &partition, .kernels = kernels}},
+                       options);
+}
+
+absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimension,
+                                                        absl::Span<const NetworkOfSize> sizes,
+                                                        const ExportOptions& options) {
   const std::string& name = options.name;
   if (name != client::CIdentifier(name) || absl::StartsWith(name, "hone_")) {
     return absl::InvalidArgumentError(
@@ -238,20 +248,21 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& grap
                      "' cannot be the prefix of functions; a name has letters, digits and '_', and "
                      "does not begin with hone_"));
   }
-  HONE_ASSIGN_OR_RETURN(PlannedNetwork planned, MakePlan(graph, partition, kernels));
+  HONE_ASSIGN_OR_RETURN(JoinedNetwork joined, JoinPlans(dimension, sizes));
+  const Plan& plan = joined.planned.plan;
   client::ExportFolder folder(options.folder, options.overwrite);
   HONE_ASSIGN_OR_RETURN(const std::string scratch, folder.Scratch());
-  HONE_RETURN_IF_ERROR(
-      WriteWeights(graph, kernels, absl::StrCat(scratch, "/", name, ".weights"), planned));
+  HONE_RETURN_IF_ERROR(WriteWeights(joined.graphs, joined.kernels,
+                                    absl::StrCat(scratch, "/", name, ".weights"), joined.planned));
   HONE_ASSIGN_OR_RETURN(const std::string shared_object,
-                        Link(planned.plan, kernels, options, scratch));
+                        Link(plan, joined.kernels, options, scratch));
   const std::pair<std::string, std::string> contents[] = {
       {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
-      {absl::StrCat(name, ".h"), NetworkHeader(name, planned.plan)},
+      {absl::StrCat(name, ".h"), NetworkHeader(name, plan)},
       {absl::StrCat(name, ".hpp"), CppHeader(name)},
-      {absl::StrCat(name, ".py"), PythonModule(name, planned.plan)}};
+      {absl::StrCat(name, ".py"), PythonModule(name, plan)}};
   for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
-  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, kernels), FilesOfNetwork(name)));
+  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, sizes), FilesOfNetwork(name)));
   HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
   return files[0];
 }

@@ -11,6 +11,7 @@
 #include "client/network/graph/graph.h"
 #include "client/network/graph/partition.h"
 #include "client/network/plan/network_kernel.h"
+#include "client/network/plan/plan.h"
 
 namespace hone::network {
 
@@ -26,8 +27,8 @@ struct ExportOptions {
 
 using client::ExportedFile;
 
-// The facts of an export of these kernels.
-client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkKernel> kernels);
+// The facts of an export of these kernels. A kernel that several sizes use counts once for each.
+client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkOfSize> sizes);
 // The files of an export of this name.
 std::vector<std::string> FilesOfNetwork(const std::string& name);
 
@@ -36,12 +37,16 @@ std::vector<std::string> FilesOfNetwork(const std::string& name);
 // needs none); NAME.h, NAME.hpp and NAME.py, the interfaces for C, C++ and Python.
 //
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
-// `kernels` has one kernel for each task, all for one target; those of a CPU with their object
-// files. InvalidArgument: an object file is missing, the linker refuses one, the name is not a C
-// identifier, or the folder has files that client::ExportFolder does not replace.
-// FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
-// PermissionDenied: the files cannot be written. Other errors are those of MakePlan and
+// `sizes`: see JoinPlans; `dimension` is what is open. The kernels are all for one target; those of
+// a CPU have their object files. InvalidArgument: an object file is missing, the linker refuses
+// one, the name is not a C identifier, or the folder has files that client::ExportFolder does not
+// replace. FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
+// PermissionDenied: the files cannot be written. Other errors are those of JoinPlans and
 // WriteWeights.
+absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimension,
+                                                        absl::Span<const NetworkOfSize> sizes,
+                                                        const ExportOptions& options);
+// The same for a network whose shapes are fixed.
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
                                                         const graph::Partition& partition,
                                                         absl::Span<const NetworkKernel> kernels,

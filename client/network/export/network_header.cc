@@ -6,8 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/network/export/c_text.h"
 #include "client/network/export/embedded_files.h"
 
@@ -30,7 +32,7 @@ std::string InComment(const std::string& name) {
 }
 
 std::string Macros(const std::string& prefix, absl::string_view kind, const Plan& plan,
-                   const std::vector<int>& tensors) {
+                   absl::Span<const int> tensors) {
   std::string text = absl::StrFormat("#define %s_%sS %d\n", prefix, kind, tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const graph::TensorType& type = plan.tensors[tensors[i]].type;
@@ -43,20 +45,35 @@ std::string Macros(const std::string& prefix, absl::string_view kind, const Plan
   return text;
 }
 
+// What the open dimension of a network may be; "" if there is none.
+std::string SizesText(const Plan& plan, absl::string_view prefix) {
+  if (plan.sizes.empty()) return "";
+  std::vector<std::string> values;
+  int64_t before = 0;
+  for (const PlanSize& size : plan.sizes) {
+    values.push_back(size.pads && size.value > before + 1
+                         ? absl::StrCat(before + 1, " to ", size.value)
+                         : absl::StrCat(size.value));
+    before = size.value;
+  }
+  return absl::StrCat(prefix, InComment(plan.sizes[0].name), ": ", absl::StrJoin(values, ", "),
+                      "; the shapes are those of ", before, "\n");
+}
+
 }  // namespace
 
 std::string NetworkSignature(const Plan& plan, absl::string_view prefix) {
   std::string text;
-  const auto add = [&](absl::string_view kind, const std::vector<int>& tensors) {
+  const auto add = [&](absl::string_view kind, absl::Span<const int> tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const PlanTensor& tensor = plan.tensors[tensors[i]];
       absl::StrAppend(&text, prefix, kind, " ", i, ": ", InComment(tensor.name), ", ",
                       tensor.type.ToText(), "\n");
     }
   };
-  add("input", plan.inputs);
-  add("output", plan.outputs);
-  return text;
+  add("input", plan.OfLargest(plan.inputs));
+  add("output", plan.OfLargest(plan.outputs));
+  return absl::StrCat(text, SizesText(plan, prefix));
 }
 
 std::string NetworkHeader(const std::string& name, const Plan& plan) {
@@ -64,8 +81,10 @@ std::string NetworkHeader(const std::string& name, const Plan& plan) {
   const std::string end = absl::StrCat("#endif /* ", prefix, "_H_ */\n");
   std::string text = ForNetwork("hone_network.h", name);
   text.resize(text.size() - end.size());
-  return absl::StrCat(text, Macros(prefix, "INPUT", plan, plan.inputs),
-                      Macros(prefix, "OUTPUT", plan, plan.outputs), "\n", end);
+  const std::string sizes = SizesText(plan, "");
+  if (!sizes.empty()) absl::StrAppend(&text, "/* ", absl::StripSuffix(sizes, "\n"), " */\n");
+  return absl::StrCat(text, Macros(prefix, "INPUT", plan, plan.OfLargest(plan.inputs)),
+                      Macros(prefix, "OUTPUT", plan, plan.OfLargest(plan.outputs)), "\n", end);
 }
 
 std::string CppHeader(const std::string& name) { return ForNetwork("hone_network.hpp", name); }

@@ -19,6 +19,7 @@
 #include "client/network/onnx/body/function.h"
 #include "client/network/onnx/body/item.h"
 #include "client/network/onnx/graph_builder.h"
+#include "client/network/onnx/import_model.h"
 #include "client/network/onnx/input_types.h"
 #include "client/network/onnx/model_file.h"
 #include "client/network/onnx/opset.h"
@@ -299,29 +300,85 @@ void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locati
   AddLocations(graph.node(), locations);
 }
 
-// Converts a parsed model. `raw_data`: the raw data of each initializer, if it has any; the graph
-// shares it. Errors are those of ImportOnnx.
-absl::StatusOr<graph::Graph> ImportModel(
-    ::onnx::ModelProto& model, const std::vector<std::optional<graph::ConstantData>>& raw_data,
-    ExternalData& files, const ImportOptions& options) {
-  HONE_ASSIGN_OR_RETURN(const int64_t opset, CheckModel(model));
-  return ModelImporter(model, opset, raw_data, files, options).Run();
+// The raw data shares the bytes, which belong to `owner`.
+RawData RawDataOf(const ModelFile& file, const std::shared_ptr<const void>& owner) {
+  RawData raw_data;
+  for (const auto& part : file.raw_data) {
+    raw_data.push_back(part ? std::make_optional(graph::ConstantData(owner, *part)) : std::nullopt);
+  }
+  return raw_data;
 }
 
-// The graph shares the bytes, which belong to `owner`.
 absl::StatusOr<graph::Graph> Import(const std::shared_ptr<const void>& owner,
                                     absl::string_view bytes, const std::string& folder,
                                     const ImportOptions& options) {
   HONE_ASSIGN_OR_RETURN(ModelFile file, ParseModelFile(bytes));
-  std::vector<std::optional<graph::ConstantData>> raw_data;
-  for (const auto& part : file.raw_data) {
-    raw_data.push_back(part ? std::make_optional(graph::ConstantData(owner, *part)) : std::nullopt);
-  }
   ExternalData files(folder);
-  return ImportModel(file.model, raw_data, files, options);
+  return ImportModel(file.model, RawDataOf(file, owner), files, options);
+}
+
+// The same for the nodes before those that run on the host.
+absl::StatusOr<ImportedModel> ImportBeforeTail(const std::shared_ptr<const void>& owner,
+                                               absl::string_view bytes, const std::string& folder,
+                                               const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(ModelFile file, ParseModelFile(bytes));
+  const RawData raw_data = RawDataOf(file, owner);
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<HostTail::Model> tail,
+                        TakeTail(raw_data, options.constants, file.model));
+  if (tail == nullptr) return absl::NotFoundError("no node runs on the host");
+  tail->folder = folder;
+  ExternalData files(folder);
+  HONE_ASSIGN_OR_RETURN(graph::Graph graph, ImportModel(file.model, raw_data, files, options));
+  std::vector<ValueId> computed;
+  for (const ValueId id : graph.outputs) {
+    const graph::Value& value = graph.value(id);
+    if (value.constant) {
+      tail->constants.emplace(value.name, Tensor{value.type, *value.constant});
+    } else {
+      tail->computed.push_back(value);
+      computed.push_back(id);
+    }
+  }
+  graph.outputs = std::move(computed);
+  RemoveUnused(graph);
+  return ImportedModel{std::move(graph), std::make_shared<const HostTail>(std::move(tail))};
 }
 
 }  // namespace
+
+absl::StatusOr<graph::Graph> ImportModel(::onnx::ModelProto& model, const RawData& raw_data,
+                                         ExternalData& files, const ImportOptions& options) {
+  HONE_ASSIGN_OR_RETURN(const int64_t opset, CheckModel(model));
+  return ModelImporter(model, opset, raw_data, files, options).Run();
+}
+
+absl::StatusOr<ImportedModel> ImportOnnxWithTail(const std::string& path,
+                                                 const ImportOptions& options) {
+  std::vector<std::string> warnings;
+  ImportOptions own = options;
+  own.warnings = &warnings;
+  absl::StatusOr<graph::Graph> whole = ImportOnnx(path, own);
+  absl::StatusOr<ImportedModel> model = absl::UnknownError("not read yet");
+  if (whole.ok()) {
+    model = ImportedModel{*std::move(whole), nullptr};
+  } else if (!absl::IsFailedPrecondition(whole.status())) {
+    return whole.status();
+  } else {
+    warnings.clear();
+    HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    model = ImportBeforeTail(file, file->bytes(), folder.empty() ? "." : folder, own);
+    if (absl::IsNotFound(model.status())) return whole.status();
+    if (!model.ok()) {
+      return absl::Status(model.status().code(),
+                          absl::StrCat(path, ": ", model.status().message()));
+    }
+  }
+  if (options.warnings != nullptr) {
+    options.warnings->insert(options.warnings->end(), warnings.begin(), warnings.end());
+  }
+  return model;
+}
 
 absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));

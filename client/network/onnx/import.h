@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/network/graph/graph.h"
+#include "client/network/onnx/host_tail.h"
 #include "client/network/onnx/tensor_file.h"
 #include "common/base/digest.h"
 
@@ -45,6 +47,19 @@ absl::StatusOr<graph::Graph> ImportOnnx(const std::string& path, const ImportOpt
 // read.
 absl::StatusOr<graph::Graph> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                              const ImportOptions& options = {});
+
+// A model of which some nodes run on the host.
+struct ImportedModel {
+  // The outputs are those of the model, or with a tail what the tail reads and those of the model
+  // that the tail does not compute.
+  graph::Graph graph;
+  std::shared_ptr<const HostTail> tail;  // null: the graph computes all outputs
+};
+
+// Reads a network like ImportOnnx. If the shapes of some tensors at the end of the network depend
+// on computed elements, the nodes that compute and read them become the tail.
+absl::StatusOr<ImportedModel> ImportOnnxWithTail(const std::string& path,
+                                                 const ImportOptions& options = {});
 
 // An input as the model declares it.
 struct DeclaredInput {

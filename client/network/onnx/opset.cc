@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/network/graph/node_view.h"
-#include "client/network/onnx/attention.h"
+#include "client/network/onnx/compose/attention.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/rewrite.h"
 #include "common/base/status_macros.h"
@@ -245,23 +245,35 @@ absl::Status BatchNormalization(Rewrite& rewrite) {
   return rewrite.view().UnimplementedError("spatial=0 is not supported");
 }
 
-// Adds the attributes that Resize of opset 10 and Upsample imply.
+// Adds the attributes that Resize of opset 10 and Upsample imply. Coordinates are rounded down if
+// an image becomes larger and up if it becomes smaller, so that one with both kinds of scales is
+// resized twice.
 absl::Status OldResize(Rewrite& rewrite) {
   const NodeView view = rewrite.view();
   if (view.inputs() != 2 || !view.Has(1)) return view.InvalidError("needs two inputs");
   HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> scales, view.Elements(1));
-  const auto up = [](const ir::Scalar& scale) { return scale.real() >= 1; };
-  const auto down = [](const ir::Scalar& scale) { return scale.real() <= 1; };
-  const bool only_up = std::all_of(scales.begin(), scales.end(), up);
-  if (!only_up && !std::all_of(scales.begin(), scales.end(), down)) {
-    return view.UnimplementedError("some scales are above 1 and some are below");
-  }
-  Node& node = rewrite.node();
   HONE_ASSIGN_OR_RETURN(std::string mode, view.String("mode", "nearest"));
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";
+  std::vector<double> up, down;
+  for (const ir::Scalar& scale : scales) {
+    up.push_back(std::max(scale.real(), 1.0));
+    down.push_back(std::min(scale.real(), 1.0));
+  }
+  const auto is_one = [](double scale) { return scale == 1; };
+  const bool only_up = std::all_of(down.begin(), down.end(), is_one);
+  const bool only_down = std::all_of(up.begin(), up.end(), is_one);
+  Node& node = rewrite.node();
   node.op = "Resize";
   node.attributes["mode"] = mode;
   node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
+  if (!only_up && !only_down) {
+    node.attributes["nearest_mode"] = std::string("floor");
+    HONE_ASSIGN_OR_RETURN(
+        node.inputs[0],
+        rewrite.Apply("Resize", {node.inputs[0], kNoValue, rewrite.Floats("up", up)},
+                      node.attributes));
+    node.inputs[1] = rewrite.Floats("down", down);
+  }
   node.attributes["nearest_mode"] = std::string(only_up ? "floor" : "ceil");
   node.inputs = {node.inputs[0], kNoValue, node.inputs[1]};
   return absl::OkStatus();
@@ -301,7 +313,7 @@ absl::Status DequantizedType(Rewrite& rewrite) {
     return absl::OkStatus();
   }
   HONE_ASSIGN_OR_RETURN(const ValueId scale,
-                        rewrite.Apply("Cast", {rewrite.In(1)}, {{"to", *type}}));
+                        rewrite.Apply("Cast", {rewrite.input(1)}, {{"to", *type}}));
   rewrite.SetInput(1, scale);
   return absl::OkStatus();
 }
@@ -316,7 +328,7 @@ absl::Status RotaryEmbedding(Rewrite& rewrite) {
   if (heads <= 0 || shape[2] % heads != 0) {
     return view.InvalidError(absl::StrCat("num_heads is ", heads, " for ", view.Type(0).ToText()));
   }
-  HONE_ASSIGN_OR_RETURN(const ValueId x, SplitHeads(rewrite, rewrite.In(0), heads));
+  HONE_ASSIGN_OR_RETURN(const ValueId x, SplitHeads(rewrite, rewrite.input(0), heads));
   rewrite.Take("num_heads");
   std::vector<ValueId> inputs = rewrite.node().inputs;
   inputs[0] = x;

@@ -42,36 +42,6 @@ absl::Status Rewrite::NumberToInput(const std::string& name, size_t index) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<graph::ValueId> Rewrite::Apply(absl::string_view op,
-                                              std::vector<graph::ValueId> inputs,
-                                              std::map<std::string, graph::Attribute> attributes) {
-  HONE_ASSIGN_OR_RETURN(const std::vector<graph::ValueId> results,
-                        ApplyAll(op, std::move(inputs), std::move(attributes), {true}));
-  return results[0];
-}
-
-absl::StatusOr<std::vector<graph::ValueId>> Rewrite::ApplyAll(
-    absl::string_view op, std::vector<graph::ValueId> inputs,
-    std::map<std::string, graph::Attribute> attributes, const std::vector<bool>& wanted) {
-  while (!inputs.empty() && inputs.back() == graph::kNoValue) inputs.pop_back();
-  graph::Node added{builder_.FreshNodeName(absl::StrCat(node().name, "_", op)),
-                    std::string(op),
-                    std::move(inputs),
-                    {},
-                    std::move(attributes)};
-  std::vector<std::string> names;
-  for (const bool each : wanted) {
-    names.push_back(each ? builder_.FreshTensorName(TensorName(op)) : "");
-  }
-  return builder_.Add(std::move(added), names);
-}
-
-absl::StatusOr<graph::ValueId> Rewrite::Reshape(graph::ValueId value,
-                                                const std::vector<int64_t>& shape) {
-  if (TypeOf(value).shape == shape) return value;
-  return Apply("Reshape", {value, Ints("shape", shape)});
-}
-
 absl::StatusOr<graph::ValueId> Rewrite::Filled(absl::string_view name, graph::TensorType type,
                                                const ir::Scalar& element) {
   absl::StatusOr<graph::ValueId> filled =
@@ -79,10 +49,6 @@ absl::StatusOr<graph::ValueId> Rewrite::Filled(absl::string_view name, graph::Te
   if (filled.ok()) return filled;
   return absl::Status(filled.status().code(),
                       view().InvalidError(filled.status().message()).message());
-}
-
-std::string Rewrite::TensorName(absl::string_view suffix) const {
-  return absl::StrCat(versioned_.node.name, "_", suffix);
 }
 
 }  // namespace hone::onnx

@@ -9,7 +9,6 @@
 #include "client/network/graph/operator_def.h"
 #include "client/network/onnx/body/sequence.h"
 #include "client/network/onnx/compose/composition.h"
-#include "client/network/onnx/composite.h"
 #include "client/network/onnx/opset.h"
 #include "client/network/onnx/replaced.h"
 #include "onnx/onnx_pb.h"
@@ -40,8 +39,7 @@ const std::map<std::string, std::string>& ImporterLimits() {
 
 bool IsSupported(const ::onnx::NodeProto& node, int64_t opset) {
   const std::string op = OperatorName(node);
-  if (FindComposite(op) != nullptr) return true;
-  if (!IsOwnDomain(node.domain()) || opset < OldestOpset(op)) return false;
+  if (IsOwnDomain(node.domain()) && opset < OldestOpset(op)) return false;
   return IsReplaced(op) || ImporterLimits().contains(op) ||
          graph::FindOperator(CurrentName(op)) != nullptr;
 }
@@ -109,9 +107,6 @@ std::vector<SupportedOperator> SupportedOperators() {
     if (IsReplaced(op) || limits.contains(std::string(CurrentName(op)))) {
       limits[op] = ReplacementNote(op);
     }
-  }
-  for (const Composite& composite : Composites()) {
-    limits[std::string(composite.name)] = std::string(composite.limits);
   }
   std::vector<SupportedOperator> operators;
   for (auto& [name, limit] : limits) operators.push_back({name, limit});

@@ -89,6 +89,17 @@ class Encoder {
                                     .only_for_packing = piece.only_for_packing,
                                     .reserved = 0});
     }
+    std::string sizes;
+    for (const PlanSize& size : plan_.sizes) {
+      Append(sizes, HonePlanSize{.value = size.value,
+                                 .name = texts_.Add(size.name),
+                                 .first_tensor = static_cast<uint32_t>(size.first_tensor),
+                                 .tensors = static_cast<uint32_t>(size.tensors),
+                                 .first_step = static_cast<uint32_t>(size.first_step),
+                                 .steps = static_cast<uint32_t>(size.steps),
+                                 .pads = size.pads});
+    }
+    const size_t parts = std::max<size_t>(plan_.sizes.size(), 1);
     std::string ends;
     AppendNumbers(ends, buffers_);
     AppendNumbers(ends, plan_.inputs);
@@ -102,8 +113,9 @@ class Encoder {
     header.launches = launches_.size() / sizeof(HonePlanLaunch);
     header.pieces = plan_.pieces.size();
     header.buffers = buffers_.size();
-    header.inputs = plan_.inputs.size();
-    header.outputs = plan_.outputs.size();
+    header.inputs = plan_.inputs.size() / parts;
+    header.outputs = plan_.outputs.size() / parts;
+    header.sizes = plan_.sizes.size();
     header.text_bytes = texts_.bytes().size();
     header.checks = checks_.size() / sizeof(HonePlanCheck);
     header.is_gpu = plan_.is_gpu;
@@ -114,7 +126,7 @@ class Encoder {
     std::string bytes;
     Append(bytes, header);
     return absl::StrCat(bytes, tensors_, steps_, kernels_, launches_, pieces_,
-                        absl::StrCat(checks_, code_, ends, texts_.bytes()));
+                        absl::StrCat(checks_, sizes, code_, ends, texts_.bytes()));
   }
 
  private:
@@ -388,13 +400,15 @@ class Planner {
       return absl::InvalidArgumentError(
           absl::StrCat("step '", name, "' and its workload have different numbers of tensors"));
     }
+    // A kernel that packs nothing may get other elements in each run.
+    const bool packs = plan().kernels[step.task].packed_bytes > 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
+      if (packs && workload.tensors[inputs[i]].constant && !graph_.IsConstant(step.inputs[i])) {
         return absl::InvalidArgumentError(absl::StrCat(
             "step '", name, "': input ", i, " must be constant, but the network computes it"));
       }
     }
-    if (plan().kernels[step.task].packed_bytes > 0) planned.packed_offset = PackedOf(step);
+    if (packs) planned.packed_offset = PackedOf(step);
     AddChecks(step, planned);
     plan().steps.push_back(std::move(planned));
     return absl::OkStatus();

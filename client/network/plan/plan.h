@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_NETWORK_PLAN_PLAN_H_
 #define HONE_CLIENT_NETWORK_PLAN_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,6 +68,15 @@ struct PlanPiece {
   bool only_for_packing = false;
 };
 
+// The part of a plan for one value of the network's open dimension; see HonePlanSize.
+struct PlanSize {
+  int64_t value = 0;
+  std::string name;  // of the dimension
+  int first_tensor = 0, tensors = 0;
+  int first_step = 0, steps = 0;
+  bool pads = false;
+};
+
 // How a network runs: which kernels to call with which tensors. The runtime (runtime/) executes the
 // plan.
 struct Plan {
@@ -76,14 +86,20 @@ struct Plan {
   bool is_gpu = false;
   std::vector<PlanStep> packing;  // on a GPU: runs once, when the network is opened
   std::vector<PlanPiece> pieces;  // on a GPU: by offset
-  std::vector<int> inputs;        // tensors
+  std::vector<int> inputs;        // tensors; those of each size follow each other
   std::vector<int> outputs;       // tensors
+  std::vector<PlanSize> sizes;    // by value; empty if all shapes are fixed
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;  // the size of the weights file
   Digest weights;             // identifies the weights file
 
   // The bytes of runtime/plan_format.h.
   std::string Encode() const;
+  // The part of `inputs` or `outputs` of the largest size.
+  absl::Span<const int> OfLargest(const std::vector<int>& ends) const {
+    const size_t count = ends.size() / std::max<size_t>(sizes.size(), 1);
+    return absl::MakeConstSpan(ends).last(count);
+  }
 };
 
 // How networks are divided for a kind of device. The tasks of a network depend on it, so it must
@@ -95,8 +111,9 @@ graph::PartitionOptions PartitionOptionsFor(target::Kind kind);
 struct WeightsPiece {
   int64_t offset = 0;
   graph::ValueId constant = graph::kNoValue;
-  int task = -1;                       // if packed: the task whose kernel packs it
+  int task = -1;                       // if packed: the kernel of the plan that packs it
   std::vector<graph::ValueId> inputs;  // if packed: the inputs of the step
+  int size = 0;                        // the number of the size whose graph has the values
 };
 
 struct PlannedNetwork {
@@ -113,6 +130,29 @@ struct PlannedNetwork {
 absl::StatusOr<PlannedNetwork> MakePlan(const graph::Graph& graph,
                                         const graph::Partition& partition,
                                         absl::Span<const NetworkKernel> kernels);
+
+// A network for one value of its open dimension.
+struct NetworkOfSize {
+  int64_t value = 0;
+  const graph::Graph* graph = nullptr;
+  const graph::Partition* partition = nullptr;
+  absl::Span<const NetworkKernel> kernels;  // one for each task
+  bool pads = false;  // see HonePlanSize; graph::CheckSamplesAreIndependent must have proved it
+};
+
+// One plan for all sizes of a network, which shares the kernels, constants and packed constants
+// that are equal, and the memory between kernels.
+struct JoinedNetwork {
+  PlannedNetwork planned;
+  std::vector<NetworkKernel> kernels;       // of the plan
+  std::vector<const graph::Graph*> graphs;  // of the sizes
+};
+
+// Plans a network for several sizes, by ascending value; `dimension` is the name of what is open.
+// One network is planned as by MakePlan, with fixed shapes. Unimplemented: there are several, and
+// they are for a GPU. Other errors as for MakePlan.
+absl::StatusOr<JoinedNetwork> JoinPlans(const std::string& dimension,
+                                        absl::Span<const NetworkOfSize> sizes);
 
 }  // namespace hone::network
 

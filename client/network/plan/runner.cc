@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const graph::Graph& graph
   if (weights < 0) return ErrnoStatus(errno, "create a memory file");
   const absl::Cleanup close_weights = [&] { close(weights); };
   const std::string path = absl::StrCat("/proc/self/fd/", weights);
-  HONE_RETURN_IF_ERROR(WriteWeights(graph, kernels, path, planned));
+  HONE_RETURN_IF_ERROR(WriteWeights({&graph}, kernels, path, planned));
 
   auto state = std::make_unique<State>();
   for (const NetworkKernel& kernel : kernels) {

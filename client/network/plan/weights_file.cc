@@ -127,11 +127,13 @@ absl::StatusOr<target::KernelMemory> Pack(const graph::Graph& graph, const Netwo
 
 }  // namespace
 
-absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
-                          const std::string& path, PlannedNetwork& planned) {
+absl::Status WriteWeights(absl::Span<const graph::Graph* const> graphs,
+                          absl::Span<const NetworkKernel> kernels, const std::string& path,
+                          PlannedNetwork& planned) {
   HONE_ASSIGN_OR_RETURN(WeightsWriter writer,
                         WeightsWriter::Create(path, planned.plan.weights_bytes));
   for (const WeightsPiece& piece : planned.pieces) {
+    const graph::Graph& graph = *graphs[piece.size];
     if (piece.constant != graph::kNoValue) {
       HONE_RETURN_IF_ERROR(
           writer.Write(piece.offset, graph.value(piece.constant).constant->bytes()));

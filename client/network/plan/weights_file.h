@@ -11,12 +11,13 @@
 
 namespace hone::network {
 
-// Writes the weights of a network to a file, and stores the file's digest in the plan. The kernels
-// pack the constants here. The file is on the disk when this returns. ResourceExhausted: the disk
-// is full, or there is not enough memory to pack. Internal: a kernel fails. Other errors as for
-// ErrnoStatus.
-absl::Status WriteWeights(const graph::Graph& graph, absl::Span<const NetworkKernel> kernels,
-                          const std::string& path, PlannedNetwork& planned);
+// Writes the weights of a network to a file, and stores the file's digest in the plan. `graphs`: of
+// its sizes, or one. The kernels are those of the plan, and pack the constants here. The file is on
+// the disk when this returns. ResourceExhausted: the disk is full, or there is not enough memory to
+// pack. Internal: a kernel fails. Other errors as for ErrnoStatus.
+absl::Status WriteWeights(absl::Span<const graph::Graph* const> graphs,
+                          absl::Span<const NetworkKernel> kernels, const std::string& path,
+                          PlannedNetwork& planned);
 
 }  // namespace hone::network
 

@@ -18,9 +18,10 @@ struct hone_network {
   HonePlan plan;
   const struct HoneBackend* backend;
   const hone_network_kernel* kernels;
-  const char* weights; /* NULL once a GPU has them */
-  hone_network_tensor* inputs;
+  const char* weights;         /* NULL once a GPU has them */
+  hone_network_tensor* inputs; /* of each part of the plan */
   hone_network_tensor* outputs;
+  int64_t* sizes;
 };
 
 /* The first member of each backend's instance. */
@@ -28,6 +29,8 @@ struct hone_network_instance {
   const hone_network* network;
   const HoneRuntime* runtime;
   uint64_t bytes; /* that it has allocated */
+  uint32_t part;  /* of the plan that the next run executes */
+  int64_t value;  /* of the open dimension in the next run, if it is padded to the size; else 0 */
 };
 
 /* How networks run on a kind of device. Networks and instances are zero at first. If they
@@ -57,11 +60,26 @@ hone_fail_while(hone_network_status status, const char* format, ...);
 static inline const char* hone_text(const hone_network* network, uint32_t offset) {
   return network->plan.texts + offset;
 }
-static inline const HonePlanTensor* hone_input(const hone_network* network, uint32_t i) {
-  return &network->plan.tensors[network->plan.inputs[i]];
+static inline uint32_t hone_last_part(const hone_network* network) {
+  return hone_plan_parts(&network->plan) - 1;
 }
-static inline const HonePlanTensor* hone_output(const hone_network* network, uint32_t i) {
-  return &network->plan.tensors[network->plan.outputs[i]];
+/* An input or output of a part of the plan. */
+static inline const HonePlanTensor* hone_input_of(const hone_network* network, uint32_t part,
+                                                  uint32_t i) {
+  const HonePlan* const plan = &network->plan;
+  return &plan->tensors[plan->inputs[(size_t)part * plan->header->inputs + i]];
+}
+static inline const HonePlanTensor* hone_output_of(const hone_network* network, uint32_t part,
+                                                   uint32_t o) {
+  const HonePlan* const plan = &network->plan;
+  return &plan->tensors[plan->outputs[(size_t)part * plan->header->outputs + o]];
+}
+/* Those of a network whose shapes are fixed. */
+static inline const HonePlanTensor* hone_input(const hone_network* network, uint32_t i) {
+  return hone_input_of(network, 0, i);
+}
+static inline const HonePlanTensor* hone_output(const hone_network* network, uint32_t o) {
+  return hone_output_of(network, 0, o);
 }
 
 /* Compares the elements of a tensor with a check of a step. Kernels would clamp indices that are

@@ -102,6 +102,19 @@ static char* PlaceOf(const hone_network* network, const HonePlanTensor* tensor, 
   }
 }
 
+/* The bytes of the copy of an input, or of an output, which follow the inputs: for the size that
+ * has the most. */
+static uint64_t MostBytes(const hone_network* network, uint32_t end) {
+  const uint32_t inputs = network->plan.header->inputs;
+  uint64_t most = 0;
+  for (uint32_t p = 0; p <= hone_last_part(network); ++p) {
+    const uint64_t bytes = end < inputs ? hone_input_of(network, p, end)->bytes
+                                        : hone_output_of(network, p, end - inputs)->bytes;
+    if (bytes > most) most = bytes;
+  }
+  return Align(most);
+}
+
 static hone_network_status NewInstance(hone_network_instance* base) {
   CpuInstance* const instance = (CpuInstance*)base;
   const hone_network* const network = base->network;
@@ -111,15 +124,15 @@ static hone_network_status NewInstance(hone_network_instance* base) {
   if (workspace < 0) return hone_fail(HONE_NETWORK_INTERNAL, "a kernel needs too much workspace");
   uint64_t bytes = Align(header->arena_bytes) + Align((uint64_t)workspace);
   const uint64_t copies = bytes;
-  for (uint32_t i = 0; i < header->inputs; ++i) bytes += Align(hone_input(network, i)->bytes);
-  for (uint32_t o = 0; o < header->outputs; ++o) bytes += Align(hone_output(network, o)->bytes);
+  const uint32_t ends = header->inputs + header->outputs;
+  for (uint32_t e = 0; e < ends; ++e) bytes += MostBytes(network, e);
   uint32_t most = 1;
   for (uint32_t s = 0; s < header->steps; ++s) {
     if (network->plan.steps[s].buffers > most) most = network->plan.steps[s].buffers;
   }
   instance->places = calloc(header->tensors + 1, sizeof *instance->places);
   instance->buffers = calloc(most, sizeof *instance->buffers);
-  instance->copies = calloc(header->inputs + header->outputs + 1, sizeof *instance->copies);
+  instance->copies = calloc(ends + 1, sizeof *instance->copies);
   if (instance->places == NULL || instance->buffers == NULL || instance->copies == NULL) {
     return hone_fail_memory();
   }
@@ -136,13 +149,9 @@ static hone_network_status NewInstance(hone_network_instance* base) {
   }
   instance->workspace = instance->memory + Align(header->arena_bytes);
   char* copy = instance->memory + copies;
-  for (uint32_t i = 0; i < header->inputs; ++i) {
-    instance->copies[i] = copy;
-    copy += Align(hone_input(network, i)->bytes);
-  }
-  for (uint32_t o = 0; o < header->outputs; ++o) {
-    instance->copies[header->inputs + o] = copy;
-    copy += Align(hone_output(network, o)->bytes);
+  for (uint32_t e = 0; e < ends; ++e) {
+    instance->copies[e] = copy;
+    copy += MostBytes(network, e);
   }
   for (uint32_t t = 0; t < header->tensors; ++t) {
     instance->places[t] = PlaceOf(network, &network->plan.tensors[t], instance->memory);
@@ -162,23 +171,76 @@ static int IsAligned(const void* pointer) {
   return (uintptr_t)pointer % HONE_NETWORK_ALIGNMENT == 0;
 }
 
+/* The samples of an input or output that grows with the size. A tensor with dimensions before the
+ * open one has several blocks of samples. */
+typedef struct Samples {
+  uint64_t blocks;
+  uint64_t bytes; /* of a sample */
+  uint64_t given; /* in the caller's buffer, per block */
+  uint64_t all;   /* in the padded copy */
+} Samples;
+
+static Samples SamplesOf(const hone_network_instance* base, const HonePlanTensor* tensor,
+                         int32_t axis) {
+  const uint64_t size = (uint64_t)base->network->plan.sizes[base->part].value;
+  Samples samples = {1, 0, (uint64_t)base->value, size};
+  for (int32_t d = 0; d < axis; ++d) samples.blocks *= (uint64_t)tensor->shape[d];
+  samples.bytes = tensor->bytes / samples.blocks / size;
+  return samples;
+}
+
+/* Whether the run uses a copy of an input or output that has the size's samples. */
+static int IsPadded(const hone_network_instance* base, const hone_network_tensor* described) {
+  return base->value != 0 && described->open_axis >= 0;
+}
+
+/* Repeats the last sample until the copy is full, so that it has only values that the caller gave:
+ * zeros might not be legal indices or divisors. */
+static void Pad(char* to, const char* from, const Samples* samples) {
+  for (uint64_t b = 0; b < samples->blocks; ++b) {
+    memcpy(to, from, samples->given * samples->bytes);
+    from += samples->given * samples->bytes;
+    to += samples->given * samples->bytes;
+    for (uint64_t s = samples->given; s < samples->all; ++s, to += samples->bytes)
+      memcpy(to, from - samples->bytes, samples->bytes);
+  }
+}
+
+static void Unpad(char* to, const char* from, const Samples* samples) {
+  for (uint64_t b = 0; b < samples->blocks; ++b) {
+    memcpy(to, from, samples->given * samples->bytes);
+    to += samples->given * samples->bytes;
+    from += samples->all * samples->bytes;
+  }
+}
+
 /* Sets the places of the tensors in the caller's buffers, or in aligned copies of these. */
-static void PlaceBuffers(CpuInstance* instance, const void* const* inputs, void* const* outputs) {
-  const hone_network* const network = instance->instance.network;
+static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
+                         const void* const* inputs, void* const* outputs) {
+  const hone_network_instance* const base = &instance->instance;
+  const hone_network* const network = base->network;
   const HonePlan* const plan = &network->plan;
   for (uint32_t i = 0; i < plan->header->inputs; ++i) {
-    if (!IsAligned(inputs[i]))
-      memcpy(instance->copies[i], inputs[i], hone_input(network, i)->bytes);
+    const HonePlanTensor* const tensor = hone_input_of(network, base->part, i);
+    if (IsPadded(base, &network->inputs[i])) {
+      const Samples samples = SamplesOf(base, tensor, network->inputs[i].open_axis);
+      Pad(instance->copies[i], inputs[i], &samples);
+    } else if (!IsAligned(inputs[i])) {
+      memcpy(instance->copies[i], inputs[i], tensor->bytes);
+    }
   }
-  for (uint32_t t = 0; t < plan->header->tensors; ++t) {
+  for (uint32_t t = part->first_tensor; t < part->first_tensor + part->tensors; ++t) {
     const HonePlanTensor* const tensor = &plan->tensors[t];
     const uint32_t number = tensor->number;
     char* begin;
     if (tensor->place == HONE_PLACE_INPUT) {
-      begin = IsAligned(inputs[number]) ? (char*)inputs[number] : instance->copies[number];
+      begin = IsAligned(inputs[number]) && !IsPadded(base, &network->inputs[number])
+                  ? (char*)inputs[number]
+                  : instance->copies[number];
     } else if (tensor->place == HONE_PLACE_OUTPUT) {
-      begin = IsAligned(outputs[number]) ? outputs[number]
-                                         : instance->copies[plan->header->inputs + number];
+      begin = IsAligned(outputs[number]) && !IsPadded(base, &network->outputs[number])
+                  ? outputs[number]
+                  : instance->copies[plan->header->inputs + number];
     } else {
       continue;
     }
@@ -221,10 +283,12 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
   CpuInstance* const instance = (CpuInstance*)base;
   const hone_network* const network = base->network;
   const HonePlanHeader* const header = network->plan.header;
-  PlaceBuffers(instance, inputs, outputs);
+  const HonePlanSize part = hone_plan_part(&network->plan, base->part);
+  PlaceBuffers(instance, &part, inputs, outputs);
   int64_t before = step_ns == NULL ? 0 : NowNs();
-  for (uint32_t s = 0; s < header->steps; ++s) {
-    const hone_network_status status = RunStep(instance, &network->plan.steps[s]);
+  for (uint32_t s = 0; s < part.steps; ++s) {
+    const hone_network_status status =
+        RunStep(instance, &network->plan.steps[part.first_step + s]);
     if (status != HONE_NETWORK_OK) return status;
     if (step_ns == NULL) continue;
     const int64_t after = NowNs();
@@ -232,8 +296,13 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
     before = after;
   }
   for (uint32_t o = 0; o < header->outputs; ++o) {
-    if (!IsAligned(outputs[o])) {
-      memcpy(outputs[o], instance->copies[header->inputs + o], hone_output(network, o)->bytes);
+    const HonePlanTensor* const tensor = hone_output_of(network, base->part, o);
+    const char* const copy = instance->copies[header->inputs + o];
+    if (IsPadded(base, &network->outputs[o])) {
+      const Samples samples = SamplesOf(base, tensor, network->outputs[o].open_axis);
+      Unpad(outputs[o], copy, &samples);
+    } else if (!IsAligned(outputs[o])) {
+      memcpy(outputs[o], copy, tensor->bytes);
     }
   }
   return HONE_NETWORK_OK;

@@ -35,22 +35,38 @@ hone_network_status hone_fail_memory(void) {
   return hone_fail(HONE_NETWORK_OUT_OF_MEMORY, "out of memory");
 }
 
-static hone_network_tensor Describe(const hone_network* network, const HonePlanTensor* tensor) {
-  const hone_network_tensor described = {hone_text(network, tensor->name),
-                                         hone_text(network, tensor->dtype), (int32_t)tensor->rank,
-                                         tensor->shape, (int64_t)tensor->bytes};
-  return described;
+/* Describes the inputs or outputs of all parts; null if memory is short. */
+static hone_network_tensor* Describe(const hone_network* network, const uint32_t* ends,
+                                     uint32_t count) {
+  const HonePlan* const plan = &network->plan;
+  const uint32_t parts = hone_plan_parts(plan);
+  hone_network_tensor* const list = calloc((size_t)parts * count + 1, sizeof *list);
+  if (list == NULL) return NULL;
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t axis = hone_plan_open_axis(plan, ends, count, i);
+    for (uint32_t p = 0; p < parts; ++p) {
+      const size_t place = (size_t)p * count + i;
+      const HonePlanTensor* const tensor = &plan->tensors[ends[place]];
+      const hone_network_tensor described = {hone_text(network, tensor->name),
+                                             hone_text(network, tensor->dtype),
+                                             (int32_t)tensor->rank,
+                                             tensor->shape,
+                                             (int64_t)tensor->bytes,
+                                             axis < 0 ? -1 : axis};
+      list[place] = described;
+    }
+  }
+  return list;
 }
 
 static hone_network_status Load(hone_network* network, const char* weights_path, int32_t device) {
   const HonePlanHeader* const header = network->plan.header;
-  network->inputs = calloc(header->inputs + 1, sizeof *network->inputs);
-  network->outputs = calloc(header->outputs + 1, sizeof *network->outputs);
-  if (network->inputs == NULL || network->outputs == NULL) return hone_fail_memory();
-  for (uint32_t i = 0; i < header->inputs; ++i)
-    network->inputs[i] = Describe(network, hone_input(network, i));
-  for (uint32_t o = 0; o < header->outputs; ++o)
-    network->outputs[o] = Describe(network, hone_output(network, o));
+  network->inputs = Describe(network, network->plan.inputs, header->inputs);
+  network->outputs = Describe(network, network->plan.outputs, header->outputs);
+  network->sizes = calloc((size_t)header->sizes + 1, sizeof *network->sizes);
+  if (network->inputs == NULL || network->outputs == NULL || network->sizes == NULL)
+    return hone_fail_memory();
+  for (uint32_t k = 0; k < header->sizes; ++k) network->sizes[k] = network->plan.sizes[k].value;
   const hone_network_status status = hone_weights_read(
       weights_path, header->weights_bytes, header->id, &network->weights, message, sizeof message);
   return status != HONE_NETWORK_OK ? status : network->backend->open(network, device);
@@ -100,6 +116,7 @@ void hone_network_close(hone_network* network) {
   hone_weights_free(network->weights, network->plan.header->weights_bytes);
   free(network->inputs);
   free(network->outputs);
+  free(network->sizes);
   free(network);
 }
 
@@ -110,21 +127,84 @@ int32_t hone_network_output_count(const hone_network* network) {
   return (int32_t)network->plan.header->outputs;
 }
 const hone_network_tensor* hone_network_inputs(const hone_network* network) {
-  return network->inputs;
+  return hone_network_inputs_of(network, (int32_t)hone_last_part(network));
 }
 const hone_network_tensor* hone_network_outputs(const hone_network* network) {
-  return network->outputs;
+  return hone_network_outputs_of(network, (int32_t)hone_last_part(network));
 }
+const hone_network_tensor* hone_network_inputs_of(const hone_network* network, int32_t number) {
+  return network->inputs + (size_t)number * network->plan.header->inputs;
+}
+const hone_network_tensor* hone_network_outputs_of(const hone_network* network, int32_t number) {
+  return network->outputs + (size_t)number * network->plan.header->outputs;
+}
+
+int32_t hone_network_size_count(const hone_network* network) {
+  return (int32_t)network->plan.header->sizes;
+}
+const int64_t* hone_network_sizes(const hone_network* network) { return network->sizes; }
+const char* hone_network_size_name(const hone_network* network) {
+  return network->plan.header->sizes == 0 ? "" : hone_text(network, network->plan.sizes[0].name);
+}
+
+/* The least value that a size runs. */
+static int64_t LeastOf(const HonePlan* plan, uint32_t k) {
+  if (!plan->sizes[k].pads) return plan->sizes[k].value;
+  return k == 0 ? 1 : plan->sizes[k - 1].value + 1;
+}
+
+/* Writes the values that a network runs: "1 to 8, 16". */
+static void ListValues(const HonePlan* plan, char* text, size_t bytes) {
+  size_t length = 0;
+  text[0] = '\0';
+  for (uint32_t k = 0; k < plan->header->sizes && length < bytes; ++k) {
+    const int64_t least = LeastOf(plan, k);
+    while (k + 1 < plan->header->sizes && LeastOf(plan, k + 1) == plan->sizes[k].value + 1) ++k;
+    const int64_t most = plan->sizes[k].value;
+    const char* const comma = length == 0 ? "" : ", ";
+    const int added =
+        least == most
+            ? snprintf(text + length, bytes - length, "%s%lld", comma, (long long)most)
+            : snprintf(text + length, bytes - length, "%s%lld to %lld", comma, (long long)least,
+                       (long long)most);
+    length += added > 0 ? (size_t)added : 0;
+  }
+}
+
+hone_network_status hone_network_find_size(const hone_network* network, int64_t value,
+                                           int32_t* number) {
+  if (network == NULL || number == NULL)
+    return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+  const HonePlan* const plan = &network->plan;
+  if (plan->header->sizes == 0)
+    return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "the network has no open dimension");
+  uint32_t k = 0;
+  while (k < plan->header->sizes && plan->sizes[k].value < value) ++k;
+  if (k < plan->header->sizes && LeastOf(plan, k) <= value) {
+    *number = (int32_t)k;
+    return HONE_NETWORK_OK;
+  }
+  char values[1024];
+  ListValues(plan, values, sizeof values);
+  return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "%s is %lld, but the network runs %s",
+                   hone_network_size_name(network), (long long)value, values);
+}
+
 int32_t hone_network_step_count(const hone_network* network) {
-  return (int32_t)network->plan.header->steps;
+  return (int32_t)hone_plan_part(&network->plan, hone_last_part(network)).steps;
+}
+
+static const HonePlanStep* StepOf(const hone_network* network, int32_t step) {
+  const HonePlan* const plan = &network->plan;
+  return &plan->steps[hone_plan_part(plan, hone_last_part(network)).first_step + (uint32_t)step];
 }
 
 const char* hone_network_step_name(const hone_network* network, int32_t step) {
-  return hone_text(network, network->plan.steps[step].name);
+  return hone_text(network, StepOf(network, step)->name);
 }
 
 const char* hone_network_step_kernel(const hone_network* network, int32_t step) {
-  const uint32_t kernel = network->plan.steps[step].kernel;
+  const uint32_t kernel = StepOf(network, step)->kernel;
   return kernel == HONE_PLAN_COPY ? "copy" : hone_text(network, network->plan.kernels[kernel].name);
 }
 
@@ -165,25 +245,43 @@ static int Overlap(const void* a, uint64_t a_bytes, const void* b, uint64_t b_by
          (uintptr_t)b < (uintptr_t)a + a_bytes;
 }
 
+/* The bytes of an input or output in the next run. */
+static uint64_t RunBytes(const hone_network_instance* instance, const HonePlanTensor* tensor,
+                         const hone_network_tensor* described) {
+  if (instance->value == 0 || described->open_axis < 0) return tensor->bytes;
+  const HonePlanSize* const size = &instance->network->plan.sizes[instance->part];
+  return tensor->bytes / (uint64_t)size->value * (uint64_t)instance->value;
+}
+
+static uint64_t InputBytes(const hone_network_instance* instance, uint32_t i) {
+  return RunBytes(instance, hone_input_of(instance->network, instance->part, i),
+                  &instance->network->inputs[i]);
+}
+
+static uint64_t OutputBytes(const hone_network_instance* instance, uint32_t o) {
+  return RunBytes(instance, hone_output_of(instance->network, instance->part, o),
+                  &instance->network->outputs[o]);
+}
+
 /* Buffers of empty tensors may be null. */
-static hone_network_status CheckBuffers(const hone_network* network, const void* const* inputs,
-                                        void* const* outputs) {
-  const HonePlanHeader* const header = network->plan.header;
+static hone_network_status CheckBuffers(const hone_network_instance* instance,
+                                        const void* const* inputs, void* const* outputs) {
+  const HonePlanHeader* const header = instance->network->plan.header;
   for (uint32_t i = 0; i < header->inputs; ++i) {
-    if (inputs[i] == NULL && hone_input(network, i)->bytes > 0)
+    if (inputs[i] == NULL && InputBytes(instance, i) > 0)
       return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "input %u is null", i);
   }
   for (uint32_t o = 0; o < header->outputs; ++o) {
-    const uint64_t bytes = hone_output(network, o)->bytes;
+    const uint64_t bytes = OutputBytes(instance, o);
     if (outputs[o] == NULL && bytes > 0)
       return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u is null", o);
     for (uint32_t i = 0; i < header->inputs; ++i) {
-      if (Overlap(outputs[o], bytes, inputs[i], hone_input(network, i)->bytes)) {
+      if (Overlap(outputs[o], bytes, inputs[i], InputBytes(instance, i))) {
         return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u overlaps input %u", o, i);
       }
     }
     for (uint32_t other = 0; other < o; ++other) {
-      if (Overlap(outputs[o], bytes, outputs[other], hone_output(network, other)->bytes)) {
+      if (Overlap(outputs[o], bytes, outputs[other], OutputBytes(instance, other))) {
         return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "output %u overlaps output %u", o, other);
       }
     }
@@ -204,18 +302,36 @@ hone_network_status hone_check_indices(const hone_network* network, const HonePl
                    -(long long)check->extent, (long long)check->extent - 1);
 }
 
-hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
-                                         void* const* outputs, int64_t* step_ns) {
-  if (instance == NULL) return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+static hone_network_status Run(hone_network_instance* instance, const void* const* inputs,
+                               void* const* outputs, int64_t* step_ns) {
   const hone_network* const network = instance->network;
   const HonePlanHeader* const header = network->plan.header;
   /* A network may have no inputs. */
   if ((inputs == NULL && header->inputs > 0) || outputs == NULL) {
     return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
   }
-  const hone_network_status status = CheckBuffers(network, inputs, outputs);
+  const hone_network_status status = CheckBuffers(instance, inputs, outputs);
   return status != HONE_NETWORK_OK ? status
                                    : network->backend->run(instance, inputs, outputs, step_ns);
+}
+
+hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
+                                         void* const* outputs, int64_t* step_ns) {
+  if (instance == NULL) return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+  instance->part = hone_last_part(instance->network);
+  instance->value = 0;
+  return Run(instance, inputs, outputs, step_ns);
+}
+
+hone_network_status hone_network_run_size(hone_network_instance* instance, int64_t value,
+                                          const void* const* inputs, void* const* outputs) {
+  if (instance == NULL) return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
+  int32_t number;
+  const hone_network_status status = hone_network_find_size(instance->network, value, &number);
+  if (status != HONE_NETWORK_OK) return status;
+  instance->part = (uint32_t)number;
+  instance->value = instance->network->sizes[number] == value ? 0 : value;
+  return Run(instance, inputs, outputs, NULL);
 }
 
 hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,

@@ -52,8 +52,9 @@ struct HoneRuntime {
 
 typedef enum hone_network_status {
   HONE_NETWORK_OK = 0,
-  HONE_NETWORK_INVALID_ARGUMENT = 1, /* a null pointer, buffers that overlap, or an index that is
-                                        out of range (in a Gather or Scatter) */
+  HONE_NETWORK_INVALID_ARGUMENT = 1, /* a null pointer, buffers that overlap, an index that is out
+                                        of range (in a Gather or Scatter), or a size that the
+                                        network does not run */
   HONE_NETWORK_NOT_FOUND = 2,        /* the weights file does not exist or cannot be read */
   HONE_NETWORK_BAD_FILE = 3,         /* the file is truncated, or belongs to another network */
   HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have */
@@ -70,6 +71,8 @@ typedef struct hone_network_tensor {
   int32_t rank;
   const int64_t* shape;
   int64_t bytes;
+  int32_t open_axis; /* the dimension that grows with the size, in proportion, as the bytes do; -1
+                        if none does, or the shape depends on the size in another way */
 } hone_network_tensor;
 
 typedef struct hone_network hone_network;
@@ -99,6 +102,24 @@ int32_t hone_network_output_count(const hone_network* network) HONE_NETWORK_NOEX
 const hone_network_tensor* hone_network_inputs(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 const hone_network_tensor* hone_network_outputs(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 
+/* A network may leave a dimension open, such as the batch. Its sizes are the values for which it
+ * was exported, in ascending order. A network whose shapes are fixed has none. Inputs, outputs,
+ * steps and functions that do not name a size are those of the largest one. */
+int32_t hone_network_size_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+const int64_t* hone_network_sizes(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+/* The name of the open dimension; "" if there is none. */
+const char* hone_network_size_name(const hone_network* network) HONE_NETWORK_NOEXCEPT;
+/* The number of the size that runs this value: of the value itself, or of the next larger one, to
+ * which the inputs are padded if the network computes each sample on its own. INVALID_ARGUMENT:
+ * there is none; the message lists the values. */
+hone_network_status hone_network_find_size(const hone_network* network, int64_t value,
+                                           int32_t* number) HONE_NETWORK_NOEXCEPT;
+/* The inputs and outputs of the size with this number. */
+const hone_network_tensor* hone_network_inputs_of(const hone_network* network,
+                                                  int32_t number) HONE_NETWORK_NOEXCEPT;
+const hone_network_tensor* hone_network_outputs_of(const hone_network* network,
+                                                   int32_t number) HONE_NETWORK_NOEXCEPT;
+
 /* The steps of a run, each a kernel or a copy. */
 int32_t hone_network_step_count(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 const char* hone_network_step_name(const hone_network* network, int32_t step) HONE_NETWORK_NOEXCEPT;
@@ -124,7 +145,14 @@ int64_t hone_network_instance_bytes(const hone_network_instance* instance) HONE_
 hone_network_status hone_network_run(hone_network_instance* instance, const void* const* inputs,
                                      void* const* outputs) HONE_NETWORK_NOEXCEPT;
 
-/* The same, and writes the nanoseconds of each step. On a GPU, such a run takes longer. */
+/* The same for this value of the open dimension. The buffers have the bytes of their tensors for
+ * this value. Errors also as for hone_network_find_size. */
+hone_network_status hone_network_run_size(hone_network_instance* instance, int64_t value,
+                                          const void* const* inputs,
+                                          void* const* outputs) HONE_NETWORK_NOEXCEPT;
+
+/* The same as hone_network_run, and writes the nanoseconds of each step. On a GPU, such a run takes
+ * longer. */
 hone_network_status hone_network_profile(hone_network_instance* instance, const void* const* inputs,
                                          void* const* outputs,
                                          int64_t* step_ns) HONE_NETWORK_NOEXCEPT;

@@ -72,6 +72,13 @@ class Network {
   // Reads all weights. Throws Error if they are not those of the export.
   void verify() const { check(hone_network_verify(get())); }
 
+  // The values of the open dimension for which the network was exported; empty if there is none.
+  std::vector<std::int64_t> sizes() const {
+    const std::int64_t* const sizes = hone_network_sizes(get());
+    return {sizes, sizes + hone_network_size_count(get())};
+  }
+
+  // Inputs and outputs are those of the largest size.
   int input_count() const { return hone_network_input_count(get()); }
   int output_count() const { return hone_network_output_count(get()); }
   const hone_network_tensor& input(int i) const { return hone_network_inputs(get())[i]; }
@@ -98,9 +105,21 @@ class Instance {
   // Computes the outputs. Throws Error, with INVALID_ARGUMENT if the number or size of the buffers
   // is wrong.
   void run(std::initializer_list<Input> inputs, std::initializer_list<Output> outputs) {
-    take(inputs, hone_network_inputs(network_.get()), "input", inputs_);
-    take(outputs, hone_network_outputs(network_.get()), "output", outputs_);
+    take(inputs, hone_network_inputs(network_.get()), "input", inputs_, 1, 1);
+    take(outputs, hone_network_outputs(network_.get()), "output", outputs_, 1, 1);
     check(hone_network_run(instance_.get(), inputs_.data(), outputs_.data()));
+  }
+
+  // The same for this value of the open dimension.
+  void run_size(std::int64_t value, std::initializer_list<Input> inputs,
+                std::initializer_list<Output> outputs) {
+    std::int32_t number = 0;
+    check(hone_network_find_size(network_.get(), value, &number));
+    const std::int64_t size = hone_network_sizes(network_.get())[number];
+    take(inputs, hone_network_inputs_of(network_.get(), number), "input", inputs_, value, size);
+    take(outputs, hone_network_outputs_of(network_.get(), number), "output", outputs_, value,
+         size);
+    check(hone_network_run_size(instance_.get(), value, inputs_.data(), outputs_.data()));
   }
 
   const Network& network() const { return network_; }
@@ -120,7 +139,8 @@ class Instance {
 
   template <typename Byte>
   static void take(std::initializer_list<Buffer<Byte>> buffers, const hone_network_tensor* tensors,
-                   const char* kind, std::vector<Byte*>& addresses) {
+                   const char* kind, std::vector<Byte*>& addresses, std::int64_t value,
+                   std::int64_t size) {
     const auto refuse = [](const std::string& message) {
       throw Error(HONE_NETWORK_INVALID_ARGUMENT, message);
     };
@@ -130,9 +150,11 @@ class Instance {
     }
     for (std::size_t i = 0; i < addresses.size(); ++i) {
       const Buffer<Byte>& buffer = buffers.begin()[i];
-      if (buffer.bytes() != static_cast<std::size_t>(tensors[i].bytes)) {
-        refuse(std::string(kind) + " " + tensors[i].name + " has " +
-               std::to_string(tensors[i].bytes) + " bytes, not " + std::to_string(buffer.bytes()));
+      const std::int64_t bytes =
+          tensors[i].open_axis < 0 ? tensors[i].bytes : tensors[i].bytes / size * value;
+      if (buffer.bytes() != static_cast<std::size_t>(bytes)) {
+        refuse(std::string(kind) + " " + tensors[i].name + " has " + std::to_string(bytes) +
+               " bytes, not " + std::to_string(buffer.bytes()));
       }
       addresses[i] = buffer.data();
     }

@@ -12,6 +12,7 @@ NumPy they are memoryviews. Types that NumPy does not have (bf16) are their bits
 thread at a time; Network.sibling() makes another one that shares the weights.
 """
 
+import copy
 import ctypes
 import os
 
@@ -36,7 +37,7 @@ class _Runtime(ctypes.Structure):
 
 class _Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int32),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_int64)]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_int64), ("open_axis", ctypes.c_int32)]
 
 
 class Tensor:
@@ -47,6 +48,18 @@ class Tensor:
         self.dtype = tensor.dtype.decode()
         self.shape = tuple(tensor.shape[:tensor.rank])
         self.bytes = tensor.bytes
+        # The dimension that grows with the size of the network; -1 if none does.
+        self.open_axis = tensor.open_axis
+
+    def resized(self, value, size):
+        """This tensor of the given size, for another value of the open dimension."""
+        if value == size or self.open_axis < 0:
+            return self
+        made = copy.copy(self)
+        extent = self.shape[self.open_axis] // size * value
+        made.shape = (*self.shape[:self.open_axis], extent, *self.shape[self.open_axis + 1:])
+        made.bytes = self.bytes // size * value
+        return made
 
     def __repr__(self):
         return f"{self.name}: {self.dtype}{list(self.shape)}"
@@ -73,6 +86,13 @@ def _load(path):
             ("new_instance", ctypes.c_int, [pointer, ctypes.POINTER(_Runtime), ctypes.POINTER(pointer)]),
             ("free_instance", None, [pointer]),
             ("run", ctypes.c_int, [pointer, pointer, pointer]),
+            ("size_count", ctypes.c_int32, [pointer]),
+            ("sizes", ctypes.POINTER(ctypes.c_int64), [pointer]),
+            ("size_name", ctypes.c_char_p, [pointer]),
+            ("find_size", ctypes.c_int, [pointer, ctypes.c_int64, ctypes.POINTER(ctypes.c_int32)]),
+            ("inputs_of", ctypes.POINTER(_Tensor), [pointer, ctypes.c_int32]),
+            ("outputs_of", ctypes.POINTER(_Tensor), [pointer, ctypes.c_int32]),
+            ("run_size", ctypes.c_int, [pointer, ctypes.c_int64, pointer, pointer]),
             ("profile", ctypes.c_int, [pointer, pointer, pointer, pointer]),
             ("threads", _Runtime, [ctypes.c_int32]),
             ("error", ctypes.c_char_p, [])]:
@@ -123,7 +143,10 @@ def _address(array):
 class Network:
     """The network, with memory for one run at a time. `threads` 0: as many as OMP_NUM_THREADS
     says, or else as there are CPUs that this process may use. `device`: the number of a GPU, if the
-    network is for one; -1: that of the environment variable HONE_DEVICE, or else 0."""
+    network is for one; -1: that of the environment variable HONE_DEVICE, or else 0.
+
+    A network with an open dimension has `sizes`, the values for which it was exported; `inputs`, `outputs` and `steps` are those
+    of the largest one. A call finds the value from the shapes of its arrays."""
 
     def __init__(self, folder=_FOLDER, threads=0, _weights=None, device=-1):
         self._weights = _weights or _Weights(folder, device)
@@ -131,6 +154,8 @@ class Network:
         function, address = self._weights.function, self._weights.address
         self.inputs = [Tensor(function("inputs")(address)[i]) for i in range(function("input_count")(address))]
         self.outputs = [Tensor(function("outputs")(address)[i]) for i in range(function("output_count")(address))]
+        self.sizes = tuple(function("sizes")(address)[:function("size_count")(address)])
+        self.size_name = function("size_name")(address).decode()
         self.steps = [(function("step_name")(address, s).decode(), function("step_kernel")(address, s).decode())
                       for s in range(function("step_count")(address))]
         self._runtime = function("threads")(threads)
@@ -165,18 +190,50 @@ class Network:
     def _run(self, arrays, times):
         if len(arrays) != len(self.inputs):
             raise Error(f"the network has {len(self.inputs)} inputs, not {len(arrays)}")
-        kept = [self._input(tensor, array) for tensor, array in zip(self.inputs, arrays)]
-        made = [self._output(tensor) for tensor in self.outputs]
+        value, wanted, results = (None, self.inputs, self.outputs) if times is not None else self.tensors_for(arrays)
+        kept = [self._input(tensor, array) for tensor, array in zip(wanted, arrays)]
+        made = [self._output(tensor) for tensor in results]
         inputs = (ctypes.c_void_p * max(len(kept), 1))(*[address for address, _ in kept])
         outputs = (ctypes.c_void_p * max(len(made), 1))(*[address for address, _ in made])
         function = self._weights.function
-        if times is None:
+        if value is not None:
+            status = function("run_size")(self._instance, value, inputs, outputs)
+        elif times is None:
             status = function("run")(self._instance, inputs, outputs)
         else:
             status = function("profile")(self._instance, inputs, outputs, times)
         if status != 0:
             raise Error(function("error")().decode(errors="replace"))
         return [array for _, array in made]
+
+    def tensors_for(self, arrays):
+        """The value of the open dimension for arrays of these shapes, with the inputs and outputs for it."""
+        if not self.sizes:
+            return None, self.inputs, self.outputs
+        function, address = self._weights.function, self._weights.address
+        shapes = [tuple(getattr(array, "shape", ())) for array in arrays]
+        for number, size in enumerate(self.sizes):
+            inputs = self._of(number, "inputs")
+            if [one.shape for one in inputs] == shapes:
+                return size, inputs, self._of(number, "outputs")
+        # Not one of the sizes: the first input that grows with the size tells the value.
+        for tensor, shape in zip(self.inputs, shapes):
+            axis = tensor.open_axis
+            if axis < 0 or len(shape) != len(tensor.shape):
+                continue
+            value = shape[axis] * self.sizes[-1] // tensor.shape[axis]
+            number = ctypes.c_int32()
+            if function("find_size")(address, value, ctypes.byref(number)) != 0:
+                raise Error(function("error")().decode(errors="replace"))
+            size = self.sizes[number.value]
+            resized = [[one.resized(value, size) for one in self._of(number.value, ends)] for ends in ("inputs", "outputs")]
+            return value, *resized
+        sizes = ", ".join(map(str, self.sizes))
+        raise Error(f"the shapes of the inputs fit none of the sizes; {self.size_name} may be {sizes}")
+
+    def _of(self, number, ends):
+        tensors = self._weights.function(ends + "_of")(self._weights.address, number)
+        return [Tensor(tensors[i]) for i in range(len(getattr(self, ends)))]
 
     @staticmethod
     def _input(tensor, array):

@@ -1,7 +1,10 @@
 /* The bytes of a network's plan, which hone_network.c reads and client/network/plan/plan.cc writes.
  * All numbers are little-endian. The header is followed by the tensors, steps, kernels, launches,
- * pieces, checks, code, buffers, inputs, outputs and texts, without gaps. Text is given by its
- * offset in the texts, and ends with a zero.
+ * pieces, checks, sizes, code, buffers, inputs, outputs and texts, without gaps. Text is given by
+ * its offset in the texts, and ends with a zero.
+ *
+ * A network with an open dimension has a part for each value of it, a size. All sizes share the
+ * kernels, the weights and the arena, and there are lists of inputs and of outputs for each size.
  *
  * On a GPU, a kernel is its code and its launches. Constants are packed when the network is opened.
  * Each piece of the weights has its own buffer, because devices limit the size of a buffer. */
@@ -33,12 +36,12 @@ typedef struct HonePlanHeader {
   uint32_t launches; /* of all kernels */
   uint32_t pieces;
   uint32_t buffers; /* of all steps */
-  uint32_t inputs;
+  uint32_t inputs;  /* of each size */
   uint32_t outputs;
   uint32_t text_bytes;
   uint32_t checks; /* of all steps */
   uint32_t is_gpu;
-  uint32_t reserved;
+  uint32_t sizes;      /* 0: all shapes are fixed */
   uint64_t code_bytes; /* a multiple of HONE_PLAN_CODE_ALIGNMENT */
   uint64_t arena_bytes;
   uint64_t weights_bytes; /* of the weights file, with its header */
@@ -86,6 +89,18 @@ typedef struct HonePlanCheck {
   uint32_t column;
   uint32_t columns;
 } HonePlanCheck;
+
+/* The part of a plan for one value of the open dimension, by ascending values. The tensors and the
+ * steps of the sizes follow each other. */
+typedef struct HonePlanSize {
+  int64_t value;
+  uint32_t name; /* of the dimension */
+  uint32_t first_tensor;
+  uint32_t tensors;
+  uint32_t first_step;
+  uint32_t steps;
+  uint32_t pads; /* whether the values between the size before and this one are padded to it */
+} HonePlanSize;
 
 /* Code that a driver loads; a zero follows. */
 typedef struct HonePlanCode {

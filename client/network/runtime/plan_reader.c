@@ -197,11 +197,26 @@ static const char* CheckStep(const HonePlan* plan, const HonePlanStep* step, int
   return NULL;
 }
 
+uint32_t hone_plan_parts(const HonePlan* plan) {
+  return plan->header->sizes > 0 ? plan->header->sizes : 1;
+}
+
+HonePlanSize hone_plan_part(const HonePlan* plan, uint32_t number) {
+  if (plan->header->sizes > 0) return plan->sizes[number];
+  const HonePlanSize whole = {
+      .value = 0, .tensors = plan->header->tensors, .steps = plan->header->steps};
+  return whole;
+}
+
+static int IsTensorOf(const HonePlanSize* part, uint32_t tensor) {
+  return tensor >= part->first_tensor && tensor - part->first_tensor < part->tensors;
+}
+
 /* Checks that input or output i is a tensor at the start of the caller's buffer i. */
-static const char* CheckEnds(const HonePlan* plan, const uint32_t* tensors, uint32_t count,
-                             uint32_t place) {
+static const char* CheckEnds(const HonePlan* plan, const HonePlanSize* part,
+                             const uint32_t* tensors, uint32_t count, uint32_t place) {
   for (uint32_t i = 0; i < count; ++i) {
-    if (tensors[i] >= plan->header->tensors) return "has an unknown input or output";
+    if (!IsTensorOf(part, tensors[i])) return "has an unknown input or output";
     const HonePlanTensor* const tensor = &plan->tensors[tensors[i]];
     if (tensor->place != place || tensor->number != i || tensor->offset != 0)
       return "has an input or output in another place";
@@ -210,17 +225,112 @@ static const char* CheckEnds(const HonePlan* plan, const uint32_t* tensors, uint
 }
 
 /* Checks that tensors in the caller's buffers lie inside them. */
-static const char* CheckShared(const HonePlan* plan) {
-  for (uint32_t t = 0; t < plan->header->tensors; ++t) {
-    const HonePlanTensor* const tensor = &plan->tensors[t];
-    const uint32_t* const ends = tensor->place == HONE_PLACE_INPUT    ? plan->inputs
-                                 : tensor->place == HONE_PLACE_OUTPUT ? plan->outputs
+static const char* CheckShared(const HonePlan* plan, const HonePlanSize* part,
+                               const uint32_t* inputs, const uint32_t* outputs) {
+  for (uint32_t t = 0; t < part->tensors; ++t) {
+    const HonePlanTensor* const tensor = &plan->tensors[part->first_tensor + t];
+    const uint32_t* const ends = tensor->place == HONE_PLACE_INPUT    ? inputs
+                                 : tensor->place == HONE_PLACE_OUTPUT ? outputs
                                                                       : NULL;
     if (ends != NULL && !IsInside(tensor, plan->tensors[ends[tensor->number]].bytes)) {
       return "has a tensor outside its input or output";
     }
   }
   return NULL;
+}
+
+/* Checks that a part uses no tensors of another one. */
+static const char* CheckPart(const HonePlan* plan, uint32_t number) {
+  const HonePlanHeader* const header = plan->header;
+  const HonePlanSize part = hone_plan_part(plan, number);
+  const uint32_t* const inputs = plan->inputs + (size_t)number * header->inputs;
+  const uint32_t* const outputs = plan->outputs + (size_t)number * header->outputs;
+  for (uint32_t s = 0; s < part.steps; ++s) {
+    const HonePlanStep* const step = &plan->steps[part.first_step + s];
+    int own = 1;
+    for (uint32_t b = 0; b < step->buffers; ++b)
+      own &= IsTensorOf(&part, plan->buffers[step->first_buffer + b]);
+    for (uint32_t c = 0; c < step->checks; ++c)
+      own &= IsTensorOf(&part, plan->checks[step->first_check + c].tensor);
+    if (!own) return "has a step with a tensor of another size";
+  }
+  const char* wrong = CheckEnds(plan, &part, inputs, header->inputs, HONE_PLACE_INPUT);
+  if (wrong == NULL)
+    wrong = CheckEnds(plan, &part, outputs, header->outputs, HONE_PLACE_OUTPUT);
+  return wrong != NULL ? wrong : CheckShared(plan, &part, inputs, outputs);
+}
+
+static const HonePlanTensor* EndOf(const HonePlan* plan, const uint32_t* ends, uint32_t count,
+                                   uint32_t i, uint32_t part) {
+  return &plan->tensors[ends[(size_t)part * count + i]];
+}
+
+int32_t hone_plan_open_axis(const HonePlan* plan, const uint32_t* ends, uint32_t count,
+                            uint32_t i) {
+  const HonePlanTensor* const first = EndOf(plan, ends, count, i, 0);
+  int32_t axis = HONE_AXIS_NONE;
+  for (uint32_t p = 1; p < hone_plan_parts(plan); ++p) {
+    const HonePlanTensor* const other = EndOf(plan, ends, count, i, p);
+    if (other->rank != first->rank) return HONE_AXIS_IRREGULAR;
+    for (uint32_t d = 0; d < first->rank; ++d) {
+      if (other->shape[d] == first->shape[d]) continue;
+      if (axis != HONE_AXIS_NONE && axis != (int32_t)d) return HONE_AXIS_IRREGULAR;
+      axis = (int32_t)d;
+    }
+  }
+  if (axis == HONE_AXIS_NONE) return axis;
+  for (uint32_t p = 0; p < hone_plan_parts(plan); ++p) {
+    const HonePlanTensor* const each = EndOf(plan, ends, count, i, p);
+    const int64_t value = plan->sizes[p].value, extent = each->shape[axis];
+    uint64_t rows = 1; /* of which each has the elements after the axis */
+    for (int32_t d = 0; d <= axis; ++d) {
+      const int64_t most = (int64_t)HONE_PLAN_MAX_BYTES;
+      if (each->shape[d] < 1 || each->shape[d] > most / (int64_t)rows) return HONE_AXIS_IRREGULAR;
+      rows *= (uint64_t)each->shape[d];
+    }
+    if (extent % value != 0 || extent / value != first->shape[axis] / plan->sizes[0].value ||
+        each->bytes % rows != 0) {
+      return HONE_AXIS_IRREGULAR;
+    }
+  }
+  return axis;
+}
+
+/* Checks that the sizes divide the tensors and the steps, and that those that pad can. */
+static const char* CheckSizes(const HonePlan* plan) {
+  const HonePlanHeader* const header = plan->header;
+  uint64_t tensors = 0, steps = 0;
+  int64_t before = 0;
+  int pads = 0;
+  if (header->sizes == 0) return NULL;
+  if (header->is_gpu) return "has several sizes for a GPU";
+  for (uint32_t k = 0; k < header->sizes; ++k) {
+    const HonePlanSize* const size = &plan->sizes[k];
+    if (size->name >= header->text_bytes) return "names no text";
+    if (size->value <= before || size->value > (int64_t)HONE_PLAN_MAX_BYTES)
+      return "has sizes that do not ascend";
+    if (size->first_tensor != tensors || size->first_step != steps)
+      return "has a size without its steps";
+    before = size->value;
+    tensors += size->tensors;
+    steps += size->steps;
+    pads |= size->pads != 0;
+  }
+  if (tensors != header->tensors || steps != header->steps) return "has a size without its steps";
+  return pads && header->sizes < 2 ? "pads to its only size" : NULL;
+}
+
+/* Checks the inputs and outputs of a plan with sizes that pad. */
+static const char* CheckPadding(const HonePlan* plan) {
+  const HonePlanHeader* const header = plan->header;
+  int pads = 0, regular = 1;
+  for (uint32_t k = 0; k < header->sizes; ++k) pads |= plan->sizes[k].pads != 0;
+  if (!pads) return NULL;
+  for (uint32_t i = 0; i < header->inputs; ++i)
+    regular &= hone_plan_open_axis(plan, plan->inputs, header->inputs, i) != HONE_AXIS_IRREGULAR;
+  for (uint32_t o = 0; o < header->outputs; ++o)
+    regular &= hone_plan_open_axis(plan, plan->outputs, header->outputs, o) != HONE_AXIS_IRREGULAR;
+  return regular ? NULL : "pads an input or output that does not grow with the size";
 }
 
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
@@ -241,14 +351,16 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   plan->launches = Take(&at, end, header->launches, sizeof(HonePlanLaunch));
   plan->pieces = Take(&at, end, header->pieces, sizeof(HonePlanPiece));
   plan->checks = Take(&at, end, header->checks, sizeof(HonePlanCheck));
+  plan->sizes = Take(&at, end, header->sizes, sizeof(HonePlanSize));
   plan->code = Take(&at, end, header->code_bytes, 1);
   plan->buffers = Take(&at, end, header->buffers, sizeof(uint32_t));
-  plan->inputs = Take(&at, end, header->inputs, sizeof(uint32_t));
-  plan->outputs = Take(&at, end, header->outputs, sizeof(uint32_t));
+  const uint64_t parts = hone_plan_parts(plan);
+  plan->inputs = Take(&at, end, parts * header->inputs, sizeof(uint32_t));
+  plan->outputs = Take(&at, end, parts * header->outputs, sizeof(uint32_t));
   plan->texts = Take(&at, end, header->text_bytes, 1);
   if (plan->tensors == NULL || plan->steps == NULL || plan->kernels == NULL ||
       plan->launches == NULL || plan->pieces == NULL || plan->checks == NULL ||
-      plan->code == NULL || plan->buffers == NULL || plan->inputs == NULL ||
+      plan->sizes == NULL || plan->code == NULL || plan->buffers == NULL || plan->inputs == NULL ||
       plan->outputs == NULL || plan->texts == NULL || at != end) {
     return "is truncated";
   }
@@ -264,10 +376,9 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
     wrong = CheckLaunch(plan, &plan->launches[l]);
   for (uint64_t s = 0; s < (uint64_t)header->steps + header->packing && wrong == NULL; ++s)
     wrong = CheckStep(plan, &plan->steps[s], s >= header->steps);
-  if (wrong == NULL) wrong = CheckEnds(plan, plan->inputs, header->inputs, HONE_PLACE_INPUT);
-  if (wrong == NULL) wrong = CheckEnds(plan, plan->outputs, header->outputs, HONE_PLACE_OUTPUT);
-  if (wrong == NULL) wrong = CheckShared(plan);
-  return wrong;
+  if (wrong == NULL) wrong = CheckSizes(plan);
+  for (uint32_t p = 0; p < parts && wrong == NULL; ++p) wrong = CheckPart(plan, p);
+  return wrong != NULL ? wrong : CheckPadding(plan);
 }
 
 int64_t hone_plan_index(const HonePlanCheck* check, const void* elements, uint64_t position) {

@@ -18,9 +18,10 @@ typedef struct HonePlan {
   const HonePlanLaunch* launches;
   const HonePlanPiece* pieces;
   const HonePlanCheck* checks;
+  const HonePlanSize* sizes;
   const char* code;
   const uint32_t* buffers; /* tensors of all steps */
-  const uint32_t* inputs;  /* tensors */
+  const uint32_t* inputs;  /* tensors; those of each size follow each other */
   const uint32_t* outputs; /* tensors */
   const char* texts;
 } HonePlan;
@@ -29,6 +30,18 @@ typedef struct HonePlan {
  * number is in range, every tensor lies inside its place, and every step has as many buffers as its
  * kernel. Otherwise returns a message that says what is wrong. */
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan);
+
+/* The number of lists of inputs and outputs: one for each size, or one if all shapes are fixed. */
+uint32_t hone_plan_parts(const HonePlan* plan);
+/* The part of a plan with this number; the whole plan if all shapes are fixed. */
+HonePlanSize hone_plan_part(const HonePlan* plan, uint32_t number);
+
+enum { HONE_AXIS_NONE = -1, HONE_AXIS_IRREGULAR = -2 };
+/* The dimension of input or output `i` whose extent is a multiple of the size, the same one for all
+ * sizes. HONE_AXIS_NONE: the shape is the same for all sizes. HONE_AXIS_IRREGULAR: it depends on
+ * the size in another way. `ends`: plan->inputs or plan->outputs, of which each size has `count`.
+ */
+int32_t hone_plan_open_axis(const HonePlan* plan, const uint32_t* ends, uint32_t count, uint32_t i);
 
 /* The piece that has these bytes of the weights; null if none has. */
 const HonePlanPiece* hone_plan_piece(const HonePlan* plan, uint64_t offset, uint64_t bytes);

@@ -17,8 +17,8 @@ from ._workload import Tensor
 if TYPE_CHECKING:
     from ._connection import Connection
 
-# Shapes of inputs, and extents of dimensions with a name.
-Shapes = Mapping[str, Union[int, Sequence[int]]]
+# Shapes of inputs, and extents of dimensions with a name, or several sizes of such a dimension: "1,4,8" or "1..64".
+Shapes = Mapping[str, Union[int, str, Sequence[int]]]
 
 
 def shape_words(shapes: Shapes | None) -> list[str]:
@@ -26,10 +26,12 @@ def shape_words(shapes: Shapes | None) -> list[str]:
 
     >>> shape_words({"x": (1, 3), "N": numpy.int64(4)})
     ['--shape', 'x=1x3', 'N=4']
+    >>> shape_words({"N": "1..64"})
+    ['--shape', 'N=1..64']
     """
     if not shapes:
         return []
-    extents = {name: [shape] if isinstance(shape, Integral) else shape for name, shape in shapes.items()}
+    extents = {name: [shape] if isinstance(shape, (Integral, str)) else shape for name, shape in shapes.items()}
     return ["--shape", *(f"{name}={'x'.join(str(one) for one in shape)}" for name, shape in extents.items())]
 
 
@@ -85,7 +87,8 @@ def _shape_text(shape: Iterable[Any]) -> str:
 
 
 class Network:
-    """A network with the best known kernels. Each thread that calls it gets memory of its own, and all share the weights."""
+    """A network with the best known kernels. With several sizes of a dimension, a call finds the size from the shapes of its
+    arrays; `inputs` and `outputs` are those of the largest one. Each thread that calls it gets memory of its own, and all share the weights."""
 
     def __init__(self, connection: Connection, model: str, shapes: Shapes | None = None,
                  draft: bool = True, tolerance: float = 0.0, threads: int = 0, target: str = "native") -> None:
@@ -112,6 +115,7 @@ class Network:
             self._network: Any = module.Network(threads=threads, device=int(number) if number.isdigit() else -1)
         except self._failure as error:
             raise errors.Failed(str(error)) from None
+        self.sizes: tuple[int, ...] = self._network.sizes  # of the open dimension, if there are several
         self._local = threading.local()
         self.inputs = tuple(Tensor(one.name, one.dtype, one.shape) for one in self._network.inputs)
         self.outputs = tuple(Tensor(one.name, one.dtype, one.shape, True) for one in self._network.outputs)
@@ -129,7 +133,14 @@ class Network:
         if len(inputs) != len(self.inputs):
             names = ", ".join(map(str, self.inputs))
             raise errors.InvalidArgument(f"{len(inputs)} arrays are given, but the network needs {names}")
-        return [_arrays.borrowed(one, value) for one, value in zip(self.inputs, inputs)]
+        wanted = self.inputs
+        if self.sizes:
+            try:
+                found = self._network.tensors_for(inputs)[1]
+            except self._failure as error:
+                raise errors.ArrayError(str(error)) from None
+            wanted = tuple(Tensor(one.name, one.dtype, one.shape) for one in found)
+        return [_arrays.borrowed(one, value) for one, value in zip(wanted, inputs)]
 
     def __call__(self, *inputs: Any) -> Any:
         """Returns the output, or the tuple of outputs: arrays of the library of the inputs (NumPy, PyTorch, JAX)."""

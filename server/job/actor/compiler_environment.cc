@@ -33,7 +33,8 @@ namespace {
 
 constexpr char kDefaultFeatures[] = "statement";
 constexpr int kManyStages = 16;
-constexpr int kLeastPopulation = 64;  // of a search in spaces of many parts
+constexpr int kLeastPopulation = 64;   // of a search in spaces of many parts
+constexpr int kFirstPopulation = 128;  // of the first choice for a task of a network
 
 const ir::Expr& WithoutCasts(const ir::Workload& workload, ir::ExprId id) {
   const ir::Expr* expr = &workload.pool[id];
@@ -180,7 +181,7 @@ class CompilerSpaces final : public TaskSpaces {
            space.IsLegal(candidate.decisions);
   }
   absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const override {
+      const std::string& name, uint64_t seed, bool quick_start) const override {
     search::SearchContext context{
         .target = target_, .draft = draft_, .seed = seed, .threads = threads_, .check = check_};
     // The time of a replay grows faster than the number of stages.
@@ -198,6 +199,7 @@ class CompilerSpaces final : public TaskSpaces {
       context.population =
           std::min(context.population, std::max(kLeastPopulation, whole / space->part_count()));
     }
+    if (quick_start) context.first_population = std::min(context.population, kFirstPopulation);
     return search::CreateSearchStrategy(name, std::move(context));
   }
   absl::Status CheckFeatureSet(const std::string& feature_set) const override {
@@ -224,9 +226,10 @@ class CompilerSpaces final : public TaskSpaces {
                           feature::FindFeatureSet(feature_set));
     std::vector<float> rows;
     int count = 0;
-    HONE_RETURN_IF_ERROR(search::AppendRowsOf(*features, *space->second.space,
-                                              {space->second.index, candidate.decisions}, target_,
-                                              rows, count));
+    HONE_RETURN_IF_ERROR(search::AppendRowsOf(
+        *features, *space->second.space,
+        {space->second.index, candidate.decisions, &space->second.space->trace()}, target_, rows,
+        count));
     matrix->columns = features->Columns();
     matrix->Append(rows, count);
     return absl::OkStatus();
@@ -399,8 +402,8 @@ class CompilerEnvironment final : public TaskEnvironment {
                        .target = target.Key(),
                        .columns = features.ColumnNames()};
     int rows = 0;
-    HONE_RETURN_IF_ERROR(
-        features.ExtractCandidate(*program, {0, decisions}, target, table.values, rows));
+    HONE_RETURN_IF_ERROR(features.ExtractCandidate(*program, {0, decisions, &file.parsed.trace},
+                                                   target, table.values, rows));
     return table;
   }
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> CreateModel(

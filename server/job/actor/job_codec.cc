@@ -70,6 +70,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "parent"}, spec.parent);
   visit({.proto = "inputs_digest"}, spec.inputs_digest);
   visit({.proto = "is_check"}, spec.is_check);
+  visit({.proto = "network"}, spec.network);
 }
 
 template <record::Is<Best> B, typename Visit>
@@ -141,6 +142,8 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "only_missing"}, spec.only_missing);
   visit({.proto = "limits_ns"}, spec.limits_ns);
   visit({.proto = "references_ns"}, spec.references_ns);
+  visit({.proto = "network_names"}, spec.network_names);
+  visit({.proto = "tasks"}, spec.tasks);
 }
 
 template <record::Is<NetworkTaskSpec> S, typename Visit>
@@ -149,6 +152,7 @@ void VisitFields(S& task, Visit& visit) {
   visit({.proto = "weights"}, task.weights);
 }
 
+// All fields except the curve.
 template <record::Is<NetworkTaskState> S, typename Visit>
 void VisitFields(S& task, Visit& visit) {
   visit({.proto = "workload_digest"}, task.workload_digest);
@@ -183,6 +187,7 @@ void VisitFields(E& event, Visit& visit) {
   visit({.proto = "model_version"}, event.model_version);
   visit({.proto = "model_tells"}, event.model_tells);
   visit({.proto = "prior_record"}, event.prior_record);
+  visit({.proto = "proposals"}, event.proposals);
 }
 
 template <record::Is<Proposal> P, typename Visit>
@@ -212,6 +217,11 @@ void VisitFields(T& told, Visit& visit) {
   visit({.proto = "latency_ns"}, told.latency_ns);
 }
 
+template <record::Is<TellEvent> E, typename Visit>
+void VisitFields(E& event, Visit& visit) {
+  visit({.proto = "told"}, event.told);
+}
+
 namespace {
 
 template <typename Message, typename T>
@@ -239,21 +249,6 @@ T ReadAs(const google::protobuf::Message& message) {
   return value;
 }
 
-void WriteNetwork(const NetworkSpec& spec, v1::StoredNetwork& message) {
-  WriteFields(spec, message);
-  for (const std::string& name : spec.network_names) message.add_network_names(name);
-  for (const NetworkTaskSpec& task : spec.tasks) WriteFields(task, *message.add_tasks());
-}
-
-NetworkSpec ReadNetwork(const v1::StoredNetwork& message) {
-  auto spec = ReadAs<NetworkSpec>(message);
-  spec.network_names.assign(message.network_names().begin(), message.network_names().end());
-  for (const v1::StoredNetworkTask& task : message.tasks()) {
-    spec.tasks.push_back(ReadAs<NetworkTaskSpec>(task));
-  }
-  return spec;
-}
-
 void WriteNetworkState(const NetworkState& state, v1::StoredJobState& message) {
   for (const NetworkTaskState& task : state.tasks) {
     v1::StoredNetworkTaskState& stored = *message.add_tasks();
@@ -263,9 +258,8 @@ void WriteNetworkState(const NetworkState& state, v1::StoredJobState& message) {
       stored.add_curve_latencies_ns(point.latency_ns);
     }
   }
-  for (const NetworkEstimate& estimate : state.estimates) {
-    WriteFields(estimate, *message.add_estimates());
-  }
+  record::MessageWriter writer(message);
+  writer({.proto = "estimates"}, state.estimates);
 }
 
 NetworkState ReadNetworkState(const v1::StoredJobState& message) {
@@ -277,9 +271,8 @@ NetworkState ReadNetworkState(const v1::StoredJobState& message) {
       task.curve.push_back({stored.curve_trials(i), stored.curve_latencies_ns(i)});
     }
   }
-  for (const v1::StoredNetworkEstimate& estimate : message.estimates()) {
-    state.estimates.push_back(ReadAs<NetworkEstimate>(estimate));
-  }
+  record::MessageReader reader(message, /*check=*/false);
+  reader({.proto = "estimates"}, state.estimates);
   return state;
 }
 
@@ -291,19 +284,31 @@ absl::Status Damaged(const store::JobEvent& event) {
   return absl::DataLossError(absl::StrCat(NameOf(event), " cannot be read"));
 }
 
+template <typename Message, typename Event>
+store::JobEvent EncodeAs(const std::string& job_id, const Event& event, const char* kind) {
+  return {job_id, event.number, kind, WriteStored<Message>(event).SerializeAsString()};
+}
+
+template <typename Message, typename Event>
+absl::StatusOr<Event> DecodeAs(const store::JobEvent& event, absl::string_view kind) {
+  if (event.kind != kind) return Damaged(event);
+  Message message;
+  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
+  Event decoded{.number = event.number};
+  if (!ReadFields(message, decoded).ok()) return Damaged(event);
+  return decoded;
+}
+
 }  // namespace
 
 std::string EncodeSpec(const JobSpec& spec) {
-  auto message = WriteStored<v1::StoredJobSpec>(spec);
-  if (spec.network.has_value()) WriteNetwork(*spec.network, *message.mutable_network());
-  return message.SerializeAsString();
+  return WriteStored<v1::StoredJobSpec>(spec).SerializeAsString();
 }
 
 absl::StatusOr<JobSpec> DecodeSpec(absl::string_view stored) {
   JobSpec spec;
   v1::StoredJobSpec message;
   HONE_RETURN_IF_ERROR(ReadStored(stored, "the request of a job", message, spec));
-  if (message.has_network()) spec.network = ReadNetwork(message.network());
   return spec;
 }
 
@@ -371,57 +376,30 @@ absl::StatusOr<JobSnapshot> FromRow(const store::JobRow& row) {
 }
 
 store::JobEvent Encode(const std::string& job_id, const ProposeEvent& event) {
-  auto message = WriteStored<v1::StoredPropose>(event);
-  for (const Proposal& proposal : event.proposals) WriteFields(proposal, *message.add_proposals());
-  return {job_id, event.number, kProposeKind, message.SerializeAsString()};
+  return EncodeAs<v1::StoredPropose>(job_id, event, kProposeKind);
 }
 
 store::JobEvent Encode(const std::string& job_id, const ExternalEvent& event) {
-  return {job_id, event.number, kExternalKind,
-          WriteStored<v1::StoredExternal>(event).SerializeAsString()};
+  return EncodeAs<v1::StoredExternal>(job_id, event, kExternalKind);
 }
 
 store::JobEvent Encode(const std::string& job_id, const TellEvent& event) {
-  v1::StoredTell message;
-  message.set_version(kStoredVersion);
-  for (const TellEvent::Told& one : event.told) WriteFields(one, *message.add_told());
-  return {job_id, event.number, kTellKind, message.SerializeAsString()};
+  return EncodeAs<v1::StoredTell>(job_id, event, kTellKind);
 }
 
 absl::StatusOr<ProposeEvent> DecodePropose(const store::JobEvent& event) {
-  if (event.kind != kProposeKind) return Damaged(event);
-  v1::StoredPropose message;
-  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
-  ProposeEvent decoded{.number = event.number};
-  absl::Status status = ReadFields(message, decoded);
-  for (const v1::StoredProposal& stored : message.proposals()) {
-    status.Update(ReadFields(stored, decoded.proposals.emplace_back()));
-  }
-  if (!status.ok()) return Damaged(event);
-  return decoded;
+  return DecodeAs<v1::StoredPropose, ProposeEvent>(event, kProposeKind);
 }
 
 absl::StatusOr<ExternalEvent> DecodeExternal(const store::JobEvent& event) {
-  if (event.kind != kExternalKind) return Damaged(event);
-  v1::StoredExternal message;
-  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
-  ExternalEvent decoded{.number = event.number};
-  const absl::Status read = ReadFields(message, decoded);
-  if (!read.ok() || decoded.proposal.trial < 1) return Damaged(event);
+  auto decoded = DecodeAs<v1::StoredExternal, ExternalEvent>(event, kExternalKind);
+  if (decoded.ok() && decoded->proposal.trial < 1) return Damaged(event);
   return decoded;
 }
 
 absl::StatusOr<TellEvent> DecodeTell(const store::JobEvent& event) {
-  if (event.kind != kTellKind) return Damaged(event);
-  v1::StoredTell message;
-  HONE_RETURN_IF_ERROR(ParseStored(event.payload, NameOf(event), message));
-  if (message.told().empty()) return Damaged(event);
-  TellEvent decoded{.number = event.number};
-  absl::Status status;
-  for (const v1::StoredTold& stored : message.told()) {
-    status.Update(ReadFields(stored, decoded.told.emplace_back()));
-  }
-  if (!status.ok()) return Damaged(event);
+  auto decoded = DecodeAs<v1::StoredTell, TellEvent>(event, kTellKind);
+  if (decoded.ok() && decoded->told.empty()) return Damaged(event);
   return decoded;
 }
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/record/given_inputs.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 
 namespace hone::job {
 

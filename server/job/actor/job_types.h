@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/record/record.h"
-#include "server/job/scheduler/objective.h"
+#include "server/job/scheduler/task_scheduler.h"
 
 namespace hone::job {
 

@@ -98,9 +98,10 @@ class TaskSpaces {
   // Returns whether the candidate belongs to a searched space and its decisions are legal there.
   // Every proposal of a strategy is checked with this.
   virtual bool IsLegal(const record::Candidate& candidate) const = 0;
-  // NotFound: unknown name; the message lists the names.
+  // `quick_start`: see SearchContext::first_population. NotFound: unknown name; the message lists
+  // the names.
   virtual absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-      const std::string& name, uint64_t seed) const = 0;
+      const std::string& name, uint64_t seed, bool quick_start) const = 0;
   // Checks whether a feature set can describe the candidates of these spaces. InvalidArgument: it
   // cannot, or the name is unknown; the message says why.
   virtual absl::Status CheckFeatureSet(const std::string& feature_set) const = 0;

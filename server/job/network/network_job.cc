@@ -25,13 +25,17 @@ namespace {
 constexpr int64_t kMostFruitlessBatches = 4;
 
 // A child prepares its design spaces before it proposes. At most this many do so at the same time.
-constexpr int kMostPreparing = 2;
+constexpr int kMostPreparing = 3;
 // In the first pass, a task whose trials fail gets this many, one at a time, before the others get
 // their second batches.
 constexpr int64_t kFirstTries = 4;
 // So many tasks are measured or confirmed at a time in the first pass: enough to keep the workers
-// busy, and so few that the heaviest tasks are confirmed before the others are measured.
-constexpr int64_t kMostInFirstPass = 4;
+// busy, although each task goes through a dozen steps that wait for processes, ticks and the disk;
+// and so few that the heaviest tasks are confirmed before the others are measured.
+constexpr int64_t kFewestInFirstPass = 4;
+constexpr int64_t kMostInFirstPass = 10;
+// What is in flight takes about this long.
+constexpr absl::Duration kInFlight = absl::Seconds(5);
 // The limit of confirming a first choice, which takes a few tenths of a second.
 constexpr absl::Duration kBriefLimit = absl::Seconds(10);
 // The speed of a device that has not said how fast it is, in 10⁹ operations and bytes per second.
@@ -424,7 +428,7 @@ void NetworkJob::Grant() {
   }
   SetPhase({});
   const bool first_pass = IsInFirstPass();
-  const int64_t most = first_pass ? kMostInFirstPass : batch_;
+  const int64_t most = first_pass ? MostInFirstPass() : batch_;
   while (measuring <= most && preparing < kMostPreparing) {
     const int64_t left = spec().max_trials == 0 ? batch_ : spec().max_trials - granted;
     if (left <= 0) return;
@@ -437,6 +441,14 @@ void NetworkJob::Grant() {
     granted += trials;
     ready ? measuring += trials : ++preparing;
   }
+}
+
+int64_t NetworkJob::MostInFirstPass() const {
+  const absl::Duration trial = TimeOfATrial();
+  if (trial <= absl::ZeroDuration()) return kFewestInFirstPass;
+  return static_cast<int64_t>(std::clamp(absl::FDivDuration(kInFlight, trial),
+                                         static_cast<double>(kFewestInFirstPass),
+                                         static_cast<double>(kMostInFirstPass)));
 }
 
 int64_t NetworkJob::NextGrant(size_t i) const {
@@ -457,7 +469,8 @@ absl::Duration NetworkJob::ConfirmationTime() const {
   // A child that has ended has confirmed what it found.
   const int64_t tasks = children_.Unfinished();
   const absl::Duration steps = kStepsOfATask * tasks * TimeOfATrial();
-  if (IsInFirstPass()) return std::min(limit / 4, std::max(absl::Seconds(1), steps));
+  // The tasks in flight confirm their first choices anyway.
+  if (IsInFirstPass()) return std::min(limit / 10, std::max(absl::Seconds(1), steps));
   const absl::Duration usual = std::clamp(limit / 4, absl::Seconds(1),
                                           std::max(absl::Seconds(1), kConfirmationOfATask * tasks));
   return std::min(limit / 2, std::max(usual, steps));

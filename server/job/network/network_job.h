@@ -127,6 +127,8 @@ class NetworkJob final : public JobActor {
   std::optional<int> NextTask() const;
   // Grants batches until enough candidates are in flight.
   void Grant();
+  // Returns how many tasks are measured or confirmed at a time in the first pass.
+  int64_t MostInFirstPass() const;
   // Returns how many trials to grant a task: a batch, or one in the first pass.
   int64_t NextGrant(size_t task) const;
   // Whether a task has to be measured or confirmed before any gets a second batch.

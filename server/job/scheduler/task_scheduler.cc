@@ -1,6 +1,7 @@
 #include "server/job/scheduler/task_scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -9,6 +10,20 @@
 
 namespace hone::job {
 namespace {
+
+constexpr std::pair<ObjectiveKind, absl::string_view> kObjectives[] = {
+    {ObjectiveKind::kLatency, "latency"},
+    {ObjectiveKind::kLatencyLimits, "latency-limits"},
+    {ObjectiveKind::kSpeedup, "speedup"},
+    {ObjectiveKind::kEarlyStop, "early-stop"},
+};
+
+// The decrease from which a slope is computed, relative to the latency.
+constexpr double kStep = 1e-4;
+
+double At(const std::vector<double>& values, size_t index, double missing) {
+  return index < values.size() ? values[index] : missing;
+}
 
 class RoundRobin final : public TaskScheduler {
  public:
@@ -49,6 +64,71 @@ bool ComesFirst(const TaskProgress& a, const TaskProgress& b) {
 }
 
 }  // namespace
+
+std::vector<std::string> ObjectiveNames() {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : kObjectives) names.emplace_back(name);
+  return names;
+}
+
+absl::StatusOr<ObjectiveKind> ObjectiveFromName(absl::string_view name) {
+  for (const auto& [kind, known] : kObjectives) {
+    if (known == name) return kind;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(ObjectiveNames(), ", ")));
+}
+
+std::vector<double> NetworkLatencies(absl::Span<const TaskProgress> tasks,
+                                     absl::Span<const double> latencies_ns) {
+  std::vector<double> sums;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const std::vector<double>& weights = tasks[i].weights;
+    if (sums.size() < weights.size()) sums.resize(weights.size(), 0);
+    for (size_t j = 0; j < weights.size(); ++j) sums[j] += weights[j] * latencies_ns[i];
+  }
+  return sums;
+}
+
+std::vector<double> BestLatencies(absl::Span<const TaskProgress> tasks) {
+  std::vector<double> latencies;
+  for (const TaskProgress& task : tasks) latencies.push_back(task.latency_ns);
+  return latencies;
+}
+
+double Objective::Cost(absl::Span<const TaskProgress> tasks,
+                       absl::Span<const double> latencies_ns) const {
+  std::vector<double> effective(latencies_ns.begin(), latencies_ns.end());
+  if (kind == ObjectiveKind::kEarlyStop) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (!HasStalled(tasks[i], early_stop)) continue;
+      effective[i] = std::max(effective[i], tasks[i].latency_ns);
+    }
+  }
+  const std::vector<double> sums = NetworkLatencies(tasks, effective);
+  if (kind == ObjectiveKind::kLatencyLimits) {
+    double cost = 0;
+    for (size_t j = 0; j < sums.size(); ++j) cost += std::max(sums[j], At(limits_ns, j, 0));
+    return cost;
+  }
+  if (kind == ObjectiveKind::kSpeedup) {
+    double log = 0;
+    for (size_t j = 0; j < sums.size(); ++j) {
+      if (sums[j] > 0) log += std::log(At(references_ns, j, 1) / sums[j]);
+    }
+    return sums.empty() ? 0 : -std::exp(log / static_cast<double>(sums.size()));
+  }
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+double Objective::Slope(absl::Span<const TaskProgress> tasks, int task) const {
+  std::vector<double> latencies = BestLatencies(tasks);
+  const double step = kStep * latencies[task];
+  if (!(step > 0)) return 0;
+  const double now = Cost(tasks, latencies);
+  latencies[task] -= step;
+  return (now - Cost(tasks, latencies)) / step;
+}
 
 std::optional<int> TaskScheduler::Next(absl::Span<const TaskProgress> tasks) const {
   std::optional<int> unknown;

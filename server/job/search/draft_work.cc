@@ -10,7 +10,6 @@
 #include "common/base/seconds_text.h"
 #include "common/base/status_macros.h"
 #include "server/job/actor/executor.h"
-#include "server/job/search/learned_draft.h"
 #include "server/job/search/task_search.h"
 #include "server/tuner/space/transfer.h"
 

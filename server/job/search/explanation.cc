@@ -14,7 +14,7 @@
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "nlohmann/json.hpp"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/feature/analytic_terms.h"
 #include "server/tuner/feature/feature_set.h"

@@ -49,7 +49,7 @@ struct Estimate {
 };
 
 // Estimates a program by the constants of the target or, if `learned` is not null, with the factors
-// of a learned draft (learned_draft.h). InvalidArgument: the program has no block outside the
+// of a learned draft (draft_work.h). InvalidArgument: the program has no block outside the
 // prepack kernel, or a nest that is too deep.
 absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Target& target,
                                     const cost_model::CostModel* learned);

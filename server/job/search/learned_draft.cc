@@ -1,5 +1,3 @@
-#include "server/job/search/learned_draft.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "common/base/status_macros.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/model_file.h"
 #include "spdlog/spdlog.h"
 

@@ -9,7 +9,7 @@
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
 #include "server/job/actor/executor.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/model_file.h"
 #include "spdlog/spdlog.h"

@@ -129,7 +129,7 @@ class ModelWork {
   // Counts a result of a target, from any thread.
   void NoteResult(const std::string& target_key);
   // Called periodically. If a target has many new results, learns its draft from all of them, in
-  // the background (learned_draft.h). Afterwards nothing is learned for ten times as long as that
+  // the background (draft_work.h). Afterwards nothing is learned for ten times as long as that
   // took, so that a large fleet does not keep the server learning.
   void Tick();
 

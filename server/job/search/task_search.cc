@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(
   auto search = std::unique_ptr<TaskSearch>(new TaskSearch(spaces, std::move(options)));
   const TaskSearchOptions& kept = search->options_;
   if (kept.strategy != kExternalStrategy) {
-    HONE_ASSIGN_OR_RETURN(search->strategy_, spaces->CreateStrategy(kept.strategy, kept.seed));
+    HONE_ASSIGN_OR_RETURN(search->strategy_,
+                          spaces->CreateStrategy(kept.strategy, kept.seed, kept.quick_start));
   }
   // One thread, because a model depends on the number of threads and must be the same on every
   // machine.
@@ -227,7 +228,8 @@ TaskSearchOptions SearchOptionsOf(const JobSpec& spec) {
   return {.strategy = spec.strategy,
           .cost_model = spec.cost_model,
           .feature_set = spec.feature_set,
-          .seed = spec.seed};
+          .seed = spec.seed,
+          .quick_start = !spec.parent.empty()};
 }
 
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options) {

@@ -58,6 +58,7 @@ struct TaskSearchOptions {
   std::string cost_model;
   std::string feature_set;  // "": the model's own
   uint64_t seed = 0;
+  bool quick_start = false;  // a first choice must cost little, because it is one of many tasks
   int64_t prior_record = 0;  // see ProposeEvent
   int64_t first_event = 0;   // number of its first event
   int64_t first_trial = 1;   // 0 is the default schedule

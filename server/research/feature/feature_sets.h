@@ -19,6 +19,26 @@ inline constexpr int kKnobDecisions = 64;
 // ExtractCandidate. InvalidArgument: more than kKnobDecisions decisions.
 std::unique_ptr<FeatureSet> MakeKnobFeatures();
 
+// How much of a schedule is described. TLP's code takes 25 primitives of 11 arguments on CPUs, and
+// 40 of 9 on GPUs, and fills shorter sequences with rows of zeros. Ours have 19 rows in the median;
+// 48 rows of 16 arguments hold 93 % of the schedules whole, 25 of 11 only 55 %
+// (tests/bench/results/models.md).
+struct PrimitiveOptions {
+  int sequence = 48;   // primitives; further ones are left out. At least 1
+  int arguments = 16;  // of a primitive; further ones are left out
+  bool pad = false;    // rows of zeros follow up to `sequence` rows
+};
+
+// TLP's features (Zhai et al., ASPLOS 2023): the schedule as a sequence, one row per primitive. The
+// columns are the primitive's type, one-hot over the registry, and its arguments as numbers:
+// blocks and loops by their number, names of the workload by their first appearance in the
+// schedule, other words as tokens, and numbers as SignedLog2 (TLP takes them as they are). A drawn
+// number stands where it is used; its sampling has no row. ExtractSchedule needs no program.
+// FailedPrecondition: the candidate has no schedule. InvalidArgument: another number of decisions
+// than the schedule's.
+std::unique_ptr<FeatureSet> MakePrimitiveFeatures(std::string name,
+                                                  const PrimitiveOptions& options);
+
 // "itervar": AutoTVM's features of every loop (Chen et al., NeurIPS 2018), one row per program: the
 // columns of loop_features.cc for each loop, in order of first appearance. At most 32 loops are
 // described. Columns of absent loops and accesses are 0.

@@ -25,7 +25,7 @@
 #include "common/target/device_list.h"
 #include "common/target/target.h"
 #include "server/job/actor/job_codec.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
 #include "server/research/lab/judge.h"
 #include "server/research/lab/modelled.h"
 #include "server/research/lab/sample.h"

@@ -13,6 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
@@ -28,6 +31,7 @@ namespace hone::lab {
 namespace {
 
 constexpr char kPresets[] = "presets";
+constexpr char kOverPresets[] = "presets+";  // before the name of a model that learns a residual
 constexpr size_t kFolds = 5;
 constexpr double kTimingNoise = 0.03;  // of throughputs; smaller differences say nothing
 constexpr double kShare = 0.95;
@@ -106,11 +110,13 @@ absl::StatusOr<JudgedTask> ReadJudgedTask(const record::Dataset& dataset, int32_
 struct TrainingData {
   cost_model::FeatureMatrix features;
   std::vector<double> throughput;
-  std::vector<int32_t> tasks;
-  int32_t added = 0;  // tasks
+  std::vector<int32_t> tasks, targets;
+  std::vector<double> offset;  // empty: the model learns no residual
+  int32_t added = 0;           // tasks
 
-  // `most`: of the results, evenly; 0: all.
-  void Add(const JudgedTask& task, size_t set, int most) {
+  // `most`: of the results, evenly; 0: all. `offsets`: of its candidates; empty: none.
+  void Add(const JudgedTask& task, size_t set, int most, int32_t target,
+           absl::Span<const double> offsets) {
     const cost_model::FeatureMatrix& from = task.features[set];
     features.columns = from.columns;
     const int step = most > 0 ? std::max(1, (from.candidates() + most - 1) / most) : 1;
@@ -127,17 +133,37 @@ struct TrainingData {
                       rows);
       throughput.push_back(task.latency_ns[i] > 0 ? best_ns / task.latency_ns[i] : 0);
       tasks.push_back(added);
+      targets.push_back(target);
+      if (!offsets.empty()) offset.push_back(offsets[i]);
     }
     ++added;
   }
 };
 
+// Returns the name of the model that learns a residual over the presets; "": it does not.
+absl::string_view OverPresets(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kOverPresets) ? name : "";
+}
+
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::string& name) {
-  return cost_model::CreateCostModel(name == kPresets ? "draft" : name, {.seed = 1});
+  const absl::string_view over = OverPresets(name);
+  return cost_model::CreateCostModel(name == kPresets ? "draft"
+                                     : over.empty()   ? absl::string_view(name)
+                                                      : over,
+                                     {.seed = 1});
 }
 
 size_t SetOf(const Sample& sample, const cost_model::CostModel& model) {
   return absl::c_find(sample.feature_sets, model.feature_set()) - sample.feature_sets.begin();
+}
+
+// The logarithm of the speed of each candidate by the draft without training.
+absl::StatusOr<std::vector<double>> PresetsOf(const Sample& sample, const JudgedTask& task) {
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> draft, MakeModel(kPresets));
+  HONE_ASSIGN_OR_RETURN(cost_model::Prediction prediction,
+                        draft->Predict(task.features[SetOf(sample, *draft)]));
+  for (double& each : prediction.mean) each = std::log(std::max(each, 1e-30));
+  return std::move(prediction.mean);
 }
 
 std::vector<TaskScore> ScoreModelledCosts(const std::vector<const JudgedTask*>& tasks) {
@@ -150,15 +176,24 @@ std::vector<TaskScore> ScoreModelledCosts(const std::vector<const JudgedTask*>& 
   return scores;
 }
 
-absl::Status Score(const cost_model::CostModel& model, const Sample& sample,
-                   const std::vector<const JudgedTask*>& tasks, std::vector<TaskScore>& scores) {
+// `residual`: the model's scores are added to those of the presets. Adds the time of the
+// predictions to `ns`.
+absl::Status Score(const cost_model::CostModel& model, bool residual, const Sample& sample,
+                   const std::vector<const JudgedTask*>& tasks, std::vector<TaskScore>& scores,
+                   int64_t& ns) {
   const size_t set = SetOf(sample, model);
   for (const JudgedTask* task : tasks) {
     cost_model::FeatureMatrix none;
     none.row_begin.assign(task->latency_ns.size() + 1, 0);
+    const absl::Time begin = absl::Now();
     HONE_ASSIGN_OR_RETURN(
         cost_model::Prediction prediction,
         model.Predict(set < sample.feature_sets.size() ? task->features[set] : none));
+    ns += absl::ToInt64Nanoseconds(absl::Now() - begin);
+    if (residual) {
+      HONE_ASSIGN_OR_RETURN(const std::vector<double> presets, PresetsOf(sample, *task));
+      for (size_t i = 0; i < presets.size(); ++i) prediction.mean[i] += presets[i];
+    }
     scores.push_back(ScoreTask(*task, std::move(prediction.mean)));
   }
   return absl::OkStatus();
@@ -187,7 +222,7 @@ std::string IntervalText(const Interval& interval, double scale = 1) {
                                scale * interval.high);
 }
 
-std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks) {
+std::string LineOf(const JudgedModel& model, const std::vector<TaskScore>& tasks) {
   const auto worst = [&](double TaskScore::* field) {
     double most = 0;
     for (const TaskScore& task : tasks) most = std::max(most, task.*field);
@@ -207,12 +242,13 @@ std::string LineOf(const std::string& name, const std::vector<TaskScore>& tasks)
     trials.push_back(task.trials_to_95);
     ranked.push_back(task.ranked);
   }
-  return absl::StrFormat("| %s | %s | %.1f | %s | %.2f | %s | %.2f | %.2f | %.0f | %.0f |\n", name,
-                         IntervalText(mean(&TaskScore::first)), worst(&TaskScore::first),
-                         IntervalText(mean(&TaskScore::best_of_8)), worst(&TaskScore::best_of_8),
-                         IntervalText(pairs, 100), cost_model::TopK(ranked, 1),
-                         cost_model::TopK(ranked, 5), Quantile(trials, 0.5),
-                         Quantile(trials, 0.75));
+  return absl::StrFormat("| %s | %s | %.1f | %s | %.2f | %s | %.2f | %.2f | %.0f | %.0f | %s |\n",
+                         model.name, IntervalText(mean(&TaskScore::first)),
+                         worst(&TaskScore::first), IntervalText(mean(&TaskScore::best_of_8)),
+                         worst(&TaskScore::best_of_8), IntervalText(pairs, 100),
+                         cost_model::TopK(ranked, 1), cost_model::TopK(ranked, 5),
+                         Quantile(trials, 0.5), Quantile(trials, 0.75),
+                         model.predict_us > 0 ? absl::StrFormat("%.2g", model.predict_us) : "–");
 }
 
 }  // namespace
@@ -305,21 +341,41 @@ absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::st
   for (const std::string& name : names) {
     if (name == kModelledCost) continue;
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
-    const std::string set(model->feature_set());
-    if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
+    const auto add = [&](const std::string& set) {
+      if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
+    };
+    add(std::string(model->feature_set()));
+    if (!OverPresets(name).empty()) add("draft");
   }
   return sets;
 }
 
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
     const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
-    int most_results) {
+    int most_results, const Sample* also) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
   const size_t set = SetOf(sample, *model);
   if (name == kPresets || set == sample.feature_sets.size()) return model;
   TrainingData data;
-  for (const JudgedTask* task : tasks) data.Add(*task, set, most_results);
-  HONE_RETURN_IF_ERROR(model->Update(data.features, {data.throughput, data.tasks}));
+  const auto add = [&](const Sample& from, const JudgedTask& task, int most,
+                       int32_t target) -> absl::Status {
+    std::vector<double> offsets;
+    if (!OverPresets(name).empty()) {
+      HONE_ASSIGN_OR_RETURN(offsets, PresetsOf(from, task));
+    }
+    data.Add(task, set, most, target, offsets);
+    return absl::OkStatus();
+  };
+  for (const JudgedTask* task : tasks) {
+    HONE_RETURN_IF_ERROR(add(sample, *task, most_results, /*target=*/0));
+  }
+  if (also != nullptr) {
+    for (const JudgedTask& task : also->tasks) {
+      if (!task.held_out) HONE_RETURN_IF_ERROR(add(*also, task, /*most=*/0, /*target=*/1));
+    }
+  }
+  HONE_RETURN_IF_ERROR(
+      model->Update(data.features, {data.throughput, data.tasks, data.targets, data.offset}));
   return model;
 }
 
@@ -334,36 +390,46 @@ absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
     return selected;
   };
   const Tasks development = select(sample, false), held_out = select(sample, true);
-  const Sample& learns_from = training.other != nullptr ? *training.other : sample;
+  const bool only_other = training.other != nullptr && !training.with_own;
+  const Sample& learns_from = only_other ? *training.other : sample;
   const auto judge = [&](const std::string& name, const Tasks& train, const Tasks& judged,
-                         std::vector<TaskScore>& scores) -> absl::Status {
+                         std::vector<TaskScore>& scores, int64_t& ns) -> absl::Status {
     Tasks some;
     const size_t most = training.tasks > 0 ? static_cast<size_t>(training.tasks) : train.size();
     for (size_t t = 0; t < std::min(most, train.size()); ++t)
       some.push_back(train[t * train.size() / std::min(most, train.size())]);
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
-                          TrainModel(name, learns_from, some, training.results));
-    return Score(*model, sample, judged, scores);
+                          TrainModel(name, learns_from, some, training.results,
+                                     only_other ? nullptr : training.other));
+    return Score(*model, !OverPresets(name).empty(), sample, judged, scores, ns);
   };
   std::vector<JudgedModel> models;
   for (const std::string& name : names) {
     JudgedModel model{.name = name};
+    int64_t ns = 0, candidates = 0;
     if (name == kModelledCost) {
       model.development = ScoreModelledCosts(development);
       model.held_out = ScoreModelledCosts(held_out);
-    } else if (training.other != nullptr) {
+    } else if (only_other) {
       const Tasks train = select(*training.other, false);
-      HONE_RETURN_IF_ERROR(judge(name, train, development, model.development));
-      HONE_RETURN_IF_ERROR(judge(name, train, held_out, model.held_out));
+      if (!training.held_out_only) {
+        HONE_RETURN_IF_ERROR(judge(name, train, development, model.development, ns));
+      }
+      HONE_RETURN_IF_ERROR(judge(name, train, held_out, model.held_out, ns));
     } else {
-      for (size_t fold = 0; fold < kFolds; ++fold) {
+      for (size_t fold = 0; fold < (training.held_out_only ? 0 : kFolds); ++fold) {
         Tasks train, judged;
         for (size_t t = 0; t < development.size(); ++t)
           (t % kFolds == fold ? judged : train).push_back(development[t]);
-        HONE_RETURN_IF_ERROR(judge(name, train, judged, model.development));
+        HONE_RETURN_IF_ERROR(judge(name, train, judged, model.development, ns));
       }
-      HONE_RETURN_IF_ERROR(judge(name, development, held_out, model.held_out));
+      HONE_RETURN_IF_ERROR(judge(name, development, held_out, model.held_out, ns));
     }
+    for (const JudgedTask& task : sample.tasks)
+      if (task.held_out || !training.held_out_only)
+        candidates += static_cast<int64_t>(task.latency_ns.size());
+    if (candidates > 0)
+      model.predict_us = static_cast<double>(ns) / 1e3 / static_cast<double>(candidates);
     models.push_back(std::move(model));
   }
   return models;
@@ -414,10 +480,10 @@ std::string JudgementText(const Sample& sample, const std::vector<JudgedModel>& 
     absl::StrAppendFormat(
         &text,
         "\n%d %s tasks\n\n| model | first choice | worst | best of 8 | worst | pairs %% | top-1 | "
-        "top-5 | trials to 95 %% | worst quarter |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        "top-5 | trials to 95 %% | worst quarter | µs |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n",
         scores(models[0]).size(), held_out ? "held-out" : "development");
-    for (const JudgedModel& model : models)
-      absl::StrAppend(&text, LineOf(model.name, scores(model)));
+    for (const JudgedModel& model : models) absl::StrAppend(&text, LineOf(model, scores(model)));
     if (!per_task) continue;
     absl::StrAppend(&text, "\n| task | best µs |");
     for (const JudgedModel& model : models) absl::StrAppend(&text, " ", model.name, " |");

@@ -83,6 +83,7 @@ inline constexpr char kModelledCost[] = "modelled";
 struct JudgedModel {
   std::string name;
   std::vector<TaskScore> development, held_out;
+  double predict_us = 0;  // of a candidate, without its features; 0: not known
 };
 
 // What a model is trained on.
@@ -91,20 +92,26 @@ struct Training {
   int results = 0;  // the most results of each task; 0: all
   // The development tasks of another machine, for all tasks of this one; null: of the same machine.
   const Sample* other = nullptr;
+  // With `other`: the model is also trained on this sample's tasks, as target 0, and on the
+  // development tasks of the other, without limits, as target 1.
+  bool with_own = false;
+  bool held_out_only = false;  // the development tasks are not judged, which needs five trainings
 };
 
 // Judges `names`: "presets" is the draft without training; kModelledCost is what LLVM's model of
-// the CPU says, which the sample must have; the others are registered models. For development
+// the CPU says, which the sample must have; the others are registered models, after "presets+" as
+// a residual over the draft without training (cost_model::Labels::offset). For development
 // tasks, the model is trained on four fifths of the development tasks and judged on the others, in
 // turn; for held-out tasks, it is trained on all development tasks. Errors are those of the models.
 absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
                                                const std::vector<std::string>& names,
                                                const Training& training = {});
 
-// Trains a model on tasks of a sample that has its features. Errors are those of the model.
+// Trains a model on tasks of a sample that has its features, and on all development tasks of `also`
+// as another target. Errors are those of the model.
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
     const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
-    int most_results = 0);
+    int most_results = 0, const Sample* also = nullptr);
 
 // Returns the feature sets that the models read.
 absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names);

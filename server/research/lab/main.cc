@@ -235,7 +235,8 @@ int Main(int argc, char** argv) {
   judge.Add("datasets", flags.datasets, "Datasets of the sample", {Required(), ExistingFile()});
   judge.Add(
       "--cost-model", flags.models,
-      "Cost model; or presets, the draft without training; or modelled, LLVM's model of the CPU, "
+      "Cost model, after presets+ as a residual over the draft; or presets, the draft without "
+      "training; or modelled, LLVM's model of the CPU, "
       "which compiles every candidate; may be repeated (default: presets, draft, residual, "
       "xgboost, mlp, random)",
       {OneWordPerUse()});
@@ -244,6 +245,11 @@ int Main(int argc, char** argv) {
   judge.Add("--learn-from", flags.learn_from,
             "Train on the development tasks of this dataset, which another machine made",
             {ExistingFile()});
+  judge.AddFlag("--held-out", flags.training.held_out_only,
+                "Judge only the held-out tasks, with one training instead of six");
+  judge.AddFlag("--with-own", flags.training.with_own,
+                "With --learn-from: also train on the tasks of the judged sample, as a target of "
+                "its own, within --train-tasks and --train-results");
   judge.Add("--results", flags.read.results,
             "Read at most this many results of each task, evenly (default 0, all)",
             {Range(0, 100000)});

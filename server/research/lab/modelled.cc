@@ -35,7 +35,7 @@ struct Drawn {
 absl::Status Draw(const job::TaskSpaces& spaces, const std::string& strategy, int count,
                   std::vector<Drawn>& drawn) {
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<search::SearchStrategy> search,
-                        spaces.CreateStrategy(strategy, kSeed));
+                        spaces.CreateStrategy(strategy, kSeed, /*quick_start=*/false));
   for (const Drawn& known : drawn) {
     const search::Measured result{known.candidate, record::Outcome::kInvalid, 0};
     search->Tell(absl::MakeConstSpan(&result, 1));

@@ -20,10 +20,28 @@ inline constexpr int kFormulaMemoryColumn = 23;
 // over the candidates that ran. The order never changes.
 extern const ModelKind kFormulaModel;
 
-// TenSet's model (mlp_network.h): standardized rows, trained by Adam with the rank loss
-// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs. Deterministic: the
-// seed determines the initial weights and the order of the candidates.
-extern const ModelKind kMlpModel;
+// The networks (network_predictor.h) read standardized rows, and Adam trains them, if nothing else
+// is said with the rank loss (rank_loss.h) among candidates of one task. Calibration
+// (calibration.h) converts their scores to throughputs. Deterministic: the seed determines the
+// initial weights and the order of the candidates. They can learn a residual (Labels::offset).
+
+// TenSet's network (Zheng et al., NeurIPS 2021): an encoder of two layers for each row, the sum
+// over a candidate's rows, two residual layers, and one output; 64 wide, or 256 as published.
+extern const ModelKind kMlpModel, kMlpTenSetModel;
+
+// TLP (Zhai et al., ASPLOS 2023) on the sequence of primitives (feature set "primitives"): an
+// encoder of each primitive, self-attention with a residual connection, residual layers, and a
+// score for each primitive; a candidate's score is their sum.
+//   tlp            our sizes: 48 wide, four heads, a layer norm after the attention
+//   tlp-fast       16 wide, one head; the primitives are summed before the score. A pre-filter
+//   tlp-lstm       with an LSTM instead of the attention
+//   tlp-mse        tlp with the squared error of the throughput as its loss
+//   tlp-published  the published sizes, sequence and loss: encoder 64, 128, 256, 256, eight heads,
+//                  head 256, 128, 64, candidates of all tasks compared, but fewer steps
+//   mtl-tlp        tlp with a head for each target (Labels::targets). A candidate trains only the
+//                  head of its own target; predictions are those of the first head
+extern const ModelKind kTlpModel, kTlpFastModel, kTlpLstmModel, kTlpMseModel, kTlpPublishedModel,
+    kMtlTlpModel;
 
 // AutoTVM's shallow trees (Chen et al., NeurIPS 2018) with the rank objective: learns which of two
 // candidates is better, but not by how much. Training ends when the average recall of the 64 best
@@ -49,17 +67,14 @@ extern const ModelKind kGpModel;
 // tree (feature set "tree": one row per loop, with the number of its parent). Each loop's features
 // are embedded. A gated recurrent unit processes the loops from the innermost outwards; its state
 // is the sum of the states of the loops directly inside. A softmax distributes each loop's state
-// over slots, and a linear function of the slots is the score. Trained by Adam with the rank loss
-// (rank_loss.h). Calibration (calibration.h) converts its scores to throughputs.
-#ifdef HONE_WITH_TORCH
+// over slots, and a linear function of the slots is the score.
 extern const ModelKind kTreeGruModel;
-#else
-inline constexpr ModelKind kTreeGruModel = {
-    .name = "treegru",
-    .feature_set = "tree",
-    .any_features = false,
-    .missing = "it needs libtorch: install libtorch-dev and configure with -DHONE_WITH_TORCH=ON"};
-#endif
+
+// The recursive network of TIRAMISU's cost model (Baghdadi et al., MLSys 2021) on the same rows:
+// the state of a loop follows from its embedded features and from an LSTM over the states of the
+// loops directly inside it, in order. The sum of the outermost loops' states gives the score. 48
+// wide, instead of 600 to 180.
+extern const ModelKind kLoopTreeModel;
 
 }  // namespace hone::cost_model
 

@@ -2,9 +2,11 @@
 #define HONE_SERVER_RESEARCH_STRATEGY_STRATEGIES_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "server/tuner/search/search_strategy.h"
+#include "server/tuner/search/strategies.h"
 
 // Strategies of the literature. Each is implemented in <name>_search.cc.
 namespace hone::search {
@@ -129,6 +131,12 @@ struct QLearningOptions {
 // the discount and the temperature are ours. Uses neither a model nor the draft.
 std::unique_ptr<SearchStrategy> MakeQLearningSearch(SearchContext context,
                                                     const QLearningOptions& options = {});
+
+// Chooses which candidates an evolutionary search replays (EvolutionaryOptions::filter), with a
+// model that reads schedules alone, such as tlp-fast: it scores a draw in a fraction of the time of
+// a replay. It learns from the results of the search, from 32 on. `context` must outlive the
+// filter.
+std::unique_ptr<PointFilter> MakeScheduleFilter(const SearchContext& context, std::string model);
 
 }  // namespace hone::search
 

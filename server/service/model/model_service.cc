@@ -1,5 +1,3 @@
-#include "server/service/model/model_service.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "server/service/job_convert.h"
 #include "server/service/model/model_exchange.h"
 #include "server/service/request_fields.h"
+#include "server/service/services.h"
 
 namespace hone::service {
 namespace {
@@ -74,9 +73,9 @@ absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
 constexpr absl::Duration kMaxWork = absl::Hours(2);
 
 // The context is valid while the work runs, because the work finishes the reactor at its end.
-job::WorkLimit LimitOf(Context* context, absl::Time now) {
-  return {.deadline = std::min(absl::FromChrono(context->deadline()), now + kMaxWork),
-          .cancelled = [context] { return context->IsCancelled(); }};
+job::WorkLimit LimitOf(const Call& call, absl::Time now) {
+  return {.deadline = std::min(absl::FromChrono(call.context->deadline()), now + kMaxWork),
+          .cancelled = [context = call.context] { return context->IsCancelled(); }};
 }
 
 }  // namespace
@@ -186,7 +185,7 @@ v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation) {
   return message;
 }
 
-absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
+absl::Status ModelService::ListModels(const Call&, const v1::ListModelsRequest& request,
                                       v1::ListModelsResponse* response) {
   HONE_ASSIGN_OR_RETURN(
       const std::vector<store::ModelRow> rows,
@@ -200,24 +199,24 @@ absl::Status ModelService::ListModels(const v1::ListModelsRequest& request,
   return absl::OkStatus();
 }
 
-void ModelService::TrainModel(Context* context, const v1::TrainModelRequest* request,
+void ModelService::TrainModel(const Call& call, const v1::TrainModelRequest* request,
                               v1::StoredModel* response, Reply reply) {
   absl::StatusOr<job::TrainingQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return reply(query.status());
   // Before the minutes of the training, whose result could not be stored.
   if (absl::Status writable = deps_.store->CheckWritable(); !writable.ok()) return reply(writable);
-  deps_.models->Train(*std::move(query), LimitOf(context, deps_.clock->Now()),
+  deps_.models->Train(*std::move(query), LimitOf(call, deps_.clock->Now()),
                       [reply, response](const absl::StatusOr<store::ModelRow>& row) {
                         if (row.ok()) *response = ToProto(*row);
                         reply(row.status());
                       });
 }
 
-void ModelService::EvaluateModels(Context* context, const v1::EvaluateModelsRequest* request,
+void ModelService::EvaluateModels(const Call& call, const v1::EvaluateModelsRequest* request,
                                   v1::EvaluateModelsResponse* response, Reply reply) {
   absl::StatusOr<job::EvaluationQuery> query = ToQuery(*request, *deps_.environment);
   if (!query.ok()) return reply(query.status());
-  deps_.models->Evaluate(*std::move(query), LimitOf(context, deps_.clock->Now()),
+  deps_.models->Evaluate(*std::move(query), LimitOf(call, deps_.clock->Now()),
                          [reply, response](const absl::StatusOr<job::ModelEvaluation>& found) {
                            if (found.ok()) *response = ToProto(*found);
                            reply(found.status());
@@ -231,8 +230,8 @@ absl::StatusOr<std::shared_ptr<const std::string>> ModelService::FileOf(int64_t 
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
-    const rpc::Identity&, Context* context, const v1::ExportModelRequest* request) {
-  auto* writer = new ArtifactWriter<v1::ArtifactChunk>(deps_, context);
+    const Call& call, const v1::ExportModelRequest* request) {
+  auto* writer = new ArtifactWriter<v1::ArtifactChunk>(deps_, call.context);
   const auto send = [this, writer, id = request->id()](const absl::Status& admitted) {
     absl::StatusOr<std::shared_ptr<const std::string>> file = nullptr;
     std::string digest;
@@ -245,7 +244,7 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* ModelService::ExportModel(
     if (!read.ok()) file = read;
     writer->Send(digest, std::move(file));
   };
-  deps_.readers->Run(ReadOf(ReaderLane::kLong, deps_, context), send);
+  deps_.readers->Run(ReadOf(ReaderLane::kLong, call), send);
   return writer;
 }
 
@@ -274,7 +273,7 @@ void ModelService::KeepFile(const std::string& bytes,
   });
 }
 
-grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(Context* context,
+grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(const Call& call,
                                                                       v1::StoredModel* response) {
   const auto check = [](const std::string& name) {
     if (IsSha256(name)) return absl::OkStatus();
@@ -291,11 +290,11 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(Context* c
       });
     });
   };
-  return new ArtifactReader<v1::ArtifactChunk, v1::StoredModel>(deps_, context, response,
+  return new ArtifactReader<v1::ArtifactChunk, v1::StoredModel>(deps_, call.context, response,
                                                                 {.check = check, .keep = keep});
 }
 
-absl::Status ModelService::DescribeFeatures(const v1::DescribeFeaturesRequest& request,
+absl::Status ModelService::DescribeFeatures(const Call&, const v1::DescribeFeaturesRequest& request,
                                             v1::FeatureTable* response) {
   if (request.feature_set().size() > kMaxIdBytes) {
     return FieldError("feature_set", "too long");

@@ -1,5 +1,3 @@
-#include "server/store/exchange/merge.h"
-
 #include <utility>
 #include <vector>
 
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "common/base/status_macros.h"
+#include "server/store/exchange/exchange.h"
 
 namespace hone::store {
 namespace {

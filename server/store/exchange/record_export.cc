@@ -1,11 +1,9 @@
-#include "server/store/exchange/record_export.h"
-
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/exchange/record_json.h"
+#include "server/store/exchange/exchange.h"
 
 namespace hone::store {
 namespace {

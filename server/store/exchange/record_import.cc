@@ -1,5 +1,3 @@
-#include "server/store/exchange/record_import.h"
-
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -8,7 +6,7 @@
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "server/store/exchange/record_json.h"
+#include "server/store/exchange/exchange.h"
 #include "server/store/record_columns.h"
 
 namespace hone::store {

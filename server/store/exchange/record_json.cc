@@ -1,5 +1,3 @@
-#include "server/store/exchange/record_json.h"
-
 #include <algorithm>
 #include <cmath>
 #include <concepts>
@@ -13,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/record/fields.h"
 #include "nlohmann/json.hpp"
+#include "server/store/exchange/exchange.h"
 
 namespace hone::store {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/store/postgres/committer.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -7,7 +5,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
-#include "server/store/postgres/schema.h"
+#include "server/store/postgres/postgres_store.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::store {

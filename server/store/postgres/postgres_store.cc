@@ -6,9 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/job_columns.h"
-#include "server/store/postgres/committer.h"
-#include "server/store/postgres/schema.h"
 #include "server/store/read_limit.h"
 #include "server/store/reader_pool.h"
 #include "server/store/record_columns.h"
@@ -90,9 +87,9 @@ absl::Status CheckEventInserted(const JobEvent& event, PostgresRows& rows) {
 
 class PostgresStore final : public Store {
  public:
-  PostgresStore(const std::string& place, std::string name, const PostgresStoreOptions& options)
-      : Store(options.clock),
-        readers_([place] { return PostgresConnection::Open(place); }, options.max_readers),
+  PostgresStore(const std::string& place, std::string name)
+      : Store(/*clock=*/nullptr),
+        readers_([place] { return PostgresConnection::Open(place); }),
         name_(std::move(name)),
         committer_(place),
         // All writes that wait when the previous group is committed form the next group.
@@ -239,8 +236,7 @@ class PostgresStore final : public Store {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& place,
-                                                         const PostgresStoreOptions& options) {
+absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& place) {
   HONE_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection,
                         PostgresConnection::Open(place));
   HONE_ASSIGN_OR_RETURN(PostgresRows encoding,
@@ -253,7 +249,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenPostgresStore(const std::string& plac
   }
   HONE_RETURN_IF_ERROR(CheckLeaderSettings(*connection));
   HONE_RETURN_IF_ERROR(MigratePostgres(*connection, PostgresMigrations(), /*is_leader=*/false));
-  return std::make_unique<PostgresStore>(place, connection->name(), options);
+  return std::make_unique<PostgresStore>(place, connection->name());
 }
 
 }  // namespace hone::store

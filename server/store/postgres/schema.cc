@@ -1,4 +1,4 @@
-#include "server/store/postgres/schema.h"
+#include "server/store/schema.h"
 
 #include <cstdint>
 #include <string>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
-#include "server/store/schema.h"
+#include "server/store/postgres/postgres_store.h"
 
 namespace hone::store {
 namespace {

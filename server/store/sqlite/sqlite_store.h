@@ -5,10 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "server/store/sqlite/connection.h"
+#include "server/store/sqlite/integrity_check.h"
 #include "server/store/store.h"
+#include "server/store/write_queue.h"
 
 namespace hone::store {
 
@@ -32,8 +38,6 @@ class StoreLock {
 };
 
 struct SqliteStoreOptions {
-  // Maximum number of simultaneous reads; further reads wait.
-  size_t max_readers = 16;
   // Checks the database in the background after opening. The first write waits for it (see
   // Soundness::AwaitCheck).
   bool check_integrity = true;
@@ -50,6 +54,40 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
 // Returns the path without symbolic links, so that every name of a store has the same lock file.
 // Creates the folder. InvalidArgument: the path does not name a file.
 absl::StatusOr<std::string> CanonicalStorePath(const std::string& path);
+
+// Runs inside a transaction, possibly more than once; only the last run counts.
+using SqliteApply = absl::AnyInvocable<absl::Status(SqliteConnection&)>;
+
+// Commits groups of writes on the only connection that writes. If a write fails, only this write is
+// undone. Between groups, copies the log into the database file. Changes nothing in a damaged
+// store, and waits for the check of the file before the first change (Soundness::AwaitCheck).
+class SqliteCommitter final : public GroupCommitter<SqliteApply> {
+ public:
+  // `checkpoint_pages`: the log is copied when it has this many pages. REQUIRES: `soundness`
+  // outlives the committer.
+  SqliteCommitter(std::unique_ptr<SqliteConnection> connection, Soundness* soundness,
+                  int checkpoint_pages = 4000)
+      : connection_(std::move(connection)),
+        soundness_(*soundness),
+        checkpoint_pages_(checkpoint_pages) {}
+  ~SqliteCommitter() override;
+
+  absl::Status Commit(const std::vector<QueuedWrite<SqliteApply>*>& writes) override;
+  void AfterGroup() override;
+  void HurryUp() override { soundness_.StopWaiting(); }
+
+ private:
+  // Savepoints take time, and nearly all writes succeed. Therefore savepoints are used only to
+  // repeat a group in which a write has failed.
+  absl::Status TryGroup(const std::vector<QueuedWrite<SqliteApply>*>& writes, bool savepoints);
+  absl::Status ApplyOne(QueuedWrite<SqliteApply>& write);
+  // Rolls the transaction back if it is still open, and returns `why`.
+  absl::Status UndoAll(const absl::Status& why);
+
+  const std::unique_ptr<SqliteConnection> connection_;
+  Soundness& soundness_;
+  const int checkpoint_pages_;
+};
 
 }  // namespace hone::store
 

@@ -43,7 +43,16 @@ struct Labels {
   // Numbers of the candidates' tasks; empty: all are of one task. Throughputs of different tasks
   // cannot be compared.
   absl::Span<const int32_t> tasks = {};
+  // Numbers of the targets on which the candidates were measured; empty: all on target 0, for which
+  // a model predicts. Results of different targets never have the same task. A model without a
+  // separate part for each target learns from all of them as if they were of one.
+  absl::Span<const int32_t> targets = {};
+  // What is known of the candidates already, as logarithms of their speed up to a constant of the
+  // task; empty: nothing. A model then learns what is missing: Predict returns the logarithm to add
+  // to a candidate's offset.
+  absl::Span<const double> offset = {};
   int32_t TaskOf(size_t candidate) const { return tasks.empty() ? 0 : tasks[candidate]; }
+  int32_t TargetOf(size_t candidate) const { return targets.empty() ? 0 : targets[candidate]; }
 };
 
 // The result of Predict, with one value per candidate. Higher is better.
@@ -72,7 +81,8 @@ class CostModel {
   // because labels are relative to the best latency so far: when the best improves, every label
   // changes. Without candidates, the model becomes untrained.
   // InvalidArgument: sizes differ, a value is not finite, or a label is outside [0, 1]; the message
-  // names the first such value. An error leaves the model unchanged.
+  // names the first such value. Or labels have offsets, and the model cannot learn a residual. An
+  // error leaves the model unchanged.
   virtual absl::Status Update(const FeatureMatrix& features, const Labels& labels) = 0;
   absl::Status Update(const FeatureMatrix& features, absl::Span<const double> throughput) {
     return Update(features, Labels{throughput});

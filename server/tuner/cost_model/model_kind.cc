@@ -92,13 +92,16 @@ absl::Status ValidateFeatures(const FeatureMatrix& features, bool read, int colu
       "rows of ", features.columns, " columns, but the model was trained on ", columns));
 }
 
-// InvalidArgument: the number of labels or tasks is not the number of candidates, or a label is not
-// in [0, 1].
+// InvalidArgument: the number of labels, tasks, targets or offsets is not the number of candidates,
+// a label is not in [0, 1], a target is negative, or an offset is not finite.
 absl::Status ValidateLabels(const FeatureMatrix& features, const Labels& labels) {
   const absl::Span<const double> throughput = labels.throughput;
-  if (!labels.tasks.empty() && labels.tasks.size() != throughput.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(throughput.size(), " candidates, but ",
-                                                   labels.tasks.size(), " numbers of tasks"));
+  for (const auto& [size, what] : {std::pair{labels.tasks.size(), "numbers of tasks"},
+                                   {labels.targets.size(), "numbers of targets"},
+                                   {labels.offset.size(), "offsets"}}) {
+    if (size == 0 || size == throughput.size()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(throughput.size(), " candidates, but ", size, " ", what));
   }
   if (throughput.size() != static_cast<size_t>(features.candidates())) {
     return absl::InvalidArgumentError(absl::StrCat(features.candidates(), " candidates, but ",
@@ -108,6 +111,14 @@ absl::Status ValidateLabels(const FeatureMatrix& features, const Labels& labels)
     if (!(throughput[i] >= 0 && throughput[i] <= 1)) {  // false for NaN
       return absl::InvalidArgumentError(
           absl::StrCat("the throughput of candidate ", i, " is not in [0, 1]: ", throughput[i]));
+    }
+    if (labels.TargetOf(i) < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the target of candidate ", i, " has a negative number: ", labels.TargetOf(i)));
+    }
+    if (!labels.offset.empty() && !std::isfinite(labels.offset[i])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the offset of candidate ", i, " is not finite: ", labels.offset[i]));
     }
   }
   return absl::OkStatus();
@@ -127,6 +138,10 @@ class Model final : public CostModel {
   absl::Status Update(const FeatureMatrix& features, const Labels& labels) override {
     HONE_RETURN_IF_ERROR(ValidateFeatures(features, ReadsFeatures(), kind_.columns));
     HONE_RETURN_IF_ERROR(ValidateLabels(features, labels));
+    if (!labels.offset.empty() && !kind_.learns_residual) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cost model '", kind_.name, "' cannot learn a residual over offsets"));
+    }
     std::unique_ptr<Predictor> predictor = kind_.make(options_);
     if (features.candidates() > 0) HONE_RETURN_IF_ERROR(predictor->Train(features, labels));
     predictor_ = std::move(predictor);

@@ -43,6 +43,7 @@ struct ModelKind {
   int columns = 0;
   bool any_features = true;        // accepts CostModelOptions::feature_set
   bool has_spread = false;         // fills Prediction::spread once trained
+  bool learns_residual = false;    // accepts Labels::offset
   absl::string_view missing = "";  // what this build lacks and how to get it
 };
 

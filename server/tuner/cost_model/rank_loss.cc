@@ -50,41 +50,4 @@ double RankLoss::Differentiate(absl::Span<const double> scores, absl::Span<doubl
   return pairs_.empty() ? 0 : loss / static_cast<double>(scores.size());
 }
 
-RankBatches::RankBatches(absl::Span<const double> throughput, const Options& options, uint64_t seed,
-                         uint64_t purpose)
-    : throughput_(throughput),
-      size_(options.size),
-      seed_(seed),
-      batches_((static_cast<int>(throughput.size()) + size_ - 1) / size_),
-      steps_(batches_ * std::max(options.epochs, (options.least_steps + batches_ - 1) / batches_)),
-      rng_(seed, purpose),
-      order_(throughput.size()) {
-  absl::c_iota(order_, 0);
-}
-
-bool RankBatches::Next() {
-  if (++step_ == steps_) return false;
-  if (step_ % batches_ == 0) {
-    for (size_t i = order_.size() - 1; i > 0; --i) std::swap(order_[i], order_[rng_.Below(i + 1)]);
-  }
-  return true;
-}
-
-absl::Span<const int> RankBatches::members() const {
-  const int count = static_cast<int>(order_.size()), batch = step_ % batches_;
-  const int begin = batch * count / batches_, end = (batch + 1) * count / batches_;
-  return absl::MakeConstSpan(order_).subspan(begin, end - begin);
-}
-
-absl::Span<const double> RankBatches::Gradient(absl::Span<const double> scores) {
-  labels_.clear();
-  for (const int i : members()) labels_.push_back(throughput_[i]);
-  gradient_.resize(labels_.size());
-  hessian_.resize(labels_.size());
-  RankLoss(labels_, size_, seed_)
-      .Differentiate(scores, absl::MakeSpan(gradient_), absl::MakeSpan(hessian_));
-  for (double& each : gradient_) each /= static_cast<double>(labels_.size());
-  return gradient_;
-}
-
 }  // namespace hone::cost_model

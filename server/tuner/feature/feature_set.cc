@@ -67,6 +67,11 @@ absl::Status FeatureSet::Extract(const ir::Program& program, const target::Targe
   return Extract(DescriptionOf(program, target), rows_out, row_count);
 }
 
+absl::Status FeatureSet::ExtractSchedule(const Chosen&, std::vector<float>&, int&) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("feature set '", name_, "' describes programs, not schedules"));
+}
+
 absl::Status FeatureSet::ExtractCandidate(const ir::Program& program, const Chosen& chosen,
                                           const target::Target& target,
                                           std::vector<float>& rows_out, int& row_count) const {

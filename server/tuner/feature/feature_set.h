@@ -16,12 +16,17 @@
 #include "common/ir/program.h"
 #include "common/target/target.h"
 
+namespace hone::schedule {
+struct Trace;
+}
+
 namespace hone::feature {
 
 // A candidate's design space and decisions.
 struct Chosen {
   int space = 0;  // index of its design space in the task; -1: not one of them
   absl::Span<const int64_t> decisions;
+  const schedule::Trace* trace = nullptr;  // of the design space; null: not known
 };
 
 class Nest;
@@ -58,6 +63,10 @@ class FeatureSet {
                                         std::vector<float>& rows_out, int& row_count) const {
     return Extract(program, rows_out, row_count);
   }
+  // The same without a program, for sets that describe the schedule alone. FailedPrecondition: not
+  // such a set.
+  virtual absl::Status ExtractSchedule(const Chosen& chosen, std::vector<float>& rows_out,
+                                       int& row_count) const;
   // The same for a program that no other set describes.
   absl::Status Extract(const ir::Program& program, const target::Target& target,
                        std::vector<float>& rows_out, int& row_count) const;

@@ -65,7 +65,8 @@ absl::Status AppendRowsOf(const feature::FeatureSet& features, const space::Desi
   }
   for (const space::DesignSpace::Part& part : space.parts()) {
     int count = 0;
-    const feature::Chosen own{chosen.space, chosen.decisions.subspan(part.begin, part.count())};
+    const feature::Chosen own{chosen.space, chosen.decisions.subspan(part.begin, part.count()),
+                              &part.space->trace()};
     HONE_RETURN_IF_ERROR(AppendRowsOf(features, *part.space, own, target, rows, count));
     row_count += count;
   }
@@ -114,23 +115,25 @@ void Evaluator::Make(absl::Span<const Point> points, absl::Span<const size_t> wh
       for (const size_t i : which.first(group.size()))
         evaluations[i] = MakeOfParts(space, points[i]);
     } else {
-      space.ReplayAll(group,
-                      [&](size_t position, const absl::Status& status, const ir::Program& program) {
-                        const size_t i = which[position];
-                        evaluations[i] = Describe(status.ok() ? &program : nullptr, points[i]);
-                      });
+      space.ReplayAll(
+          group, [&](size_t position, const absl::Status& status, const ir::Program& program) {
+            const size_t i = which[position];
+            evaluations[i] = Describe(status.ok() ? &program : nullptr, points[i], space.trace());
+          });
     }
   }
 }
 
-EvaluationPtr Evaluator::Describe(const ir::Program* program, const Point& point) const {
+EvaluationPtr Evaluator::Describe(const ir::Program* program, const Point& point,
+                                  const schedule::Trace& trace) const {
   auto evaluation = std::make_shared<Evaluation>();
   if (program == nullptr) return evaluation;
   feature::Description& described = DescriptionOf(*program, context_.target);
-  if (features_ != nullptr && !features_
-                                   ->ExtractCandidate(described, {point.space, point.decisions},
-                                                      evaluation->rows, evaluation->row_count)
-                                   .ok()) {
+  if (features_ != nullptr &&
+      !features_
+           ->ExtractCandidate(described, {point.space, point.decisions, &trace}, evaluation->rows,
+                              evaluation->row_count)
+           .ok()) {
     return evaluation;
   }
   evaluation->program = program->StructuralDigest();
@@ -158,7 +161,7 @@ EvaluationPtr Evaluator::MakeOfParts(const space::DesignSpace& space, const Poin
     }
     if (evaluation == nullptr) {
       const absl::StatusOr<ir::Program> replayed = part.space->Replay(own.decisions);
-      evaluation = Describe(replayed.ok() ? &*replayed : nullptr, own);
+      evaluation = Describe(replayed.ok() ? &*replayed : nullptr, own, part.space->trace());
       const absl::MutexLock lock(&parts_mutex_);
       if (parts_.size() >= kCacheSize) parts_.clear();
       parts_[digest] = evaluation;

@@ -95,8 +95,9 @@ class Evaluator {
   // Evaluates some of the points, which are sorted.
   void Make(absl::Span<const Point> points, absl::Span<const size_t> which,
             std::vector<EvaluationPtr>& evaluations);
-  // `program`: what the point replays to; null if it does not replay.
-  EvaluationPtr Describe(const ir::Program* program, const Point& point) const;
+  // `program`: what the point replays to; null if it does not replay. `trace`: of its space.
+  EvaluationPtr Describe(const ir::Program* program, const Point& point,
+                         const schedule::Trace& trace) const;
   // Most parts of a candidate are those of others, and a replay of the whole takes long.
   EvaluationPtr MakeOfParts(const space::DesignSpace& space, const Point& point);
   void Keep(const Digest& key, EvaluationPtr evaluation);

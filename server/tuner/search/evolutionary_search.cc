@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
@@ -20,13 +21,24 @@ constexpr int kRetries = 3;             // attempts to breed a child that is new
 class EvolutionarySearch final : public HistorySearch {
  public:
   EvolutionarySearch(SearchContext context, const EvolutionaryOptions& options)
-      : HistorySearch(options.name, std::move(context), options.draft), options_(options) {}
+      : HistorySearch(options.name, std::move(context), options.draft),
+        options_(options),
+        filter_(options.filter == nullptr ? nullptr : options.filter(this->context())) {}
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/2));
     Met met;
-    std::vector<Point> generation = FirstGeneration(call.rng);
+    bool filters = false;
+    if (filter_ != nullptr) {
+      HONE_ASSIGN_OR_RETURN(filters, filter_->Learn(history()));
+    }
+    const size_t draws = filters ? options_.draws : 1;
+    const bool is_first = n == 1 && context().first_population > 0 && history().Told() == 0;
+    const size_t population =
+        is_first ? static_cast<size_t>(context().first_population) : Population();
+    HONE_ASSIGN_OR_RETURN(std::vector<Point> generation,
+                          FirstGeneration(population, draws, call.rng));
     for (int g = 1;; ++g) {
       HONE_ASSIGN_OR_RETURN(const std::vector<Scored> scored, Score(generation, call));
       for (const Scored& each : scored) {
@@ -36,7 +48,9 @@ class EvolutionarySearch final : public HistorySearch {
       if (options_.temperature > 0) {
         HONE_ASSIGN_OR_RETURN(generation, NextChains(scored, met, call));
       } else {
-        generation = NextGeneration(scored, met, call.rng);
+        const std::vector<Point> children =
+            NextGeneration(scored, met, draws * scored.size(), call.rng);
+        HONE_ASSIGN_OR_RETURN(generation, Filtered(children, 0, scored.size()));
       }
     }
     SortByScore(met.pool);
@@ -58,35 +72,53 @@ class EvolutionarySearch final : public HistorySearch {
     std::vector<Scored> pool;
   };
 
-  std::vector<Point> FirstGeneration(Rng& rng) {
-    const size_t population = Population();
+  // Returns the first `kept` points, and of the others the `most` that the filter prefers, in their
+  // order.
+  absl::StatusOr<std::vector<Point>> Filtered(const std::vector<Point>& points, size_t kept,
+                                              size_t most) const {
+    if (points.size() <= kept + most) return points;
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> scores,
+                          filter_->Score(absl::MakeConstSpan(points).subspan(kept)));
+    std::vector<size_t> order(scores.size());
+    absl::c_iota(order, 0);
+    absl::c_stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+    order.resize(most);
+    absl::c_sort(order);
+    std::vector<Point> chosen(points.begin(), points.begin() + static_cast<int64_t>(kept));
+    for (const size_t i : order) chosen.push_back(points[kept + i]);
+    return chosen;
+  }
+
+  // `draws`: random draws for each place.
+  absl::StatusOr<std::vector<Point>> FirstGeneration(size_t population, size_t draws, Rng& rng) {
     std::vector<Point> points;
     for (const History::Entry* best :
          history().Best(static_cast<size_t>(kMeasuredShare * static_cast<double>(population)))) {
       points.push_back(best->point);
     }
-    const size_t random = std::min(population, std::max(kRandomSeeds, population / 8));
+    const size_t random = std::min(population, std::max<size_t>(kRandomSeeds, population / 8));
     for (const Point& survivor : survivors_) {
       if (points.size() + random >= population) break;
       points.push_back(survivor);
     }
     // Every space gets the same number of draws, whatever its size.
-    const size_t spaces = context().spaces.size();
+    const size_t spaces = context().spaces.size(), kept = points.size();
+    const size_t places = population - std::min(population, kept);
     for (size_t turn = rng.Below(spaces), failures = 0;
-         points.size() < population && failures < population; ++turn) {
+         points.size() < kept + draws * places && failures < draws * population; ++turn) {
       if (!Sample(static_cast<int>(turn % spaces), rng, points)) ++failures;
     }
-    return points;
+    return Filtered(points, kept, places);
   }
 
-  std::vector<Point> NextGeneration(const std::vector<Scored>& scored, const Met& met,
+  std::vector<Point> NextGeneration(const std::vector<Scored>& scored, const Met& met, size_t count,
                                     Rng& rng) const {
     std::vector<double> scores;
     for (const Scored& each : scored) scores.push_back(each.score);
     const Roulette roulette(scores);
     std::vector<Point> children;
     absl::flat_hash_set<Digest> keys;
-    while (children.size() < scored.size()) {
+    while (children.size() < count) {
       Point child;
       for (int attempt = 0; attempt < kRetries; ++attempt) {
         child = Breed(scored, roulette, rng);
@@ -157,6 +189,7 @@ class EvolutionarySearch final : public HistorySearch {
   }
 
   const EvolutionaryOptions options_;
+  const std::unique_ptr<PointFilter> filter_;  // null: every point is replayed
   std::vector<Point> survivors_;  // the best candidates of the last call, including seen ones
 };
 

@@ -45,6 +45,9 @@ struct SearchContext {
   // Size of a generation in population-based strategies. The time of a Propose is proportional to
   // it.
   int population = 512;
+  // The size for a Propose of a single candidate before any result is told; 0: population. The
+  // choice of a small generation is nearly as good, because the draft errs by more than that.
+  int first_population = 0;
   // Candidates of these spaces that are expected to be good because of results of related
   // workloads, best first. At most kMostSeeds of those that are legal and new are proposed, among
   // the first proposals. Their results are told like all others.

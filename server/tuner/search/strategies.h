@@ -29,6 +29,20 @@ void RegisterSearchStrategy(StrategyEntry entry);
 // The baseline: uniform draws, untried design spaces first.
 std::unique_ptr<SearchStrategy> MakeRandomSearch(SearchContext context);
 
+class History;
+struct Point;
+
+// Judges candidates before they are replayed. Used by one thread at a time.
+class PointFilter {
+ public:
+  virtual ~PointFilter() = default;
+  // Learns from the results. Returns whether it has seen enough to judge. Errors are those of its
+  // model.
+  virtual absl::StatusOr<bool> Learn(const History& history) = 0;
+  // Returns one score per point; higher is better. REQUIRES: Learn returned true.
+  virtual absl::StatusOr<std::vector<double>> Score(absl::Span<const Point> points) = 0;
+};
+
 struct EvolutionaryOptions {
   absl::string_view name = "evolutionary";
   bool draft = false;      // whether the draft ranks candidates until the model has learnt
@@ -37,6 +51,10 @@ struct EvolutionaryOptions {
   // candidate of a generation is mutated, and the child replaces it with probability
   // min(1, e^((child's score − candidate's score) / temperature)).
   double temperature = 0;
+  // With a filter, `draws` times as many random draws and children are made as the generation has
+  // places for, and the filter chooses those that are replayed, once it has learned enough.
+  std::function<std::unique_ptr<PointFilter>(const SearchContext& context)> filter;
+  int draws = 10;
   double population = 1;  // times SearchContext::population
   int generations = 3;    // including the first
   // Returns a mutation, or an error if it finds none. Null: DesignSpace::Mutate.

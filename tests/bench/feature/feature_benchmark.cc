@@ -33,6 +33,7 @@ void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::str
   const std::vector<Candidate> candidates = Candidates(trace);
   const FeatureSet& features = **FindFeatureSet(set);
   const target::Target target = TestTarget();
+  const schedule::Trace parsed = TraceOf(trace);
   std::vector<float> values;
   int rows = 0;
   size_t at = 0;
@@ -40,7 +41,8 @@ void BM_Extract(benchmark::State& state, const NamedTrace& trace, const std::str
     values.clear();
     const Candidate& candidate = candidates[at++ % candidates.size()];
     if (!features
-             .ExtractCandidate(candidate.program, {0, candidate.decisions}, target, values, rows)
+             .ExtractCandidate(candidate.program, {0, candidate.decisions, &parsed}, target, values,
+                               rows)
              .ok()) {
       state.SkipWithError("refused");
     }

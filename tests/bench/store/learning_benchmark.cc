@@ -63,7 +63,7 @@ void Fill(store::Store& store, const job::TaskEnvironment& environment,
            {.workload = workload.ToText(), .target_key = target.Key(), .target = target.ToText()}),
        .state = "done"},
       [](const absl::Status& put) { Check(put); });
-  const auto strategy = Check(spaces->CreateStrategy("random", /*seed=*/1));
+  const auto strategy = Check(spaces->CreateStrategy("random", /*seed=*/1, /*quick_start=*/false));
   Rng rng(7, task);
   for (int64_t done = 0; done < trials;) {
     const auto candidates =

@@ -16,20 +16,20 @@ TEST(StandingsTest, UnknownWorkerMayWork) {
 
 TEST(StandingsTest, ChangeIsPendingUntilStored) {
   Standings standings;
-  standings.Change(kDrained, /*drained=*/true, /*refused=*/false);
+  standings.Change(kDrained);
   EXPECT_TRUE(standings.IsDrained("w"));
   EXPECT_FALSE(standings.MayWork("w"));
   const auto first = standings.Unstored("w");
   ASSERT_TRUE(first.has_value());
-  EXPECT_TRUE(first->drained);
-  EXPECT_FALSE(first->refused);
+  EXPECT_EQ(first->standing, kDrained);
 
-  standings.Change({.worker_id = "w", .refused = "it lies"}, false, true);
+  standings.Change({.worker_id = "w", .drained = true, .refused = "it lies"});
   EXPECT_EQ(standings.refused_count(), 1);
   standings.MarkStored(*first);
   const auto both = standings.Unstored("w");
   ASSERT_TRUE(both.has_value()) << "a newer change is not stored yet";
-  EXPECT_TRUE(both->drained && both->refused);
+  EXPECT_TRUE(both->standing.drained);
+  EXPECT_EQ(both->standing.refused, "it lies");
   standings.MarkStored(*both);
   EXPECT_FALSE(standings.Unstored("w").has_value());
 }

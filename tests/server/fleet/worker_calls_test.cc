@@ -84,7 +84,7 @@ TEST_F(WorkerCallsTest, FullWorkerIsNotIdle) {
 TEST_F(WorkerCallsTest, ADrainedWorkerIsToldAndGetsNoLeases) {
   Worker& worker = AddWorker("w");
   Call(worker);
-  standings_.Change({.worker_id = "w", .drained = true}, true, false);
+  standings_.Change({.worker_id = "w", .drained = true});
   worker.news.standing_told = false;
   calls_.Wake(worker);
   RunDeferred();

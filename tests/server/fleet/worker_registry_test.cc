@@ -53,13 +53,13 @@ TEST_F(WorkerRegistryTest, FindsWorkersByTheirTarget) {
 TEST_F(WorkerRegistryTest, ADrainedWorkerIsNotARunner) {
   Add("a", "t");
   EXPECT_TRUE(registry_.HasRunner("t"));
-  standings_.Change({.worker_id = "a", .drained = true}, true, false);
+  standings_.Change({.worker_id = "a", .drained = true});
   EXPECT_FALSE(registry_.HasRunner("t"));
 }
 
 TEST_F(WorkerRegistryTest, RefusedWorkersAreNamedIfThereIsNoOther) {
   EXPECT_THAT(registry_.ChooseTarget("").status().message(), Not(HasSubstr("resume")));
-  standings_.Change({.worker_id = "a", .refused = "removed", .removed = true}, false, true);
+  standings_.Change({.worker_id = "a", .refused = "removed", .removed = true});
   EXPECT_THAT(registry_.ChooseTarget("").status().message(),
               HasSubstr("one that is refused (a): an administrator gives it work again with"));
   const std::string advice =
@@ -100,8 +100,7 @@ TEST_F(WorkerRegistryTest, ANameStaysWithItsOwnerWhileItIsAway) {
 
 TEST_F(WorkerRegistryTest, ARemovedWorkerIsRefusedUnderEveryName) {
   standings_.Change(
-      {.worker_id = "a", .identity = "board-* on h", .refused = "go", .removed = true}, false,
-      true);
+      {.worker_id = "a", .identity = "board-* on h", .refused = "go", .removed = true});
   WorkerReport report{.worker_id = "b", .epoch = "1", .identity = "board-*"};
   report.capabilities.host = "h";
   EXPECT_THAT(WhyTurnedAway(report), HasSubstr("it is the worker a: go"));
@@ -137,7 +136,7 @@ TEST_F(WorkerRegistryTest, NameBelongsToCredentialsAndEarliestLiveProcess) {
   EXPECT_THAT(WhyTurnedAway(report), HasSubstr("another process")) << "it is known by now";
   worker.connected = false;
   EXPECT_EQ(WhyTurnedAway(report), "");
-  standings_.Change({.worker_id = "a", .refused = "go", .removed = true}, false, true);
+  standings_.Change({.worker_id = "a", .refused = "go", .removed = true});
   EXPECT_EQ(WhyTurnedAway(report), "go");
 }
 

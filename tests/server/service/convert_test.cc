@@ -1,7 +1,7 @@
 #include "common/record/processes.h"
 #include "gtest/gtest.h"
 #include "server/service/job_convert.h"
-#include "server/service/worker_service.h"
+#include "server/service/services.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/status.h"
 

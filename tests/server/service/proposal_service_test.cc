@@ -133,7 +133,7 @@ TEST_F(ProposalServiceTest, AnExternalJobNeedsATime) {
   request.mutable_network()->add_tasks()->set_workload("fake op 12");
   EXPECT_THAT(Create(request).error_message(), HasSubstr("not for networks"));
   request.clear_network();
-  request.set_max_time_ms(60000);
+  request.set_max_time_ms(600000);
   RemoteWorker worker(channel, "w");
   v1::Job job;
   ASSERT_THAT(Call(*tuning, &Stub::CreateJob, request, &job), IsOk());
@@ -154,7 +154,7 @@ TEST_F(ProposalServiceTest, LongTracesAreListedInShortPages) {
   RemoteWorker worker(channel, "w");
   v1::CreateJobRequest create = Request(100);
   create.set_strategy("external");
-  create.set_max_time_ms(60000);
+  create.set_max_time_ms(600000);
   v1::Job job;
   ASSERT_THAT(Call(*tuning, &Stub::CreateJob, create, &job), IsOk());
   for (int call = 0; call < 2; ++call) {

@@ -191,13 +191,13 @@ TEST_F(SecurityTest, WorkerCannotUseAnotherName) {
 }
 
 TEST_F(SecurityTest, RateLimitReportsRetryDelay) {
-  Serve({.calls_per_second = 5});
+  Serve({.calls_per_second = 0.5});  // so few that a busy machine exceeds it, too
   const auto ann = Dial(kClients, kAnn);
   absl::Status status;
   for (int i = 0; i < 100 && status.ok(); ++i) status = List(ann);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
   ASSERT_TRUE(rpc::RetryAfter(status).has_value());
-  EXPECT_LE(*rpc::RetryAfter(status), absl::Milliseconds(200));
+  EXPECT_LE(*rpc::RetryAfter(status), absl::Seconds(2));
   EXPECT_THAT(List(Dial(kClients, kRoot)), IsOk()) << "each caller has its own limit";
 }
 

@@ -10,6 +10,7 @@
 #include "common/record/given_inputs.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/status.h"
+#include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "server/store/read_limit.h"
@@ -17,6 +18,8 @@
 #include "tests/status.h"
 
 namespace hone::service {
+
+using ::testing::AnyOf;
 
 v1::SynchronizeRequest RemoteWorker::Hello(const std::string& id) {
   v1::SynchronizeRequest request;
@@ -100,7 +103,10 @@ void RemoteWorker::Run() {
     for (const std::string& id : response.durable()) finished.erase(id);
     for (const std::string& id : response.cancel()) held.erase(id);
     for (const std::string& digest : response.keep_artifacts()) {
-      EXPECT_THAT(Upload(digest), IsOk()) << digest;
+      // The server may end meanwhile.
+      EXPECT_THAT(Upload(digest), AnyOf(IsOk(), StatusIs(absl::StatusCode::kUnavailable),
+                                        StatusIs(absl::StatusCode::kCancelled)))
+          << digest;
     }
     for (const v1::Lease& lease : response.start()) held.emplace(lease.lease_id(), lease);
     if (slow) continue;
@@ -186,6 +192,14 @@ v1::GetJobRequest ServiceHarness::JobOf(const std::string& id) {
   v1::GetJobRequest request;
   request.set_id(id);
   return request;
+}
+
+int64_t ServiceHarness::Metric(const std::string& name, const std::string& value) {
+  for (const ServerMetric& metric : server->Metrics()) {
+    if (metric.name == name) return metric.values.at(value);
+  }
+  ADD_FAILURE() << "there is no metric " << name;
+  return -1;
 }
 
 absl::Status ServiceHarness::Raw(const std::shared_ptr<grpc::Channel>& channel,

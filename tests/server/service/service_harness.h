@@ -74,6 +74,8 @@ class ServiceHarness {
   // The request for the best of a workload on target t.
   static v1::LookupBestRequest BestOf(const std::string& workload = "fake op 12");
   static v1::GetJobRequest JobOf(const std::string& id);
+  // Returns a metric of the server. `value`: of its label; "": it has none.
+  int64_t Metric(const std::string& name, const std::string& value = "");
   // Returns the answer to the creation of a job.
   grpc::Status Create(const v1::CreateJobRequest& request);
   // Calls a unary method by name with arbitrary bytes as the request.

@@ -223,7 +223,7 @@ TEST_F(TuningModelsTest, AnImportWaitsForATraining) {
   });
   ServerOptions options;
   options.threads = 1;
-  options.uploads.stall_limit = absl::Milliseconds(100);
+  options.uploads.stall_limit = absl::Seconds(1);
   ASSERT_THAT(StartWith(*store::OpenSqliteStore(folder + "/hone.db"), std::move(options),
                         std::move(environment)),
               IsOk());
@@ -233,7 +233,7 @@ TEST_F(TuningModelsTest, AnImportWaitsForATraining) {
   });
   EXPECT_TRUE(busy.WaitForNotificationWithTimeout(absl::Minutes(1)));
   std::thread later([&] {
-    absl::SleepFor(absl::Seconds(1));
+    absl::SleepFor(absl::Seconds(3));
     release.Notify();
   });
   v1::StoredModel imported;

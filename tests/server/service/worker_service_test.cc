@@ -121,7 +121,7 @@ TEST_F(HandlingTest, ExcludesTheTimeThatACallIsHeld) {
   const absl::Duration took = absl::Now() - begin;
   ASSERT_TRUE(Eventually([&] { return observer_.handling().size() == 2; })) << "the held call";
   EXPECT_GT(took, absl::Milliseconds(200));
-  EXPECT_LT(observer_.handling()[1], took / 2);
+  EXPECT_LT(observer_.handling()[1], took - absl::Milliseconds(200));
   EXPECT_GT(observer_.handling()[1], absl::ZeroDuration());
 }
 
@@ -261,7 +261,7 @@ TEST_F(UploadLimitTest, StalledUploadIsCancelled) {
   ASSERT_THAT(Start(std::move(options)), IsOk());
   auto silent = Begin();
   auto half = Begin();
-  ASSERT_TRUE(half->Write(Sha256Of("whole"), 5, "wh"));
+  half->Write(Sha256Of("whole"), 5, "wh");  // which may come too late on a busy machine
   EXPECT_FALSE(half->writer->Finish().ok());
   EXPECT_FALSE(silent->writer->Finish().ok());
 }

@@ -69,17 +69,8 @@ inline absl::Status UnpinBest(Store& store, const TaskKey& task) {
   return Wait([&](Store::Done done) { store.UnpinBest(task, std::move(done)); });
 }
 
-inline absl::Status ChangeStanding(Store& store, const StandingChange& change) {
-  return Wait([&](Store::Done done) { store.ChangeStanding(change, std::move(done)); });
-}
-
-// Writes all fields of the standing.
 inline absl::Status PutStanding(Store& store, const WorkerStanding& standing) {
-  return ChangeStanding(store, {.worker_id = standing.worker_id,
-                                .drained = standing.drained,
-                                .refused = standing.refused,
-                                .removed = standing.removed,
-                                .since_unix_ms = standing.since_unix_ms});
+  return Wait([&](Store::Done done) { store.PutStanding(standing, std::move(done)); });
 }
 
 inline absl::Status PutJob(Store& store, const JobRow& job) {

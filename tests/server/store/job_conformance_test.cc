@@ -178,34 +178,25 @@ TEST_P(JobConformanceTest, RemembersWorkersForSomeDays) {
   EXPECT_THAT(put({}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_P(JobConformanceTest, WorkerStateChangeKeepsOtherFields) {
-  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}),
+TEST_P(JobConformanceTest, AStandingReplacesTheOneBefore) {
+  ASSERT_THAT(PutStanding(*store_, {.worker_id = "w", .drained = true, .since_unix_ms = 1}),
               IsOk());
-  ASSERT_THAT(
-      ChangeStanding(
-          *store_, {.worker_id = "w", .identity = "w-*", .refused = "it lies", .since_unix_ms = 2}),
-      IsOk());
-  WorkerStanding both{.worker_id = "w",
-                      .identity = "w-*",
-                      .drained = true,
-                      .refused = "it lies",
-                      .since_unix_ms = 2};
-  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both));
-  both.refused = "go";
-  both.removed = true;
-  both.since_unix_ms = 3;
-  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w",
-                                       .identity = "w-*",
-                                       .refused = "go",
-                                       .removed = true,
-                                       .since_unix_ms = 3}),
-              IsOk());
-  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .refused = "it lies", .since_unix_ms = 3}),
-              IsOk());
-  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(both))
-      << "a flag does not readmit a removed worker";
-  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .drained = false}), IsOk());
-  ASSERT_THAT(ChangeStanding(*store_, {.worker_id = "w", .refused = ""}), IsOk());
+  WorkerStanding standing{.worker_id = "w",
+                          .identity = "w-*",
+                          .drained = true,
+                          .refused = "it lies",
+                          .since_unix_ms = 2};
+  ASSERT_THAT(PutStanding(*store_, standing), IsOk());
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(standing));
+  standing.drained = false;
+  standing.refused = "go";
+  standing.removed = true;
+  standing.since_unix_ms = 3;
+  ASSERT_THAT(PutStanding(*store_, standing), IsOk());
+  EXPECT_THAT(store_->Standings().value(), testing::ElementsAre(standing));
+  EXPECT_THAT(PutStanding(*store_, {.drained = true}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_THAT(PutStanding(*store_, {.worker_id = "w"}), IsOk());
   EXPECT_THAT(store_->Standings().value(), testing::IsEmpty());
 }
 

@@ -14,10 +14,8 @@
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
 #include "gmock/gmock.h"
-#include "server/store/postgres/committer.h"
 #include "server/store/postgres/connection.h"
 #include "server/store/postgres/postgres_store.h"
-#include "server/store/postgres/schema.h"
 #include "server/store/read_limit.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/postgres_server.h"
@@ -38,13 +36,13 @@ class PostgresTest : public testing::Test {
     HONE_ASSERT_OK_AND_ASSIGN(server_, PostgresServer::Get());
     uri_ = server_->DatabaseOf(folder_.path()).value();
   }
-  std::unique_ptr<Store> Open(const PostgresStoreOptions& options = {}) {
-    std::unique_ptr<Store> store = OpenStandby(options);
+  std::unique_ptr<Store> Open() {
+    std::unique_ptr<Store> store = OpenStandby();
     EXPECT_TRUE(store != nullptr && LeadsSoon(*store));
     return store;
   }
-  std::unique_ptr<Store> OpenStandby(const PostgresStoreOptions& options = {}) {
-    absl::StatusOr<std::unique_ptr<Store>> store = OpenPostgresStore(uri_, options);
+  std::unique_ptr<Store> OpenStandby() {
+    absl::StatusOr<std::unique_ptr<Store>> store = OpenPostgresStore(uri_);
     EXPECT_THAT(store, IsOk());
     return store.ok() ? *std::move(store) : nullptr;
   }

@@ -1,6 +1,4 @@
 // The lines of an export, and the errors of an import.
-#include "server/store/exchange/record_json.h"
-
 #include <cmath>
 #include <string>
 
@@ -9,7 +7,7 @@
 #include "common/base/digest.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "server/store/exchange/record_import.h"
+#include "server/store/exchange/exchange.h"
 #include "tests/server/store/store_rows.h"
 #include "tests/status.h"
 

@@ -1,5 +1,3 @@
-#include "server/store/retention_work.h"
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,6 +6,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/retention.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/server/store/done.h"

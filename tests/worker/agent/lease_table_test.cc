@@ -99,6 +99,22 @@ TEST_F(LeaseTableTest, ALeaseGoesThroughItsPhases) {
   EXPECT_EQ(Describe().finished_size(), 0);
 }
 
+TEST_F(LeaseTableTest, ABatchWaitsOnlyForLeasesOfItsWorkload) {
+  EXPECT_FALSE(table_.MoreToRunIsPreparing());
+  v1::SynchronizeResponse response;
+  AddLease(response, "a");
+  AddLease(response, "b");
+  AddLease(response, "c", /*build=*/true, /*run=*/true, "other");
+  table_.Apply(response, now_);
+  const auto first = table_.NextToPrepare();
+  const auto second = table_.NextToPrepare();
+  table_.Prepared(first, now_);
+  EXPECT_TRUE(table_.MoreToRunIsPreparing());
+  table_.Prepared(second, now_);
+  EXPECT_FALSE(table_.MoreToRunIsPreparing()) << "the third lease is of another workload";
+  EXPECT_EQ(table_.preparing(), 1);
+}
+
 TEST_F(LeaseTableTest, ALeaseThatFailsToBuildEndsThere) {
   Start({"a"});
   const auto work = table_.NextToPrepare();

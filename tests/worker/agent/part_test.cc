@@ -161,10 +161,23 @@ TEST_F(PartsTest, AReferenceKernelIsBuiltOrFetched) {
   EXPECT_TRUE(artifacts_->Pin(fetched));
 }
 
+TEST_F(PartsTest, AReferenceKernelIsBuiltOnce) {
+  ReferenceKernels kernels = MakeReferenceKernels();
+  const auto artifacts = [&] {
+    return std::distance(std::filesystem::directory_iterator(artifacts_->path()),
+                         std::filesystem::directory_iterator());
+  };
+  kernels.BuildAhead(kWorkloadDigest, "workload w\n");
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string built, kernels.Get(kWorkloadDigest, "workload w\n"));
+  EXPECT_EQ(artifacts(), 1);
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string again, kernels.Get(kWorkloadDigest, "another text"));
+  EXPECT_EQ(again, built) << "the text is not compiled a second time";
+}
+
 TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
-                             kernels};
+  CandidatePreparer preparer{
+      builder_, BuilderClient(builder_), *artifacts_, *references_, link_, *uploader_, kernels};
   HeldWork here = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(here), std::nullopt);
   EXPECT_EQ(here.facts.compile_ms, 1);
@@ -186,8 +199,8 @@ TEST_F(PartsTest, ACandidateIsBuiltAndPinnedOrUploaded) {
 
 TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
-                             kernels};
+  CandidatePreparer preparer{
+      builder_, BuilderClient(builder_), *artifacts_, *references_, link_, *uploader_, kernels};
   HeldWork first = Work("good", true, true), second = Work("good", true, true);
   EXPECT_EQ(preparer.Prepare(first), std::nullopt);
   EXPECT_EQ(preparer.Prepare(second), std::nullopt);
@@ -204,8 +217,8 @@ TEST_F(PartsTest, ANewProcessBuildsWhatIsCompared) {
 
 TEST_F(PartsTest, ACandidateOfAnotherBuilderIsFetched) {
   ReferenceKernels kernels = MakeReferenceKernels();
-  CandidatePreparer preparer{builder_, BuilderClient(builder_), *artifacts_, link_, *uploader_,
-                             kernels};
+  CandidatePreparer preparer{
+      builder_, BuilderClient(builder_), *artifacts_, *references_, link_, *uploader_, kernels};
   HeldWork work = Work("", false, true);
   work.lease.set_artifact_digest("no digest");
   EXPECT_EQ(preparer.Prepare(work)->outcome, Outcome::kInvalid);

@@ -117,6 +117,50 @@ annotate(l5, "prefetch", 2)
   EXPECT_EQ(loop.prefetches, 14 + 16 * 2);  // each cache line of A and B once
 }
 
+// Eight elements of 4 bits are one load, one mask, one conversion and one multiply-add. The scales
+// of blocks and what is added to stored elements are not part of the steps.
+TEST(MachineCodeTest, PackedWeightsAreUnpackedAVectorAtATime) {
+  const auto file = schedule::ParseTraceFile(R"(workload weights
+input A: f32[1, 512]
+input W: i4[512, 1024] constant
+input S: f32[16, 1024] constant
+output C[i: 1, j: 1024] = sum(k: 512) A[i, k] * (f32(W[k, j]) * S[k / 32, j])
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 1, 4, 8, 8)
+b1 = cache_read(b0, "W", "global")
+transform_layout(b1, "a0, a1 -> a1 / 32, a0, a1 % 32")
+)");
+  ASSERT_THAT(file, IsOk());
+  const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
+                                        file->parsed.trace, file->parsed.decisions);
+  ASSERT_THAT(program, IsOk());
+  const auto target = target::TargetByName("x86-avx2");
+  ASSERT_THAT(target, IsOk());
+  const auto lowered = lower::Lower(*program, *target);
+  ASSERT_THAT(lowered, IsOk());
+  EXPECT_EQ(lowered->packed_bytes, 512 * 1024 / 2);
+  const auto object = Compile(*lowered, *target, {.keep_assembly = true});
+  ASSERT_THAT(object, IsOk());
+  const std::string loop = object->assembly.substr(object->assembly.find("hone_main:"));
+  const auto count = [&](const char* instruction) {
+    int found = 0;
+    for (size_t at = loop.find(instruction); at != std::string::npos;
+         at = loop.find(instruction, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("vcvtdq2ps"), 8 * 4);
+  EXPECT_EQ(count("vfmadd"), 8 * 4 + 4);  // and the scale of each vector
+  EXPECT_EQ(count("vfnmadd"), 4);         // the 8 that is added to stored elements
+  EXPECT_EQ(count("vsubps"), 0);
+  EXPECT_LE(count("vandps") + count("vpand"), 8 * 4);
+  EXPECT_LE(count("vmulps"), 8);
+  EXPECT_EQ(count("vpsll") + count("vpsra") + count("vpsrl") + count("vpgather"), 0);
+}
+
 TEST(MachineCodeTest, GemmOnAvx2KeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx2", Gemm(6, 2, 8, 1));
   EXPECT_EQ(loop.fmas, 6 * 2);

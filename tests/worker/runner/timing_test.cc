@@ -5,6 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "common/base/rng.h"
+
 namespace hone::runner {
 namespace {
 
@@ -207,6 +210,43 @@ TEST(TimingTest, ConfirmationTakesManyBlocks) {
     EXPECT_FALSE(timing.stopped_early);
     EXPECT_GE(timing.samples_ns.size(), run_ns > 5e6 ? 5u : 10u);
     EXPECT_GE(machine.total_ns, 29e6);
+  }
+}
+
+TEST(TimingTest, ABriefConfirmationTakesFewBlocks) {
+  for (const double run_ns : {2000.0, 1e6, 30e6}) {
+    FakeMachine machine;
+    machine.run_ns = run_ns;
+    const Timing timing = machine.Time(run_ns, {.confirm = true, .min_blocks = 3});
+    EXPECT_FALSE(timing.stopped_early);
+    EXPECT_EQ(timing.samples_ns.size(), run_ns > 5e6 ? 4u : 5u)
+        << "the first run counts if it is long";
+  }
+  FakeMachine disturbed;
+  disturbed.drifts.assign(100'000, 2.0);
+  disturbed.Time(1e6, {.confirm = true, .min_blocks = 3});
+  EXPECT_LT(disturbed.total_ns, 100e6);
+}
+
+// The host takes away 2 % of the time of each of two processors, 10 ms at a time, and a kernel
+// waits for its slower thread. That must not look like a disturbed machine (record_policy.cc).
+TEST(TimingTest, ALittleStealDisturbsNoConfirmation) {
+  Rng rng(1, 1);
+  for (const int min_blocks : {0, 3}) {
+    int disturbed = 0;
+    for (int process = 0; process < 200; ++process) {
+      FakeMachine machine;
+      constexpr double kBlockMs = 1.2, kChunkMs = 10, kSteal = 0.02;
+      for (int run = 0; run < 200; ++run) {
+        const bool is_stolen = rng.Uniform() < 2 * kBlockMs * kSteal / kChunkMs;
+        machine.slow.push_back(is_stolen ? 1 + kChunkMs : 1);
+      }
+      const Timing timing = machine.Time(1e6, {.confirm = true, .min_blocks = min_blocks});
+      const double fastest = *absl::c_min_element(timing.samples_ns);
+      disturbed += timing.dispersion > 0.5 || timing.latency_ns > 2 * fastest;
+      if (timing.dispersion <= 0.5) EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+    }
+    EXPECT_LE(disturbed, 1) << min_blocks;
   }
 }
 

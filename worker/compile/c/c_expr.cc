@@ -134,6 +134,9 @@ CText CExprPrinter::New(const Expr& expr, ExprId id) {
                            Print(expr.c).Within(CBinding::kConditional)),
               CBinding::kConditional};
     case Op::kAnd:
+      if (expr.dtype != DType::kBool) {
+        return Infix(expr, "&", CBinding::kPrimary, CBinding::kPrimary);
+      }
       return Infix(expr, "&&", CBinding::kComparison, CBinding::kComparison);
     case Op::kOr:
       return Infix(expr, "||", CBinding::kComparison, CBinding::kComparison);

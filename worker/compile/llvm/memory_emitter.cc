@@ -249,6 +249,22 @@ Value* MemoryEmitter::LoadInterleaved(ir::BufferId buffer, const Index& offset,
   return nullptr;
 }
 
+Value* MemoryEmitter::LoadPicked(ir::BufferId buffer, const Index& offset, llvm::Type* scalar,
+                                 llvm::Align align) {
+  Split base;
+  const std::optional<std::vector<int64_t>> table = index_.LaneTable(offset, base);
+  if (!table.has_value()) return nullptr;
+  const auto [least, most] = std::minmax_element(table->begin(), table->end());
+  const int64_t span = *most - *least + 1;
+  if (span > f_.lanes) return nullptr;
+  base.constant += *least;
+  Value* const elements =
+      f_.b.CreateAlignedLoad(Conversion::Lanes(scalar, span), Address(buffer, base), align);
+  std::vector<int> picks;
+  for (const int64_t place : *table) picks.push_back(static_cast<int>(place - *least));
+  return f_.b.CreateShuffleVector(elements, picks);
+}
+
 absl::StatusOr<Value*> MemoryEmitter::Load(ir::BufferId buffer, const Index& offset, Value* mask) {
   const DType dtype = f_.state.program.buffers[buffer].dtype;
   const Split split = index_.SplitOf(offset);
@@ -305,6 +321,9 @@ Value* MemoryEmitter::LoadVector(ir::BufferId buffer, const Index& offset, const
     auto* const integer = llvm::dyn_cast<llvm::IntegerType>(scalar);
     if (mask == nullptr && integer != nullptr) {
       if (Value* const value = LoadInterleaved(buffer, offset, integer)) return value;
+    }
+    if (mask == nullptr) {
+      if (Value* const value = LoadPicked(buffer, offset, scalar, align)) return value;
     }
   } else if (mask != nullptr) {
     if (split.lane == 1) {

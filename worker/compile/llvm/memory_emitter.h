@@ -89,6 +89,10 @@ class MemoryEmitter {
   // Words are little-endian.
   llvm::Value* LoadInterleaved(ir::BufferId buffer, const ir::Index& offset,
                                llvm::IntegerType* scalar);
+  // Loads lanes whose distances are known and small as one vector, and shuffles it; nullptr if they
+  // are not.
+  llvm::Value* LoadPicked(ir::BufferId buffer, const ir::Index& offset, llvm::Type* scalar,
+                          llvm::Align align);
   // Returns the mask, or one of all lanes.
   llvm::Value* LanesOf(llvm::Value* mask) {
     return mask != nullptr ? mask : f_.b.CreateVectorSplat(f_.lanes, f_.b.getTrue());

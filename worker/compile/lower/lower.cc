@@ -29,8 +29,8 @@ absl::Status CheckIntrinsics(const LoweredProgram& program, const target::Target
 
 absl::Span<const Pass> Passes() {
   static constexpr Pass kPasses[] = {
-      {"PromoteAccumulators", PromoteAccumulators},
-      {"LowerInits", LowerInits},
+      {"PackConstants", PackConstants}, {"PromoteAccumulators", PromoteAccumulators},
+      {"HoistFactors", HoistFactors},   {"LowerInits", LowerInits},
       {"NarrowDomain", NarrowDomain},
   };
   return kPasses;

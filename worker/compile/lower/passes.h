@@ -37,11 +37,25 @@ ir::Program CompactBuffers(const ir::Program& program);
 // iteration disappear.
 LoweredProgram BuildTree(const ir::Program& program, target::Kind kind = target::Kind::kCpu);
 
+// For CPUs: a copy of a packed constant (ir::IsPacked) stays packed. Where one nest of the kernel
+// that packs fills a buffer with elements of a packed input, and a row has a multiple of eight of
+// them, the buffer gets words of i32 with eight elements each. A float from a vector of consecutive
+// elements then takes a mask and a conversion, and its power of 2 is left to the other factors of a
+// product. Above 2^96, such products of inputs may overflow early.
+absl::Status PackConstants(LoweredProgram& program);
+
 // Keeps the accumulators of a reduction in registers while only reduction loops and static loops
 // run: loads or initializes them before, stores them after. At most 64 vectors. Sums of short
 // floats accumulate in f32 and are rounded when stored. InvalidArgument: such a sum would be stored
 // before it is complete, which would round its partial sums.
 absl::Status PromoteAccumulators(LoweredProgram& program);
+
+// For CPUs: computes a sum of products over the steps of an unrolled loop without the factors that
+// are the same in all steps, such as the scale of a block of weights, and multiplies it by these
+// once. What is subtracted from whole numbers in all steps, such as a zero point, is multiplied by
+// the sum of the other factors once. Only where the accumulators and the partial sums fit the
+// registers of any CPU.
+absl::Status HoistFactors(LoweredProgram& program);
 
 // Turns every remaining init into a nest before the outermost reduction loop.
 absl::Status LowerInits(LoweredProgram& program);

@@ -252,10 +252,10 @@ absl::StatusOr<std::vector<Scalars>> FoldNonMaxSuppression(const NodeView& node)
 
 absl::Span<const OperatorDef> SelectionOperators() {
   static constexpr OperatorDef kOperators[] = {
-      {"NonMaxSuppression", 2, 5, InferNonMaxSuppression, nullptr, "constant inputs",
-       FoldNonMaxSuppression},
-      {"NonZero", 1, 1, InferNonZero, nullptr, "a constant input", FoldNonZero},
-      {"Unique", 1, 1, InferUnique, nullptr, "a constant input", FoldUnique},
+      {"NonMaxSuppression", 2, 5, InferNonMaxSuppression, nullptr,
+       "constant inputs, except on the host", FoldNonMaxSuppression},
+      {"NonZero", 1, 1, InferNonZero, nullptr, "a constant input, except on the host", FoldNonZero},
+      {"Unique", 1, 1, InferUnique, nullptr, "a constant input, except on the host", FoldUnique},
   };
   return kOperators;
 }

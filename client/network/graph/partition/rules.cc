@@ -52,7 +52,9 @@ void FuseTransposition(Fusion& fusion, int node) {
 void FuseWidening(Fusion& fusion, int node) {
   const int reader = fusion.SoleReader(fusion.graph().nodes[node].outputs[0]);
   if (reader < 0) return;
-  if (fusion.kind(reader) == NodeKind::kElementwise || fusion.kind(reader) == NodeKind::kAnchor) {
+  const NodeKind kind = fusion.kind(reader);
+  const bool is_operand = kind == NodeKind::kTransposition && !fusion.IsAlone(reader);
+  if (kind == NodeKind::kElementwise || kind == NodeKind::kAnchor || is_operand) {
     fusion.Merge({node, reader});
   }
 }
@@ -60,11 +62,14 @@ void FuseWidening(Fusion& fusion, int node) {
 }  // namespace
 
 void FuseOperands(Fusion& fusion) {
-  for (size_t i = 0; i < fusion.graph().nodes.size(); ++i) {
-    const int n = static_cast<int>(i);
-    if (!fusion.IsAlone(n)) continue;
-    if (fusion.kind(n) == NodeKind::kTransposition) FuseTransposition(fusion, n);
-    if (Widens(fusion, n)) FuseWidening(fusion, n);
+  const int nodes = static_cast<int>(fusion.graph().nodes.size());
+  for (int n = 0; n < nodes; ++n) {
+    const bool moves = fusion.kind(n) == NodeKind::kTransposition;
+    if (moves && fusion.IsAlone(n)) FuseTransposition(fusion, n);
+  }
+  // Later, so that the conversion of a transposed operand joins the transposition.
+  for (int n = 0; n < nodes; ++n) {
+    if (fusion.IsAlone(n) && Widens(fusion, n)) FuseWidening(fusion, n);
   }
 }
 

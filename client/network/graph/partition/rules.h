@@ -19,7 +19,7 @@ void FuseNormalizations(Fusion& fusion);
 void FuseEpilogues(Fusion& fusion);
 // Merges each transposition with the node that reads it, if that is a product, an elementwise node,
 // or a convolution of an image with few channels. Merges each conversion to a wider type, such as
-// DequantizeLinear, with its only reader.
+// DequantizeLinear, with its only reader, also if that is a transposition that was merged so.
 void FuseOperands(Fusion& fusion);
 // Merges each remaining node with the elementwise nodes and transpositions after it.
 void FuseChains(Fusion& fusion);

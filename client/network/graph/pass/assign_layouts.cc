@@ -19,6 +19,9 @@ constexpr int64_t kStepBytes = 20'000;  // the cost of an additional kernel
 constexpr double kFlopsPerByte = 40, kGroupedFlopsPerByte = 4, kDepthwiseFlopsPerByte = 1;
 // Groups with fewer results than this do not fill a vector along the channels.
 constexpr int64_t kVectorOfChannels = 8;
+// Rows with at least this many results are read in whole vectors, so that groups need no channels
+// for them.
+constexpr int64_t kLongRow = 28;
 
 // The cost of transposing an image. With one channel or one pixel there is nothing to move.
 int64_t TranspositionCost(const TensorType& type) {
@@ -38,6 +41,19 @@ bool HasEqualParts(const Graph& graph, const Node& node) {
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
            return graph.value(id).type == graph.value(node.inputs[0]).type;
          });
+}
+
+// Whether a node is a Transpose of an image that moves its last dimension after the first one or,
+// if `to_last`, that one to the end. It vanishes if the image on its other side has channels last.
+bool MovesChannels(const Graph& graph, const Node& node, bool to_last) {
+  if (node.op != "Transpose") return false;
+  const auto rank = static_cast<int64_t>(graph.value(node.inputs[0]).type.shape.size());
+  if (rank < 3) return false;
+  std::vector<int64_t> order = {0};
+  for (int64_t d = 1; d < rank; ++d) order.push_back(to_last ? d % (rank - 1) + 1 : d);
+  if (!to_last) std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  const absl::StatusOr<std::vector<int64_t>> given = NodeView(graph, node).IntList("perm", {});
+  return given.ok() && *given == order;
 }
 
 class Assignment {
@@ -99,7 +115,9 @@ class Assignment {
         std::any_of(kernels.begin() + 2, kernels.end(), [](int64_t taps) { return taps > 1; });
     if (groups == 1 || !slides) return kFlopsPerByte;
     if (kernels[1] == 1) return kDepthwiseFlopsPerByte;
-    return kernels[0] < groups * kVectorOfChannels ? kFlopsPerByte : kGroupedFlopsPerByte;
+    const bool long_rows = graph_.value(node.outputs[0]).type.shape.back() >= kLongRow;
+    const bool few_channels = kernels[0] < groups * kVectorOfChannels;
+    return long_rows || few_channels ? kFlopsPerByte : kGroupedFlopsPerByte;
   }
 
   // A value is transposed if the layout of the node that computes it differs from that of any node
@@ -113,6 +131,12 @@ class Assignment {
       const int64_t cost = TranspositionCost(type);
       if (cost == 0) continue;
       const int producer = producers[id];
+      if (producer >= 0 && MovesChannels(graph_, graph_.nodes[producer], /*to_last=*/false)) {
+        const int all_last = cut_.AddNode();  // on the first side if a reader is
+        for (const int reader : readers[id]) cut_.AddCost(reader, all_last, MinCut::kNever);
+        cut_.AddCosts(all_last, cost, 0);
+        continue;
+      }
       const int has_last = cut_.AddNode();  // on the second side if a reader is
       for (const int reader : readers[id]) cut_.AddCost(has_last, reader, MinCut::kNever);
       if (producer < 0) {
@@ -127,6 +151,11 @@ class Assignment {
       }
       cut_.AddCost(all_last, producer, cost);
     }
+    for (const Node& node : graph_.nodes) {
+      if (!MovesChannels(graph_, node, /*to_last=*/true) || producers[node.inputs[0]] < 0) continue;
+      const TensorType& type = graph_.value(node.inputs[0]).type;
+      cut_.AddCosts(producers[node.inputs[0]], TranspositionCost(type), 0);
+    }
     for (const ValueId id : graph_.outputs) {
       if (producers[id] < 0 || !readers[id].empty()) continue;
       if (graph_.value(id).type.shape.size() < 3) continue;
@@ -139,6 +168,7 @@ class Assignment {
     std::vector<std::vector<int>> readers(graph_.values.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
+      if (MovesChannels(graph_, node, /*to_last=*/true)) continue;  // see AddTranspositions
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] == kNoValue) continue;
         if (roles_[n] != LayoutRole::kFixed && !IsImage(graph_, node, roles_[n], i)) continue;

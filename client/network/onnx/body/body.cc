@@ -10,7 +10,6 @@
 #include "client/network/onnx/body/control_flow.h"
 #include "client/network/onnx/body/sequence.h"
 #include "client/network/onnx/compose/composition.h"
-#include "client/network/onnx/composite.h"
 #include "client/network/onnx/opset.h"
 #include "client/network/onnx/replaced.h"
 #include "client/network/onnx/supported_operators.h"
@@ -229,14 +228,8 @@ absl::StatusOr<std::vector<Item>> BodyImporter::AddPlain(
     }
   }
   std::vector<ValueId> values;
-  const Composition* const composition = FindComposition(view);
-  if (composition != nullptr) {
-    Composer composer(builder_, node, versioned.opset, versioned.outputs);
-    HONE_ASSIGN_OR_RETURN(values, composition->compose(composer));
-    if (values.size() < versioned.outputs.size()) {
-      return view.InvalidError(absl::StrCat("the operator has ", values.size(), " outputs, not ",
-                                            versioned.outputs.size()));
-    }
+  if (const Composition* const composition = FindComposition(view)) {
+    HONE_ASSIGN_OR_RETURN(values, Compose(*composition, versioned, builder_));
   } else if (IsReplaced(node.op)) {
     HONE_ASSIGN_OR_RETURN(values, Replace(versioned, tensors, builder_));
   } else {
@@ -244,12 +237,8 @@ absl::StatusOr<std::vector<Item>> BodyImporter::AddPlain(
       return view.UnimplementedError(absl::StrCat("attribute '", tensors.begin()->first,
                                                   "' is a tensor, which is not supported"));
     }
-    if (const Composite* const composite = FindComposite(node.op)) {
-      HONE_ASSIGN_OR_RETURN(values, Compose(*composite, versioned, builder_));
-    } else {
-      HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
-      HONE_ASSIGN_OR_RETURN(values, builder_.Add(std::move(node), versioned.outputs));
-    }
+    HONE_RETURN_IF_ERROR(ConvertToNewest(versioned, builder_));
+    HONE_ASSIGN_OR_RETURN(values, builder_.Add(std::move(node), versioned.outputs));
   }
   std::vector<Item> results;
   for (const ValueId id : values) results.push_back(Item::Tensor(id));

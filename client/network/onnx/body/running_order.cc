@@ -40,12 +40,22 @@ void AddNamesReadBy(const ::onnx::NodeProto& node, Names& names) {
   names.erase("");
 }
 
+}  // namespace
+
+std::set<std::string> NamesReadBy(const ::onnx::NodeProto& node) {
+  Names names;
+  AddNamesReadBy(node, names);
+  return names;
+}
+
+namespace {
+
 class Orderer {
  public:
   Orderer(const ::onnx::GraphProto& graph, const Names& given,
           const std::function<bool(const std::string&)>& is_outside)
       : graph_(graph), given_(given), is_outside_(is_outside), needed_(graph.node_size()) {
-    for (const ::onnx::NodeProto& node : graph.node()) AddNamesReadBy(node, reads_.emplace_back());
+    for (const ::onnx::NodeProto& node : graph.node()) reads_.push_back(NamesReadBy(node));
   }
 
   absl::StatusOr<RunningOrder> Run() {

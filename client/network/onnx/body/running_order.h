@@ -14,6 +14,9 @@ namespace hone::onnx {
 // "node 'conv1' (Conv)".
 std::string Describe(const ::onnx::NodeProto& node);
 
+// The tensors that a node and the graphs inside of it read.
+std::set<std::string> NamesReadBy(const ::onnx::NodeProto& node);
+
 // The nodes that the outputs of a graph need.
 struct RunningOrder {
   std::vector<int> nodes;      // in topological order: the order of the graph if it is topological

@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<ValueId>> Composer::ApplyFor(const std::vector<bool>&
                                                         absl::string_view op,
                                                         std::vector<ValueId> inputs,
                                                         Attributes attributes) {
+  while (!inputs.empty() && inputs.back() == graph::kNoValue) inputs.pop_back();
   graph::Node added{builder_.FreshNodeName(absl::StrCat(node_.name, "_", op)),
                     std::string(op),
                     std::move(inputs),

@@ -41,7 +41,7 @@ class Composer {
   using Attributes = std::map<std::string, graph::Attribute>;
   absl::StatusOr<graph::ValueId> Apply(absl::string_view op, std::vector<graph::ValueId> inputs,
                                        Attributes attributes = {});
-  // The same for a node of several outputs.
+  // The same for a node of several outputs. The result has kNoValue for those that are not wanted.
   absl::StatusOr<std::vector<graph::ValueId>> ApplyFor(const std::vector<bool>& wanted,
                                                        absl::string_view op,
                                                        std::vector<graph::ValueId> inputs,
@@ -75,11 +75,11 @@ class Composer {
   absl::StatusOr<graph::ValueId> Stack(std::vector<graph::ValueId> parts, int64_t axis);
 
  protected:
+  std::string TensorName(absl::string_view suffix) const;
+
   GraphBuilder& builder_;
 
  private:
-  std::string TensorName(absl::string_view suffix) const;
-
   const graph::Node& node_;
   const int64_t opset_;
   std::vector<bool> wanted_;

@@ -270,7 +270,7 @@ class LongLayer {
   std::vector<ValueId> remaining_;  // at each time, if they are not
 };
 
-absl::StatusOr<std::vector<ValueId>> ComposeRecurrent(Composer& composer) {
+absl::StatusOr<std::vector<ValueId>> ComposeRecurrent(Rewrite& composer) {
   return LongLayer(composer).Compose();
 }
 

@@ -269,7 +269,7 @@ class WeightedResize {
   std::vector<ResizedAxis> axes_;
 };
 
-absl::StatusOr<std::vector<ValueId>> ComposeResize(Composer& composer) {
+absl::StatusOr<std::vector<ValueId>> ComposeResize(Rewrite& composer) {
   return WeightedResize(composer).Compose();
 }
 

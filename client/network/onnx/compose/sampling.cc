@@ -215,7 +215,7 @@ ValueId SwapFirst(Formula& f, ValueId value, size_t rank) {
   return f.Transpose(value, order);
 }
 
-absl::StatusOr<Outputs> GridSample(Composer& composer) {
+absl::StatusOr<Outputs> GridSample(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs an image and a grid");
   const Shape image = node.Shape(0), grid = node.Shape(1);
@@ -270,7 +270,7 @@ absl::StatusOr<Outputs> GridSample(Composer& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> RoiAlign(Composer& composer) {
+absl::StatusOr<Outputs> RoiAlign(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   for (const int input : {0, 1, 2}) {
     if (!node.Has(input)) return node.InvalidError(absl::StrCat("input ", input, " is missing"));
@@ -339,7 +339,7 @@ absl::StatusOr<Outputs> RoiAlign(Composer& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> AffineGrid(Composer& composer) {
+absl::StatusOr<Outputs> AffineGrid(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs theta and a size");
   HONE_ASSIGN_OR_RETURN(const Shape size, node.Ints(1));
@@ -384,7 +384,7 @@ absl::StatusOr<Outputs> AffineGrid(Composer& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> CenterCropPad(Composer& composer) {
+absl::StatusOr<Outputs> CenterCropPad(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs a tensor and a shape");
   HONE_ASSIGN_OR_RETURN(const Shape wanted, node.Ints(1));
@@ -417,7 +417,7 @@ absl::StatusOr<Outputs> CenterCropPad(Composer& composer) {
   return Outputs{value};
 }
 
-absl::StatusOr<Outputs> Compress(Composer& composer) {
+absl::StatusOr<Outputs> Compress(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs a tensor and a condition");
   ValueId value = composer.input(0);
@@ -441,7 +441,7 @@ absl::StatusOr<Outputs> Compress(Composer& composer) {
   return Outputs{value};
 }
 
-absl::StatusOr<Outputs> MaxUnpool(Composer& composer) {
+absl::StatusOr<Outputs> MaxUnpool(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   if (!node.Has(0) || !node.Has(1) || node.Rank(0) < 3 || node.Shape(0) != node.Shape(1) ||
       node.Type(0).elements() == 0) {
@@ -506,7 +506,7 @@ absl::Span<const Composition> SamplingCompositions() {
   static constexpr Composition kCompositions[] = {
       {"AffineGrid", AffineGrid, "a constant size"},
       {"CenterCropPad", CenterCropPad, "a constant shape"},
-      {"Compress", Compress, "a constant condition"},
+      {"Compress", Compress, "a constant condition, except on the host"},
       {"GridSample", GridSample, "float types"},
       {"MaxUnpool", MaxUnpool,
        "a constant output shape; each element looks through the updates of its image"},

@@ -55,13 +55,13 @@ absl::StatusOr<Outputs> CosineWindow(Composer& composer, double a0, double a1, d
   return Outputs{composer.Constant("window", {dtype, {size}}, elements)};
 }
 
-absl::StatusOr<Outputs> HannWindow(Composer& composer) {
+absl::StatusOr<Outputs> HannWindow(Rewrite& composer) {
   return CosineWindow(composer, 0.5, 0.5, 0);
 }
-absl::StatusOr<Outputs> HammingWindow(Composer& composer) {
+absl::StatusOr<Outputs> HammingWindow(Rewrite& composer) {
   return CosineWindow(composer, 25.0 / 46, 21.0 / 46, 0);
 }
-absl::StatusOr<Outputs> BlackmanWindow(Composer& composer) {
+absl::StatusOr<Outputs> BlackmanWindow(Rewrite& composer) {
   return CosineWindow(composer, 0.42, 0.5, 0.08);
 }
 
@@ -111,7 +111,7 @@ absl::StatusOr<bool> IsComplex(const Composer& composer, ValueId signal) {
       absl::StrCat("the signal is ", type.ToText(), "; its last extent must be 1 or 2"));
 }
 
-absl::StatusOr<Outputs> Dft(Composer& composer) {
+absl::StatusOr<Outputs> Dft(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   ValueId signal = composer.input(0);
   if (signal == kNoValue) return node.InvalidError("input 0 is missing");
@@ -163,7 +163,7 @@ absl::StatusOr<Outputs> Dft(Composer& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> Stft(Composer& composer) {
+absl::StatusOr<Outputs> Stft(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   const ValueId signal = composer.input(0);
   if (signal == kNoValue || composer.TypeOf(signal).shape.size() != 3) {
@@ -214,7 +214,7 @@ absl::StatusOr<Outputs> Stft(Composer& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> MelWeightMatrix(Composer& composer) {
+absl::StatusOr<Outputs> MelWeightMatrix(Rewrite& composer) {
   const graph::NodeView node = composer.view();
   HONE_ASSIGN_OR_RETURN(const int64_t bins, WholeInput(composer, 0, 1, 1 << 16));
   HONE_ASSIGN_OR_RETURN(const int64_t length, WholeInput(composer, 1, 1, 1 << 24));

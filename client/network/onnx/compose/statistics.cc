@@ -79,14 +79,14 @@ absl::Status NeedScoresAndTarget(const Composer& composer) {
   return composer.view().InvalidError("needs scores and targets");
 }
 
-absl::StatusOr<Outputs> NegativeLogLikelihoodLoss(Composer& composer) {
+absl::StatusOr<Outputs> NegativeLogLikelihoodLoss(Rewrite& composer) {
   HONE_RETURN_IF_ERROR(NeedScoresAndTarget(composer));
   HONE_ASSIGN_OR_RETURN(const ValueId loss,
                         Loss(composer, composer.input(0), composer.input(1), composer.input(2)));
   return Outputs{loss};
 }
 
-absl::StatusOr<Outputs> SoftmaxCrossEntropyLoss(Composer& composer) {
+absl::StatusOr<Outputs> SoftmaxCrossEntropyLoss(Rewrite& composer) {
   HONE_RETURN_IF_ERROR(NeedScoresAndTarget(composer));
   if (composer.TypeOf(composer.input(0)).shape.size() < 2) {
     return composer.view().InvalidError("the scores need a dimension for the classes");
@@ -98,7 +98,7 @@ absl::StatusOr<Outputs> SoftmaxCrossEntropyLoss(Composer& composer) {
   return Outputs{loss, scores};
 }
 
-absl::StatusOr<Outputs> MeanVarianceNormalization(Composer& composer) {
+absl::StatusOr<Outputs> MeanVarianceNormalization(Rewrite& composer) {
   const ValueId x = composer.input(0);
   if (x == kNoValue) return composer.view().InvalidError("input 0 is missing");
   HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes,

@@ -95,6 +95,22 @@ TEST(NetworkOutputTest, ErrorsAreExplainedBelowTheTable) {
   EXPECT_THAT(TaskErrors(network), ElementsAre("tasks 0, 2 failed: broken", "task 1 failed: slow"));
 }
 
+TEST(NetworkOutputTest, ANetworkThatWasCutHasNotFailed) {
+  v1::Job job;
+  EXPECT_TRUE(CheckTasks(job, "hone tune").ok()) << "not of a network";
+  *job.mutable_network() = Network();
+  v1::NetworkTaskProgress& task = *job.mutable_network()->mutable_tasks(2);
+  job.mutable_request()->set_max_trials(8);
+  EXPECT_TRUE(absl::IsAborted(CheckTasks(job, "hone tune"))) << "it failed";
+  job.mutable_request()->set_max_time_ms(1000);
+  EXPECT_TRUE(CheckTasks(job, "hone tune").ok()) << "there was no time for it";
+  task.set_trials(4);
+  EXPECT_EQ(CheckTasks(job, "hone tune").message(),
+            "2 of 3 tasks have no confirmed kernel; hone tune tunes them");
+  task.clear_error();
+  EXPECT_TRUE(CheckTasks(job, "hone tune").ok()) << "its measurements were disturbed";
+}
+
 TEST(NetworkOutputTest, ANoteDoesNotRepeatTheErrorOfATask) {
   v1::Job job;
   job.set_note("1 of 3 tasks have no confirmed kernel; task 2, conv2d: broken");

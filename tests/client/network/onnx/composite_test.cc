@@ -1,6 +1,4 @@
 // Operators that become several nodes, against loops.
-#include "client/network/onnx/composite.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -24,7 +24,7 @@ class OpenedPlan {
     auto planned = MakePlan(network.graph, network.partition, network.kernels);
     EXPECT_THAT(planned, IsOk());
     if (!planned.ok()) return;
-    EXPECT_THAT(WriteWeights(network.graph, network.kernels, weights_path_, *planned), IsOk());
+    EXPECT_THAT(WriteWeights({&network.graph}, network.kernels, weights_path_, *planned), IsOk());
     plan = planned->plan;
   }
   ~OpenedPlan() {

@@ -113,7 +113,8 @@ class ReadTraceTest : public ::testing::Test {
 
 TEST_F(ReadTraceTest, ACandidateOfASpaceOfTheTaskIsThatCandidate) {
   const SpaceInfo& space = spaces_->spaces()[0];
-  HONE_ASSERT_OK_AND_ASSIGN(const auto strategy, spaces_->CreateStrategy("random", 1));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto strategy,
+                            spaces_->CreateStrategy("random", 1, /*quick_start=*/false));
   HONE_ASSERT_OK_AND_ASSIGN(const auto proposed, strategy->Propose(8, 0, nullptr));
   for (const record::Candidate& candidate : proposed) {
     std::string text;

@@ -1,8 +1,7 @@
-#include "server/job/scheduler/objective.h"
-
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "server/job/scheduler/task_scheduler.h"
 #include "tests/status.h"
 
 namespace hone::job {

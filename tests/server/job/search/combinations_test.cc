@@ -71,6 +71,16 @@ std::string NameOf(const Combination& c) {
       {{"-", "_"}});
 }
 
+// Networks that differ only in their layers and sizes from `mlp` and `tlp-fast`, which stand for
+// them with every strategy.
+bool IsOneOfTheNetworks(absl::string_view model) {
+  for (const absl::string_view name : {"looptree", "mlp-tenset", "mtl-tlp", "tlp", "tlp-lstm",
+                                       "tlp-mse", "tlp-published", "treegru"}) {
+    if (model == name) return true;
+  }
+  return false;
+}
+
 std::vector<Combination> All() {
   std::vector<Combination> all;
   for (const std::string& space : Spaces()) {
@@ -79,7 +89,7 @@ std::vector<Combination> All() {
     const bool small = space::IsTraceText(space);
     for (const std::string& strategy : search::SearchStrategyNames()) {
       for (const std::string& model : cost_model::CostModelNames()) {
-        if (small || strategy == "random" || model == "xgboost")
+        if ((small && !IsOneOfTheNetworks(model)) || strategy == "random" || model == "xgboost")
           all.push_back({strategy, model, space, ""});
       }
     }

@@ -1,11 +1,10 @@
 // What a server has learned from all tasks of a target reaches the next job, and only that.
-#include "server/job/search/learned_draft.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/target/target.h"
 #include "server/job/actor/compiler_environment.h"
+#include "server/job/search/draft_work.h"
 #include "server/tuner/cost_model/model_file.h"
 #include "server/tuner/cost_model/registry.h"
 #include "tests/server/job/job_harness.h"

@@ -140,8 +140,8 @@ TEST_F(TaskSearchTest, KnownAndIllegalCandidatesGetNoTrial) {
       return candidate.decisions != illegal;
     }
     absl::StatusOr<std::unique_ptr<search::SearchStrategy>> CreateStrategy(
-        const std::string& name, uint64_t seed) const override {
-      return real_->CreateStrategy(name, seed);
+        const std::string& name, uint64_t seed, bool quick_start) const override {
+      return real_->CreateStrategy(name, seed, quick_start);
     }
     absl::StatusOr<record::Candidate> Adapt(const std::string& space,
                                             const std::vector<int64_t>& decisions) const override {

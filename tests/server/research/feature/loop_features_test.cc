@@ -177,6 +177,74 @@ TEST(KnobFeaturesTest, AreTheDecisions) {
   EXPECT_EQ(values.size(), static_cast<size_t>(knob.Columns()));
 }
 
+// Row r of a set on a schedule, by the names of the columns.
+std::map<std::string, float> PrimitiveRow(const FeatureSet& set, const schedule::Trace& trace,
+                                          const std::vector<int64_t>& decisions, int r, int& rows) {
+  std::vector<float> values;
+  EXPECT_THAT(set.ExtractSchedule({0, decisions, &trace}, values, rows), IsOk());
+  EXPECT_EQ(values.size(), static_cast<size_t>(rows) * set.Columns());
+  std::map<std::string, float> row;
+  for (int c = 0; c < set.Columns(); ++c) {
+    if (const float value = values[r * set.Columns() + c]; value != 0)
+      row[set.ColumnNames()[c]] = value;
+  }
+  return row;
+}
+
+TEST(PrimitiveFeaturesTest, AreTheScheduleWithoutAProgram) {
+  const schedule::Trace trace = schedule::ParseTrace(
+                                    "b0 = block(\"C\")\n"
+                                    "l0, l1, l2 = loops(b0)\n"
+                                    "x0, x1 = sample_perfect_tile(l0, parts=2)\n"
+                                    "l3, l4 = split(l0, x0, x1)\n"
+                                    "b1 = cache_read(b0, \"A\", \"global\")\n"
+                                    "b2 = cache_read(b0, \"C\", \"shared\")\n"
+                                    "l5 = sample_compute_location(b1)\n")
+                                    ->trace;
+  const FeatureSet& set = **FindFeatureSet("primitives");
+  using Row = std::map<std::string, float>;
+  int rows = 0;
+  const auto row = [&](int r) { return PrimitiveRow(set, trace, {7, 3, 1}, r, rows); };
+  EXPECT_EQ(row(0), (Row{{"type.block", 1}, {"argument0", 1}}));
+  EXPECT_EQ(rows, 6);  // the drawn factors have no row
+  EXPECT_EQ(row(1), (Row{{"type.loops", 1}, {"argument0", 1}}));
+  EXPECT_EQ(row(2), (Row{{"type.split", 1}, {"argument0", 1}, {"argument1", 3}, {"argument2", 2}}));
+  // A is the second name, C the first; scopes are words.
+  const Row read = row(3), again = row(4);
+  EXPECT_EQ(read.at("argument1"), 2);
+  EXPECT_EQ(again.at("argument1"), 1);
+  EXPECT_NE(read.at("argument2"), again.at("argument2"));
+  // A drawn place has a row, because no number stands for it later.
+  EXPECT_EQ(row(5), (Row{{"type.sample_compute_location", 1}, {"argument0", 2}, {"argument1", 1}}));
+
+  std::vector<float> values;
+  EXPECT_THAT(set.ExtractSchedule({0, {7, 3}, &trace}, values, rows),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(set.ExtractSchedule({0, {7, 3, 1}}, values, rows),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT((**FindFeatureSet("statement")).ExtractSchedule({0, {}, &trace}, values, rows),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(PrimitiveFeaturesTest, LongSchedulesAreCroppedAndShortOnesPadded) {
+  const schedule::Trace trace =
+      schedule::ParseTrace("b0 = block(\"C\")\nl0, l1, l2 = loops(b0)\nreorder(l2, l0, l1)\n")
+          ->trace;
+  int rows = 0;
+  const auto cropped =
+      MakePrimitiveFeatures("cropped", {.sequence = 3, .arguments = 2, .pad = true});
+  EXPECT_EQ(
+      PrimitiveRow(*cropped, trace, {}, 2, rows),
+      (std::map<std::string, float>{{"type.reorder", 1}, {"argument0", 3}, {"argument1", 1}}));
+  EXPECT_EQ(rows, 3);
+  const auto padded = MakePrimitiveFeatures("padded", {.sequence = 5, .arguments = 3, .pad = true});
+  EXPECT_TRUE(PrimitiveRow(*padded, trace, {}, 4, rows).empty());
+  EXPECT_EQ(rows, 5);
+  const auto short_one = MakePrimitiveFeatures("short", {.sequence = 2});
+  EXPECT_EQ(PrimitiveRow(*short_one, trace, {}, 1, rows).count("type.loops"), 1u);
+  EXPECT_EQ(rows, 2);
+}
+
 TEST(AnalyticFeaturesTest, PlainMatmulByHand) {
   const Row row(**FindFeatureSet("analytic"), Matmul());
   EXPECT_COUNT(row["operations"], 2 * 16384);

@@ -7,7 +7,8 @@
 
 #include "common/base/rng.h"
 #include "common/target/target.h"
-#include "server/job/search/learned_draft.h"
+#include "server/job/search/draft_work.h"
+#include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/registry.h"
 #include "tests/status.h"
 
@@ -148,6 +149,57 @@ TEST(JudgeTest, TheTitleSaysThatNothingWasMeasured) {
   sample.modelled = true;
   EXPECT_THAT(JudgementText(sample, {}, false),
               HasSubstr("of 2 tasks **not measured** but modelled: cortex-a76 with 4 cores"));
+}
+
+// The draft knows half of the latency, and the network learns the other half.
+TEST(JudgeTest, JudgesAResidualOverThePresets) {
+  Sample sample = MakeSample(6);
+  sample.feature_sets.push_back("draft");
+  Rng rng(1);
+  for (JudgedTask& task : sample.tasks) {
+    cost_model::FeatureMatrix draft{.columns = cost_model::kDraftColumns};
+    for (size_t i = 0; i < task.latency_ns.size(); ++i) {
+      // The first column is a part of the estimate, in cycles.
+      std::vector<float> row(cost_model::kDraftColumns, 0.0f);
+      row[0] = static_cast<float>(1000 * std::exp(2 * rng.Uniform()));
+      task.latency_ns[i] *= row[0] / 1000.0;
+      draft.Append(row, 1);
+    }
+    task.best_ns = *std::min_element(task.latency_ns.begin(), task.latency_ns.end());
+    task.features.push_back(draft);
+  }
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto models, Judge(sample, {"presets", "mlp", "presets+mlp"}, {.held_out_only = true}));
+  EXPECT_TRUE(models[0].development.empty());
+  double pairs[3] = {0, 0, 0};
+  for (int m = 0; m < 3; ++m) {
+    ASSERT_EQ(models[m].held_out.size(), 3u);
+    for (const TaskScore& score : models[m].held_out) pairs[m] += score.pairs / 3;
+  }
+  EXPECT_GT(pairs[2], pairs[0] + 0.02);
+  EXPECT_GT(pairs[2], pairs[1] + 0.02);
+  EXPECT_THAT(Judge(sample, {"presets+xgboost"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot learn a residual")));
+}
+
+// With several targets, a model still predicts for the judged one.
+TEST(JudgeTest, LearnsFromAnotherMachineAsASecondTarget) {
+  const Sample own = MakeSample(8);
+  Sample other = MakeSample(8);
+  for (JudgedTask& task : other.tasks) {  // a machine on which everything is the other way round
+    for (double& each : task.latency_ns) each = 1e7 / each;
+    task.best_ns = *std::min_element(task.latency_ns.begin(), task.latency_ns.end());
+  }
+  Training training = {.other = &other, .with_own = true, .held_out_only = true};
+  // mtl-tlp reads another set by default, so the rows are called by its name.
+  Sample renamed = own, renamed_other = other;
+  renamed.feature_sets = renamed_other.feature_sets = {"primitives"};
+  training.other = &renamed_other;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto models, Judge(renamed, {"mtl-tlp"}, training));
+  for (const TaskScore& score : models[0].held_out) EXPECT_GT(score.pairs, 0.9);
+  training.with_own = false;
+  HONE_ASSERT_OK_AND_ASSIGN(const auto misled, Judge(renamed, {"mtl-tlp"}, training));
+  for (const TaskScore& score : misled[0].held_out) EXPECT_LT(score.pairs, 0.1);
 }
 
 }  // namespace

@@ -284,6 +284,49 @@ TEST_P(CostModelConformanceTest, ScoresCandidatesOneByOne) {
   }
 }
 
+// A model either learns what offsets do not say, or refuses them.
+TEST_P(CostModelConformanceTest, LearnsAResidualOrRefusesOffsets) {
+  const auto model = Trained();
+  std::vector<double> offset(train_.throughput.size(), 0.0);
+  offset[4] = kInfinity;
+  ExpectRefused(*model,
+                model->Update(train_.features, {.throughput = train_.throughput, .offset = offset}),
+                "the offset of candidate 4");
+  offset.resize(7);
+  ExpectRefused(*model,
+                model->Update(train_.features, {.throughput = train_.throughput, .offset = offset}),
+                "60 candidates, but 7 offsets");
+  // The offsets know everything, so nothing is left to learn.
+  offset.clear();
+  for (const double each : train_.throughput) offset.push_back(std::log(std::max(each, 1e-3)));
+  const absl::Status status =
+      model->Update(train_.features, {.throughput = train_.throughput, .offset = offset});
+  if (!status.ok()) {
+    ExpectRefused(*model, status, "cannot learn a residual");
+    return;
+  }
+  for (const double each : Scores(*model, train_.features)) EXPECT_LT(std::abs(each), 2.5);
+}
+
+TEST_P(CostModelConformanceTest, TakesResultsOfSeveralTargets) {
+  const auto model = Make();
+  std::vector<int32_t> targets, tasks;
+  for (size_t i = 0; i < train_.throughput.size(); ++i) {
+    targets.push_back(i % 3 == 0 ? 1 : 0);
+    tasks.push_back(targets.back());
+  }
+  const Labels labels = {.throughput = train_.throughput, .tasks = tasks, .targets = targets};
+  ASSERT_THAT(model->Update(train_.features, labels), IsOk());
+  for (const double score : Scores(*model, held_out_.features)) EXPECT_TRUE(std::isfinite(score));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, model->Save());
+  const auto loaded = Make();
+  ASSERT_THAT(loaded->Load(bytes), IsOk());
+  EXPECT_EQ(Scores(*loaded, held_out_.features), Scores(*model, held_out_.features));
+  targets[5] = -1;
+  const auto trained = Trained();
+  ExpectRefused(*trained, trained->Update(train_.features, labels), "the target of candidate 5");
+}
+
 // A model either rejects the name of another feature set or saves it in its file. A model that
 // reads its own set refuses to load that file.
 TEST_P(CostModelConformanceTest, UsesTheRequestedFeatureSetOrRejectsIt) {

@@ -124,7 +124,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"xgboost-rank", "curve-fix", 0.56, 0.62},
                     Case{"xgboost-rank", "curve-fix-reuse", 0.56, 0.60},
                     Case{"xgboost-rank", "knob", 0.56, 0.62}, Case{"gp", "analytic", 0.60, 0.72},
-                    Case{"mlp", "analytic", 0.56, 0.64}),
+                    Case{"mlp", "analytic", 0.56, 0.64}, Case{"tlp", "", 0.54, 0.58},
+                    Case{"tlp-fast", "", 0.54, 0.58}, Case{"tlp-lstm", "", 0.54, 0.58},
+                    Case{"tlp-mse", "", 0.54, 0.58}, Case{"treegru", "", 0.56, 0.60},
+                    Case{"looptree", "", 0.56, 0.60}),
     [](const auto& info) {
       std::string name = info.param.model + "_" + info.param.features;
       std::replace(name.begin(), name.end(), '-', '_');

@@ -9,7 +9,6 @@
 #include "common/base/rng.h"
 #include "server/research/model/calibration.h"
 #include "server/research/model/column_scaler.h"
-#include "server/research/model/mlp_network.h"
 #include "server/tuner/cost_model/dense.h"
 #include "server/tuner/cost_model/pack_objective.h"
 #include "server/tuner/cost_model/rank_loss.h"
@@ -141,42 +140,6 @@ TEST(CalibrationTest, IsAnIncreasingLine) {
   const Calibration wrong = Calibration::Fit({0, 1, 2}, {0.5, 0.3, 0.1});
   EXPECT_GT(wrong.slope, 0);
   EXPECT_NEAR(wrong(1), 0.3, 1e-9);
-}
-
-TEST(MlpNetworkTest, BackwardIsTheGradientOfForward) {
-  MlpNetwork network(3, 5, 11);
-  const std::vector<int32_t> row_begin = {0, 2, 3};
-  const std::vector<double> direction = {1.5, -0.5};
-  MlpNetwork::Activations activations;
-  activations.rows = Drawn(3, 3, 5);
-  const auto objective = [&] {
-    MlpNetwork::Activations scratch;
-    scratch.rows = activations.rows;
-    network.Forward(row_begin, scratch);
-    return scratch.scores[0] * direction[0] + scratch.scores[1] * direction[1];
-  };
-  // Moves the biases away from the kinks of the rectifiers.
-  for (Matrix* parameter : network.Parameters()) {
-    for (float& value : parameter->values) value += 0.05f;
-  }
-  network.Forward(row_begin, activations);
-  const std::vector<Matrix> gradients = network.Backward(row_begin, activations, direction);
-  const std::vector<Matrix*> parameters = network.Parameters();
-  ASSERT_EQ(gradients.size(), parameters.size());
-  for (size_t p = 0; p < parameters.size(); ++p) {
-    for (size_t i = 0; i < parameters[p]->values.size(); ++i) {
-      float& value = parameters[p]->values[i];
-      const float before = value;
-      constexpr float kStep = 1e-3f;
-      value = before + kStep;
-      const double above = objective();
-      value = before - kStep;
-      const double below = objective();
-      value = before;
-      EXPECT_NEAR(gradients[p].values[i], (above - below) / (2 * kStep), 3e-3)
-          << "parameter " << p << ", entry " << i;
-    }
-  }
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
   const bool costs = GetParam() == "analytic" || GetParam() == "draft";
   const int distinct = GetParam() == "curve-one" ? 1 : costs ? 2 : 8;
   for (const NamedTrace& trace : Traces()) {
+    const schedule::Trace parsed = TraceOf(trace);
     std::set<std::vector<float>> seen;
     std::set<Digest> programs;
     for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -41,8 +42,8 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       if (!DrawProgram(trace, seed, program, &decisions)) continue;
       std::vector<float> values;
       int rows = 0;
-      ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows),
-                  IsOk());
+      const Chosen chosen{0, decisions, &parsed};
+      ASSERT_THAT(set_.ExtractCandidate(program, chosen, TestTarget(), values, rows), IsOk());
       ASSERT_GE(rows, 1);
       ASSERT_EQ(values.size(), static_cast<size_t>(rows) * set_.Columns());
       for (size_t i = 0; i < values.size(); ++i) {
@@ -51,8 +52,7 @@ TEST_P(FeatureSetTest, RandomProgramsGiveFiniteRowsThatDiffer) {
       }
       // Extracting again appends the same rows.
       const std::vector<float> once = values;
-      ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows),
-                  IsOk());
+      ASSERT_THAT(set_.ExtractCandidate(program, chosen, TestTarget(), values, rows), IsOk());
       ASSERT_TRUE(std::equal(once.begin(), once.end(), values.begin() + once.size()));
       seen.insert(once);
       programs.insert(program.StructuralDigest());
@@ -72,8 +72,13 @@ TEST_P(FeatureSetTest, NamesDoNotMatter) {
       "0.0)\n");
   std::vector<float> first, second;
   int rows = 0;
-  ASSERT_THAT(set_.ExtractCandidate(program, {}, TestTarget(), first, rows), IsOk());
-  ASSERT_THAT(set_.ExtractCandidate(renamed, {}, TestTarget(), second, rows), IsOk());
+  const schedule::Trace trace =
+      schedule::ParseTrace("b0 = block(\"C\")\nb1 = cache_read(b0, \"A\", \"global\")\n")->trace;
+  const schedule::Trace other =
+      schedule::ParseTrace("b0 = block(\"Z\")\nb1 = cache_read(b0, \"Q\", \"global\")\n")->trace;
+  ASSERT_THAT(set_.ExtractCandidate(program, {.trace = &trace}, TestTarget(), first, rows), IsOk());
+  ASSERT_THAT(set_.ExtractCandidate(renamed, {.trace = &other}, TestTarget(), second, rows),
+              IsOk());
   EXPECT_EQ(first, second);
 }
 
@@ -96,12 +101,14 @@ TEST_P(FeatureSetTest, OtherSetsOfTheSameProgramDoNotMatter) {
     if (!DrawProgram(trace, 3, program, &decisions)) continue;
     std::vector<float> alone;
     int rows = 0;
-    ASSERT_THAT(set_.ExtractCandidate(program, {0, decisions}, TestTarget(), alone, rows), IsOk());
+    const schedule::Trace parsed = TraceOf(trace);
+    const Chosen chosen{0, decisions, &parsed};
+    ASSERT_THAT(set_.ExtractCandidate(program, chosen, TestTarget(), alone, rows), IsOk());
     for (const char* first : {"statement", "draft", "residual"}) {
       description.Begin(program, target);
       std::vector<float> other, with_other;
       ASSERT_THAT((*FindFeatureSet(first))->Extract(description, other, rows), IsOk());
-      ASSERT_THAT(set_.ExtractCandidate(description, {0, decisions}, with_other, rows), IsOk());
+      ASSERT_THAT(set_.ExtractCandidate(description, chosen, with_other, rows), IsOk());
       EXPECT_EQ(with_other, alone) << trace.name << " after " << first;
     }
   }
@@ -117,9 +124,10 @@ INSTANTIATE_TEST_SUITE_P(All, FeatureSetTest, testing::ValuesIn(FeatureSetNames(
 TEST(FeatureSetRegistryTest, ListsTheNamesForAnUnknownOne) {
   const absl::Status missing = FindFeatureSet("crystal").status();
   EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_NE(missing.message().find("statement_original, analytic, draft, residual, knob, itervar, "
-                                   "curve, curve-one, curve-fix, curve-fix-reuse, tree"),
-            absl::string_view::npos)
+  EXPECT_NE(
+      missing.message().find("statement_original, analytic, draft, residual, knob, itervar, "
+                             "curve, curve-one, curve-fix, curve-fix-reuse, tree, primitives"),
+      absl::string_view::npos)
       << missing;
 }
 

@@ -15,11 +15,12 @@ namespace hone::feature {
 namespace {
 
 std::string Describe(const FeatureSet& set, const ir::Program& program,
-                     const std::vector<int64_t>& decisions) {
+                     const std::vector<int64_t>& decisions, const schedule::Trace& trace) {
   std::string text = program.ToText();
   std::vector<float> values;
   int rows = 0;
-  EXPECT_THAT(set.ExtractCandidate(program, {0, decisions}, TestTarget(), values, rows), IsOk());
+  EXPECT_THAT(set.ExtractCandidate(program, {0, decisions, &trace}, TestTarget(), values, rows),
+              IsOk());
   for (int r = 0; r < rows; ++r) {
     absl::StrAppendFormat(&text, "\nrow %d\n", r);
     for (int c = 0; c < set.Columns(); ++c) {
@@ -36,7 +37,8 @@ void CheckGolden(const std::string& name, absl::string_view trace,
   const ir::Program program = ProgramOf(TraceCalled(trace), decisions);
   for (const std::string& set : FeatureSetNames()) {
     const std::string path = "tests/server/tuner/feature/golden/" + name + "." + set + ".txt";
-    ExpectGolden(path, Describe(**FindFeatureSet(set), program, decisions));
+    ExpectGolden(path,
+                 Describe(**FindFeatureSet(set), program, decisions, TraceOf(TraceCalled(trace))));
   }
 }
 

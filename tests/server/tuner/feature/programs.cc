@@ -23,13 +23,13 @@ std::shared_ptr<const ir::Workload> WorkloadOf(const NamedTrace& trace) {
   return std::make_shared<const ir::Workload>(*std::move(workload));
 }
 
-schedule::Trace Parsed(const NamedTrace& trace) {
+}  // namespace
+
+schedule::Trace TraceOf(const NamedTrace& trace) {
   absl::StatusOr<schedule::ParsedTrace> parsed = schedule::ParseTrace(trace.trace);
   if (!parsed.ok()) Die(parsed.status());
   return std::move(parsed->trace);
 }
-
-}  // namespace
 
 const std::vector<NamedTrace>& Traces() {
   static const auto* traces = new std::vector<NamedTrace>{
@@ -114,7 +114,7 @@ bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
   Rng rng(seed);
   schedule::RandomDecider decider(rng);
   absl::StatusOr<schedule::Replayed> replayed =
-      schedule::ReplayWith(WorkloadOf(trace), Parsed(trace), decider);
+      schedule::ReplayWith(WorkloadOf(trace), TraceOf(trace), decider);
   if (!replayed.ok()) {
     if (replayed.status().code() != absl::StatusCode::kFailedPrecondition) Die(replayed.status());
     return false;
@@ -126,7 +126,7 @@ bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
 
 ir::Program ProgramOf(const NamedTrace& trace, const std::vector<int64_t>& decisions) {
   absl::StatusOr<ir::Program> program =
-      schedule::Replay(WorkloadOf(trace), Parsed(trace), decisions);
+      schedule::Replay(WorkloadOf(trace), TraceOf(trace), decisions);
   if (!program.ok()) Die(program.status());
   return *std::move(program);
 }

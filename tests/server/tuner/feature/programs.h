@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/ir/program.h"
+#include "common/schedule/trace.h"
 #include "common/target/target.h"
 
 namespace hone::feature {
@@ -21,6 +22,8 @@ const std::vector<NamedTrace>& Traces();
 // REQUIRES: Traces() has this name.
 const NamedTrace& TraceCalled(absl::string_view name);
 
+// The parsed instructions.
+schedule::Trace TraceOf(const NamedTrace& trace);
 // A program with decisions drawn from the seed; false when a primitive refused them.
 bool DrawProgram(const NamedTrace& trace, uint64_t seed, ir::Program& program,
                  std::vector<int64_t>* decisions = nullptr);

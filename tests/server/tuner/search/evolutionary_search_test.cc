@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "common/base/rng.h"
 #include "server/tuner/search/search_strategy.h"
@@ -53,6 +54,34 @@ TEST(EvolutionarySearchTest, UntriedSpacesLimitOthersToHalfABatch) {
   EXPECT_EQ(batch.size(), 16u);
   EXPECT_EQ(counts.size(), spaces.spaces().size());
   for (const auto& [space, count] : counts) EXPECT_LE(count, 8);
+}
+
+// The first choice for a task of a network costs little; nothing else changes.
+TEST(EvolutionarySearchTest, ASingleFirstChoiceMayComeFromASmallGeneration) {
+  TestSpaces spaces = MatmulSpaces(512);
+  const auto propose = [&](int population, int first_population, int n) {
+    SearchContext context = spaces.Context(3);
+    context.population = population;
+    context.first_population = first_population;
+    return *(*CreateSearchStrategy("evolutionary-drafted", std::move(context)))
+                ->Propose(n, 0, nullptr);
+  };
+  EXPECT_EQ(propose(512, 64, 1), propose(64, 0, 1));
+  EXPECT_EQ(propose(512, 64, 8), propose(512, 0, 8)) << "a batch needs a whole generation";
+  // Once a result is known, a single choice is as good as ever.
+  std::vector<Candidates> second;
+  for (const int first_population : {0, 64}) {
+    SearchContext context = spaces.Context(3);
+    context.first_population = first_population;
+    const auto strategy = *CreateSearchStrategy("evolutionary-drafted", std::move(context));
+    Rng rng(5);
+    const Measured told{{spaces.spaces()[2]->digest(), *spaces.spaces()[2]->Sample(rng)},
+                        record::Outcome::kOk,
+                        1000};
+    strategy->Tell({&told, 1});
+    second.push_back(*strategy->Propose(1, 0, nullptr));
+  }
+  EXPECT_EQ(second[0], second[1]);
 }
 
 }  // namespace

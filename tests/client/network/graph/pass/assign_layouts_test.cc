@@ -84,6 +84,17 @@ TEST(AssignLayoutsTest, AValueIsTransposedOnce) {
   EXPECT_THAT(Layouts(net), ElementsAre("Transpose", "Conv last", "Conv last", "Add", "Transpose"));
 }
 
+TEST(AssignLayoutsTest, TranspositionsOfTheModelVanish) {
+  Net net;  // too little work to transpose for
+  const ValueId x = net.Apply("Transpose", {net.Input({1, 14, 14, 8})},
+                              {{"perm", std::vector<int64_t>{0, 3, 1, 2}}});
+  net.graph.outputs = {net.Apply("Transpose", {net.Conv(net.Apply("Relu", {x}), 8)},
+                                 {{"perm", std::vector<int64_t>{0, 2, 3, 1}}})};
+  ASSERT_THAT(Optimize(net.graph), IsOk());
+  ASSERT_THAT(net.graph.Verify(), IsOk()) << net.graph.ToText();
+  EXPECT_THAT(Layouts(net), ElementsAre("Relu", "Conv last"));
+}
+
 TEST(AssignLayoutsTest, TheAxisOfAConcatMoves) {
   Net net;
   const ValueId x = net.Input({1, 32, 32, 32});

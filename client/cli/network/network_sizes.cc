@@ -1,0 +1,226 @@
+#include "client/cli/network/network_sizes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/output/terminal.h"
+#include "client/cli/size_list.h"
+#include "client/connection/connection.h"
+#include "client/network/graph/graph.h"
+#include "client/network/graph/samples.h"
+#include "client/network/onnx/import.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+// The most nodes in all imports that prove that values may be padded, which takes some seconds.
+constexpr int64_t kMostComparedNodes = 100'000;
+
+absl::Status WrongSizes(absl::string_view word, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("--shape ", word, ": ", what));
+}
+
+// A dimension with several values, as the place of its text.
+struct VaryingExtent {
+  size_t place = 0;           // in the shapes
+  std::string before, after;  // the text around the values
+  NamedSizes sizes;
+};
+
+// Finds the extents of a shape that have several values. A shape of one extent has its name, others
+// that of the input and the number of the dimension.
+absl::Status FindVarying(const std::string& word, size_t place, std::vector<VaryingExtent>& found) {
+  const size_t equals = word.rfind('=');
+  if (equals == std::string::npos) return absl::OkStatus();  // ReadGraph refuses it
+  const std::string name = word.substr(0, equals);
+  size_t begin = equals + 1;
+  const std::vector<std::string> extents = absl::StrSplit(word.substr(begin), 'x');
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (NamesSeveralSizes(extents[d])) {
+      const absl::StatusOr<std::vector<int64_t>> values = ParseSizeList(extents[d]);
+      if (!values.ok()) return WrongSizes(word, values.status().message());
+      found.push_back(
+          {.place = place,
+           .before = word.substr(0, begin),
+           .after = word.substr(begin + extents[d].size()),
+           .sizes = {extents.size() == 1 ? name : absl::StrCat(name, "[", d, "]"), *values}});
+    }
+    begin += extents[d].size() + 1;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+NetworkWords NetworkSizes::WordsFor(int64_t value) const {
+  NetworkWords made = words;
+  made.shapes[place] = absl::StrCat(before, value, after);
+  return made;
+}
+
+absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words) {
+  std::vector<VaryingExtent> varying;
+  for (size_t i = 0; i < words.shapes.size(); ++i) {
+    HONE_RETURN_IF_ERROR(FindVarying(words.shapes[i], i, varying));
+  }
+  for (size_t i = 0; i + 1 < varying.size(); ++i) {
+    if (varying[i].place != varying[i + 1].place) continue;
+    return WrongSizes(words.shapes[varying[i].place],
+                      "only one dimension of an input can have several sizes");
+  }
+  std::vector<NamedSizes> dimensions;
+  for (const VaryingExtent& each : varying) dimensions.push_back(each.sizes);
+  HONE_RETURN_IF_ERROR(CheckSizeCount(dimensions));
+  NetworkSizes sizes{.words = words};
+  sizes.list.push_back({.words = words});
+  for (const VaryingExtent& each : varying) {
+    std::vector<NetworkSize> longer;
+    for (const NetworkSize& size : sizes.list) {
+      for (const int64_t value : each.sizes.values) {
+        NetworkSize made = size;
+        made.value = value;
+        absl::StrAppend(&made.label, made.label.empty() ? "" : ", ", each.sizes.name, "=", value);
+        made.words.shapes[each.place] = absl::StrCat(each.before, value, each.after);
+        longer.push_back(std::move(made));
+      }
+    }
+    sizes.list = std::move(longer);
+  }
+  if (varying.size() == 1) {
+    sizes.dimension = varying[0].sizes.name;
+    sizes.place = varying[0].place;
+    sizes.before = varying[0].before;
+    sizes.after = varying[0].after;
+  }
+  return sizes;
+}
+
+namespace {
+
+// The jobs among which those of a network are looked for.
+constexpr int kNewestNetworkJobs = 100;
+
+// The name of the first dimension of the inputs, if it is open; "" if it is not, has no name, or
+// the model cannot be read.
+std::string OpenDimensionOf(const std::string& path) {
+  const absl::StatusOr<std::vector<onnx::DeclaredInput>> inputs = onnx::DeclaredInputs(path);
+  if (!inputs.ok()) return "";
+  std::string found;
+  for (const onnx::DeclaredInput& input : *inputs) {
+    if (!input.shape.has_value() || input.shape->empty()) continue;
+    const auto* const name = std::get_if<std::string>(&input.shape->front());
+    if (name == nullptr) continue;
+    if (name->empty() || (!found.empty() && found != *name)) return "";
+    found = *name;
+  }
+  return found;
+}
+
+// The values of a dimension that a job tuned: "1,4,8"; "" if it tuned no sizes of it.
+std::string TunedValues(const v1::Job& job, const std::string& dimension) {
+  std::vector<std::string> values;
+  for (const v1::Network& network : job.request().network().networks()) {
+    absl::string_view value = network.name();
+    int64_t number = 0;
+    if (!absl::ConsumePrefix(&value, absl::StrCat(dimension, "=")) ||
+        !absl::SimpleAtoi(value, &number)) {
+      return "";
+    }
+    values.push_back(absl::StrCat(number));
+  }
+  return values.size() < 2 ? "" : absl::StrJoin(values, ",");
+}
+
+}  // namespace
+
+absl::StatusOr<NetworkSizes> ExpandKnownSizes(const Globals& globals, const NetworkWords& words,
+                                              std::unique_ptr<Session>& session) {
+  const std::string dimension = words.shapes.empty() ? OpenDimensionOf(words.path) : "";
+  if (dimension.empty()) return ExpandSizes(words);
+  HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
+  HONE_ASSIGN_OR_RETURN(const std::string target, session->TargetKey());
+  HONE_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                        session->connection().ListJobs(kNewestNetworkJobs));
+  const std::string name = std::filesystem::path(words.path).stem().string();
+  for (const v1::Job& job : jobs) {
+    if (!job.has_network() || job.network().name() != name || job.target() != target) continue;
+    const std::string values = TunedValues(job, dimension);
+    if (values.empty()) continue;
+    NetworkWords known = words;
+    known.shapes = {absl::StrCat(dimension, "=", values)};
+    PrintWrapped(stderr, absl::StrCat("dimension ", dimension, " is open; the sizes of job ",
+                                      job.id(), " are used, as with --shape ", known.shapes[0]));
+    return ExpandSizes(known);
+  }
+  return ExpandSizes(words);
+}
+
+absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals,
+                                                          const NetworkSizes& sizes) {
+  std::vector<NetworkArgument> networks;
+  for (const NetworkSize& size : sizes.list) {
+    absl::StatusOr<NetworkArgument> network =
+        ReadNetwork(globals, size.words, /*warns=*/networks.empty());
+    if (!network.ok()) {
+      absl::Status status = network.status();
+      if (!sizes.AreSeveral()) return status;
+      return WithExitCode(
+          absl::Status(status.code(), absl::StrCat(size.label, ": ", status.message())),
+          ExitCodeFor(status));
+    }
+    networks.push_back(*std::move(network));
+  }
+  return networks;
+}
+
+namespace {
+
+// Whether the values after `previous` may be padded to this size.
+absl::Status CheckPadding(const NetworkSizes& sizes, const NetworkSize& size, int64_t previous,
+                          const NetworkArgument& network, int64_t& compared) {
+  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
+  graph::SampleAxes axes;
+  for (int64_t value = previous + 1; value < size.value; ++value) {
+    compared += static_cast<int64_t>(graph.nodes.size());
+    if (compared > kMostComparedNodes) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "there are too many values between ", previous, " and ", size.value, " to check each"));
+    }
+    HONE_ASSIGN_OR_RETURN(const graph::Graph other,
+                          ReadGraph(sizes.WordsFor(value), /*warns=*/false));
+    HONE_ASSIGN_OR_RETURN(axes, graph::CompareSamples(graph, size.value, other, value));
+  }
+  return graph::CheckSamplesAreIndependent(network.graph, network.partition, size.value, axes);
+}
+
+}  // namespace
+
+Padding FindPadding(const NetworkSizes& sizes, absl::Span<const NetworkArgument> networks) {
+  Padding padding;
+  int64_t previous = 0, compared = 0;
+  for (size_t k = 0; k < sizes.list.size(); ++k) {
+    const NetworkSize& size = sizes.list[k];
+    bool pads = previous + 1 < size.value;
+    if (pads) {
+      const absl::Status status = CheckPadding(sizes, size, previous, networks[k], compared);
+      pads = status.ok();
+      if (!pads && padding.why_not.empty()) padding.why_not = std::string(status.message());
+    }
+    padding.pads.push_back(pads);
+    previous = size.value;
+  }
+  return padding;
+}
+
+}  // namespace hone::cli

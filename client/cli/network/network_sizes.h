@@ -1,0 +1,70 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_NETWORK_SIZES_H_
+#define HONE_CLIENT_CLI_NETWORK_NETWORK_SIZES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "client/cli/command.h"
+#include "client/cli/network/network_argument.h"
+#include "client/cli/session.h"
+
+namespace hone::cli {
+
+// One choice of all open dimensions.
+struct NetworkSize {
+  std::string label;   // "batch=4"; "" if --shape leaves no choice
+  int64_t value = 0;   // of the dimension, if only one has several values
+  NetworkWords words;  // with this choice
+};
+
+// The choices that the values of --shape leave.
+struct NetworkSizes {
+  NetworkWords words;             // as they were given
+  std::string dimension;          // that has several values; "" if none or more than one has
+  std::vector<NetworkSize> list;  // at least one; by ascending value if only one dimension varies
+
+  bool AreSeveral() const { return list.size() > 1; }
+  // The words for another value of the only dimension that varies.
+  NetworkWords WordsFor(int64_t value) const;
+
+  // Where the dimension is: the number of the shape, and its text around the value.
+  size_t place = 0;
+  std::string before, after;
+};
+
+// Expands lists and ranges (size_list.h): "batch=1,4,8", "length=1..512" and "x=1,4x3x224x224".
+// With several such dimensions, all combinations are meant. InvalidArgument: a list or range is
+// wrong, or there are more than kMostSizes combinations.
+absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words);
+
+// The same for a command that uses what is known. If there is no --shape, and the model leaves the
+// first dimension of its inputs open under a name, uses the sizes of the newest job that tuned
+// several sizes of the network, and says so on standard error. Opens the session if it needs one.
+// Errors also as for Session::Open.
+absl::StatusOr<NetworkSizes> ExpandKnownSizes(const Globals& globals, const NetworkWords& words,
+                                              std::unique_ptr<Session>& session);
+
+// Reads the network for each size. Warnings are printed for the first one. Errors are those of
+// ReadNetwork; they name the size if there are several.
+absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals,
+                                                          const NetworkSizes& sizes);
+
+// Which sizes the values below them may be padded to.
+struct Padding {
+  std::vector<bool> pads;  // for each size; false if no value is between it and the one before
+  std::string why_not;     // why a size is not padded to; "" if none is refused
+};
+
+// Proves for each size that the network computes its samples on their own (graph/samples.h), with
+// an import for each value that would be padded. REQUIRES: one dimension has several values.
+Padding FindPadding(const NetworkSizes& sizes, absl::Span<const NetworkArgument> networks);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_NETWORK_SIZES_H_

@@ -1,0 +1,153 @@
+#include "client/cli/network/operator_export.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/network/network_kernels.h"
+#include "client/cli/output/format.h"
+#include "client/cli/output/json_output.h"
+#include "client/cli/output/terminal.h"
+#include "client/network/export/c_text.h"
+#include "client/network/export/export.h"
+#include "client/network/graph/samples.h"
+#include "common/base/digest.h"
+#include "common/base/status_macros.h"
+
+namespace hone::cli {
+namespace {
+
+// A kernel is left out if padding to the next larger size takes less than this many times as long.
+constexpr double kPaddingLoss = 1.05;
+// With more values than these below a size, nothing is padded to it.
+constexpr int64_t kMostComparedValues = 4096;
+
+// OK if all values below a size may be padded to it.
+absl::Status CheckOperatorPadding(const Globals& globals, const OperatorSizes& sizes, int64_t size,
+                                  const NetworkArgument& network) {
+  if (size > kMostComparedValues) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there are too many values below ", size, " to check each"));
+  }
+  graph::SampleAxes axes;
+  for (int64_t value = 1; value < size; ++value) {
+    HONE_ASSIGN_OR_RETURN(
+        const NetworkArgument other,
+        ReadOperatorAsNetwork(globals, sizes.WordsFor(value), /*constants_are_inputs=*/true));
+    if (!graph::DifferOnlyInExtents(network.tasks[0].workload, other.tasks[0].workload)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the formula depends on ", sizes.key, ", as for ", value));
+    }
+    HONE_ASSIGN_OR_RETURN(axes, graph::CompareSamples(network.graph, size, other.graph, value));
+  }
+  return graph::CheckSamplesAreIndependent(network.graph, network.partition, size, axes);
+}
+
+}  // namespace
+
+std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns,
+                              const std::vector<bool>& pads) {
+  std::vector<size_t> kept = {latencies_ns.size() - 1};
+  for (size_t k = latencies_ns.size() - 1; k-- > 0;) {
+    const size_t next = kept.back();
+    const bool is_close = latencies_ns[next] < kPaddingLoss * latencies_ns[k];
+    if (k > 0 && pads[next] && is_close) continue;
+    kept.push_back(k);
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& sizes,
+                                 double tolerance, const ExportPlace& place) {
+  std::vector<NetworkArgument> networks;
+  for (const int64_t value : sizes.values) {
+    HONE_ASSIGN_OR_RETURN(
+        networks.emplace_back(),
+        ReadOperatorAsNetwork(globals, sizes.WordsFor(value), /*constants_are_inputs=*/true));
+  }
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
+  std::vector<NetworkKernels> loaded;
+  std::vector<double> latencies_ns;
+  std::vector<bool> pads;
+  std::string why_not;
+  DigestBuilder digest;
+  for (size_t k = 0; k < networks.size(); ++k) {
+    HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
+                          LoadNetworkKernels(*session, networks[k],
+                                             {.tolerance = tolerance, .only_confirmed = true}));
+    const network::NetworkKernel& kernel = loaded[k].list[0];
+    if (kernel.packed_bytes > 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("the kernel of ", networks[k].path,
+                       " packs its constant inputs ahead of time, which a "
+                       "library for several sizes cannot; export each size on its own"));
+    }
+    latencies_ns.push_back(kernel.latency_ns);
+    const absl::Status padding = CheckOperatorPadding(globals, sizes, sizes.values[k], networks[k]);
+    pads.push_back(padding.ok() && sizes.values[k] > 1);
+    if (!padding.ok() && why_not.empty()) why_not = std::string(padding.message());
+    digest.Add(networks[k].tasks[0].workload.StructuralDigest());
+  }
+  const std::vector<size_t> kept = KeptSizes(latencies_ns, pads);
+  std::vector<network::NetworkOfSize> parts;
+  std::vector<std::string> kept_values;
+  for (const size_t k : kept) {
+    const int64_t before = parts.empty() ? 0 : parts.back().value;
+    parts.push_back({.value = sizes.values[k],
+                     .graph = &networks[k].graph,
+                     .partition = &networks[k].partition,
+                     .kernels = loaded[k].list,
+                     .pads = pads[k] && sizes.values[k] > before + 1});
+    kept_values.push_back(absl::StrCat(sizes.values[k]));
+  }
+  const std::string title = absl::StrJoin(sizes.words, " ");
+  network::ExportOptions options{
+      .folder = place.folder,
+      .name =
+          client::CIdentifier(place.name.empty() ? networks[0].tasks[0].workload.name : place.name),
+      .overwrite = place.overwrite};
+  options.facts.title = title;
+  options.facts.digest = digest.Finish().ToHex();
+  options.facts.tolerance = tolerance;
+  HONE_ASSIGN_OR_RETURN(options.facts.target, session->TargetKey());
+  const client::ExportFolder folder(place.folder, place.overwrite);
+  HONE_RETURN_IF_ERROR(ExplainTaken(
+      folder.Check(network::FactsOf(options, parts), network::FilesOfNetwork(options.name)), title,
+      /*may_be_named=*/true));
+  const absl::StatusOr<std::vector<network::ExportedFile>> files =
+      network::ExportNetwork(sizes.key, parts, options);
+  if (!files.ok()) return WithExitCode(files.status(), kExitFailed);
+  if (!why_not.empty()) {
+    PrintWrapped(stderr, absl::StrCat("other values of ", sizes.key,
+                                      " are refused instead of padded, because ", why_not));
+  }
+  if (globals.json) {
+    Json paths = Json::array();
+    for (const network::ExportedFile& each : *files) paths.push_back(each.path);
+    Json list = Json::array();
+    for (const network::NetworkOfSize& part : parts) {
+      list.push_back({{"value", part.value}, {"pads", part.pads}});
+    }
+    return PrintJson({{"operator", title},
+                      {"dimension", sizes.key},
+                      {"sizes", std::move(list)},
+                      {"files", std::move(paths)}});
+  }
+  for (const network::ExportedFile& each : *files) {
+    absl::PrintF("%s  %s\n", each.path, FormatBytes(each.bytes));
+  }
+  PrintWrapped(absl::StrCat(
+      "kernels   ", sizes.key, " = ", absl::StrJoin(kept_values, ", "),
+      kept.size() < networks.size() ? "; padding costs less than 5 % for the other sizes" : ""));
+  return absl::OkStatus();
+}
+
+}  // namespace hone::cli

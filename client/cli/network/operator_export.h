@@ -1,0 +1,29 @@
+#ifndef HONE_CLIENT_CLI_NETWORK_OPERATOR_EXPORT_H_
+#define HONE_CLIENT_CLI_NETWORK_OPERATOR_EXPORT_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "client/cli/command.h"
+#include "client/cli/network/network_export.h"
+#include "client/cli/workload_argument.h"
+
+namespace hone::cli {
+
+// Writes the best kernels of an operator for several sizes of a key as one library with the
+// interface of an exported network (runtime/hone_network.h), which chooses the kernel at run time.
+// Errors as for ReadWorkloadArgument, LoadNetworkKernels and ExportNetwork; NothingKnownError: a
+// size has no best. Unimplemented: a kernel packs its constants ahead of time.
+absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& sizes,
+                                 double tolerance, const ExportPlace& place);
+
+// The sizes whose kernels are kept: the smallest, the largest, and those for which padding to the
+// next kept size would take at least 5 % longer. `pads`: whether the values below may be padded to
+// each size. REQUIRES: as many latencies as sizes, ascending by size.
+std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns, const std::vector<bool>& pads);
+
+}  // namespace hone::cli
+
+#endif  // HONE_CLIENT_CLI_NETWORK_OPERATOR_EXPORT_H_

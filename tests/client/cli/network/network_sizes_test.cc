@@ -1,0 +1,171 @@
+#include "client/cli/network/network_sizes.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/network/operator_export.h"
+#include "client/cli/workload_argument.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/network/onnx/model_text.h"
+#include "tests/client/network/onnx/open_models.h"
+#include "tests/status.h"
+#include "tests/temporary_folder.h"
+
+namespace hone::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<int64_t> ValuesOf(const std::string& shape) {
+  const auto sizes = ExpandSizes({"net.onnx", {shape}});
+  EXPECT_THAT(sizes, IsOk());
+  std::vector<int64_t> values;
+  if (!sizes.ok()) return values;
+  for (const NetworkSize& size : sizes->list) values.push_back(size.value);
+  return values;
+}
+
+std::string ErrorOf(const std::vector<std::string>& shapes) {
+  const absl::Status status = ExpandSizes({"net.onnx", shapes}).status();
+  EXPECT_EQ(ExitCodeFor(status), kExitUsage) << status;
+  return std::string(status.message());
+}
+
+TEST(ExpandSizesTest, ListsAndRanges) {
+  EXPECT_THAT(ValuesOf("batch=8,1,4,4"), ElementsAre(1, 4, 8));
+  EXPECT_THAT(ValuesOf("seq=1..512"), ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512));
+  EXPECT_THAT(ValuesOf("seq=3..20"), ElementsAre(3, 4, 8, 16, 20));
+  EXPECT_THAT(ValuesOf("seq=7..7,9"), ElementsAre(7, 9));
+  EXPECT_THAT(ValuesOf("x=1,2x3x8x8"), ElementsAre(1, 2));
+}
+
+TEST(ExpandSizesTest, OneSizeStaysAsItIs) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({"net.onnx", {"batch=4", "y=2x3"}}));
+  EXPECT_FALSE(sizes.AreSeveral());
+  EXPECT_EQ(sizes.list[0].label, "");
+  EXPECT_EQ(ToText(sizes.list[0].words), "net.onnx --shape batch=4 --shape y=2x3");
+}
+
+TEST(ExpandSizesTest, SizesHaveTheirWords) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({"net.onnx", {"y=5", "x=3x1,4x8"}}));
+  ASSERT_EQ(sizes.list.size(), 2u);
+  EXPECT_EQ(sizes.dimension, "x[1]");
+  EXPECT_EQ(sizes.list[1].label, "x[1]=4");
+  EXPECT_EQ(ToText(sizes.list[1].words), "net.onnx --shape y=5 --shape x=3x4x8");
+  EXPECT_EQ(ToText(sizes.WordsFor(2)), "net.onnx --shape y=5 --shape x=3x2x8");
+}
+
+TEST(ExpandSizesTest, TwoDimensionsAreCombined) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({"net.onnx", {"batch=1,4", "seq=8,9"}}));
+  EXPECT_EQ(sizes.dimension, "");
+  ASSERT_EQ(sizes.list.size(), 4u);
+  EXPECT_EQ(sizes.list[1].label, "batch=1, seq=9");
+  EXPECT_EQ(ToText(sizes.list[1].words), "net.onnx --shape batch=1 --shape seq=9");
+}
+
+TEST(ExpandSizesTest, SaysWhatIsWrong) {
+  EXPECT_EQ(ErrorOf({"batch=8..1"}),
+            "--shape batch=8..1: the range 8..1 is empty; give the smaller value first");
+  EXPECT_THAT(ErrorOf({"batch=1,,2"}), HasSubstr("'' is not a positive number"));
+  EXPECT_THAT(ErrorOf({"batch=0,2"}), HasSubstr("'0' is not a positive number"));
+  EXPECT_THAT(ErrorOf({"batch=1..99999999999999999999"}), HasSubstr("is not a positive number"));
+  EXPECT_THAT(ErrorOf({"batch=1..9223372036854775807"}),
+              HasSubstr("64 values of batch are given, and at most 16 sizes"));
+  EXPECT_EQ(ErrorOf({"batch=1..8", "seq=1..16"}),
+            "4 values of batch times 5 values of seq are given, and at most 16 combinations can be "
+            "tuned together; give fewer values, as in batch=1,8");
+  EXPECT_THAT(ErrorOf({"x=1,2x3,4"}), HasSubstr("only one dimension of an input"));
+}
+
+TEST(OperatorSizesTest, OneKeyOfOneOperator) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes,
+                            ReadOperatorSizes({"matmul", "m=1..4", "n=8", "k=16"}));
+  ASSERT_TRUE(sizes.has_value());
+  EXPECT_EQ(sizes->key, "m");
+  EXPECT_THAT(sizes->values, ElementsAre(1, 2, 4));
+  EXPECT_THAT(sizes->WordsFor(3), ElementsAre("matmul", "m=3", "n=8", "k=16"));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto quoted, ReadOperatorSizes({"matmul m=1,4 n=8 k=16"}));
+  EXPECT_TRUE(quoted.has_value());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"matmul", "m=1", "n=8", "k=16"},
+        {"matmul", "m=1,2", "n=8,9", "k=16"},
+        {"matmul", "m=1,2", "n=8", "k=16", "relu", "m=1", "n=1"}}) {
+    const auto other = ReadOperatorSizes(words);
+    ASSERT_THAT(other, IsOk());
+    EXPECT_FALSE(other->has_value());
+  }
+}
+
+TEST(OperatorSizesTest, SizesAreWorkloads) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workloads, ReadWorkloads({"matmul", "m=1,2", "n=8", "k=4,8",
+                                                                 "relu", "m=1", "n=2"}));
+  std::vector<std::string> titles;
+  for (const WorkloadArgument& workload : workloads) titles.push_back(workload.title);
+  EXPECT_THAT(titles, ElementsAre("matmul m=1 n=8 k=4", "matmul m=1 n=8 k=8", "matmul m=2 n=8 k=4",
+                                  "matmul m=2 n=8 k=8", "relu m=1 n=2"));
+  EXPECT_THAT(ReadWorkloads({"matmul", "m=4..1", "n=8", "k=4"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("m=4..1: the range 4..1 is")));
+  EXPECT_THAT(ReadWorkloads({"matmul", "m=1..512", "n=1..512", "k=4"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 16 combinations")));
+}
+
+TEST(OperatorSizesTest, KernelsThatGainLittleAreLeftOut) {
+  // 4 takes as long as 8, and 16 much less than 64.
+  EXPECT_THAT(KeptSizes({1, 10, 10.3, 20, 80}, {false, true, true, true, true}),
+              ElementsAre(0, 2, 3, 4));
+  // Without padding, all are kept.
+  EXPECT_THAT(KeptSizes({1, 1, 1}, {false, false, false}), ElementsAre(0, 1, 2));
+  // The smallest and the largest are always kept.
+  EXPECT_THAT(KeptSizes({1, 1, 1}, {true, true, true}), ElementsAre(0, 2));
+}
+
+class PaddingTest : public testing::Test {
+ protected:
+  Padding Find(const std::string& model, const std::string& shape) {
+    std::ofstream(path_, std::ios::binary) << onnx::BytesOf(model);
+    const auto sizes = ExpandSizes({path_, {shape}});
+    EXPECT_THAT(sizes, IsOk());
+    const auto networks = ReadNetworks(Globals(), *sizes);
+    EXPECT_THAT(networks, IsOk());
+    return FindPadding(*sizes, *networks);
+  }
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "network.onnx";
+};
+
+TEST_F(PaddingTest, IndependentSamples) {
+  const Padding padding = Find(onnx::OpenConvolutions(), "N=1,2,6");
+  EXPECT_THAT(padding.pads, ElementsAre(false, false, true)) << padding.why_not;
+  EXPECT_THAT(padding.why_not, IsEmpty());
+}
+
+TEST_F(PaddingTest, ASequenceOfAttentionIsNotPadded) {
+  const Padding padding = Find(onnx::OpenAttention("S"), "S=2,5");
+  EXPECT_THAT(padding.pads, ElementsAre(false, false));
+  EXPECT_THAT(padding.why_not, HasSubstr("may mix the samples"));
+}
+
+TEST_F(PaddingTest, AnUnknownNameIsAnError) {
+  std::ofstream(path_, std::ios::binary) << onnx::BytesOf(onnx::OpenMlp());
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({path_, {"M=1,2"}}));
+  const absl::Status status = ReadNetworks(Globals(), sizes).status();
+  EXPECT_EQ(ExitCodeFor(status), kExitUsage);
+  EXPECT_THAT(status.message(), HasSubstr("M=1: "));
+  EXPECT_THAT(status.message(), HasSubstr("there is no input 'M' for which a shape is given"));
+}
+
+TEST_F(PaddingTest, OtherCommandsTakeOneSize) {
+  std::ofstream(path_, std::ios::binary) << onnx::BytesOf(onnx::OpenMlp());
+  EXPECT_THAT(ReadGraph({path_, {"N=1,2"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("several sizes are for hone tune, best, export and run")));
+}
+
+}  // namespace
+}  // namespace hone::cli

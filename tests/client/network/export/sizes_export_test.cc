@@ -1,0 +1,332 @@
+// One exported network for several sizes of its open dimension.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/network/export/export.h"
+#include "client/network/graph/pass/passes.h"
+#include "client/network/graph/samples.h"
+#include "client/network/onnx/import.h"
+#include "client/network/plan/plan.h"
+#include "client/network/runtime/hone_network.h"
+#include "client/network/runtime/plan_reader.h"
+#include "common/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/network/onnx/model_text.h"
+#include "tests/client/network/onnx/open_models.h"
+#include "tests/client/network/test_network.h"
+#include "tests/integration/process.h"
+#include "tests/status.h"
+#include "tests/temporary_folder.h"
+
+namespace hone::network {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<graph::Graph> OfSize(const std::string& text, int64_t size) {
+  return onnx::ImportOnnxBytes(onnx::BytesOf(text), "", {.shapes = {{"N", {size}}}});
+}
+
+// Small fractions that depend on the position.
+std::string SizedElements(const graph::TensorType& type) {
+  std::string bytes;
+  for (int64_t i = 0; i < type.elements(); ++i) {
+    const float element = static_cast<float>((i * 5 + i / 7) % 13 - 6) / 4;
+    bytes.append(reinterpret_cast<const char*>(&element), sizeof element);
+  }
+  return bytes;
+}
+
+std::vector<float> FloatsOf(absl::string_view bytes) {
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+  return floats;
+}
+
+// The exported library, which is named "net".
+class SizedLibrary {
+ public:
+  explicit SizedLibrary(const std::string& folder)
+      : handle_(dlopen((folder + "/libnet.so").c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT_NE(handle_, nullptr) << dlerror();
+    const std::string weights = folder + "/net.weights";
+    EXPECT_EQ(Call<decltype(hone_network_open)>("open")(weights.c_str(), &network), 0)
+        << Call<decltype(hone_network_error)>("error")();
+    EXPECT_EQ(
+        Call<decltype(hone_network_new_instance)>("new_instance")(network, nullptr, &instance), 0);
+  }
+  ~SizedLibrary() {
+    Call<decltype(hone_network_free_instance)>("free_instance")(instance);
+    Call<decltype(hone_network_close)>("close")(network);
+    dlclose(handle_);
+  }
+
+  template <typename Function>
+  Function* Call(const std::string& name) const {
+    return reinterpret_cast<Function*>(dlsym(handle_, ("net_" + name).c_str()));
+  }
+  std::string Error() const { return Call<decltype(hone_network_error)>("error")(); }
+
+  // Runs a value. `shift`: of the buffers, which are then not aligned.
+  int Run(int64_t value, const std::vector<std::string>& inputs, std::vector<std::string>& outputs,
+          size_t shift = 0) const {
+    std::vector<std::vector<char>> buffers;
+    const auto aligned = [&](size_t bytes) {
+      buffers.emplace_back(bytes + 128);
+      char* const begin = buffers.back().data();
+      return begin + (64 - reinterpret_cast<uintptr_t>(begin) % 64) % 64 + shift;
+    };
+    std::vector<const void*> in;
+    for (const std::string& input : inputs) {
+      char* const at = aligned(input.size());
+      std::memcpy(at, input.data(), input.size());
+      in.push_back(at);
+    }
+    std::vector<void*> out;
+    for (const std::string& output : outputs) out.push_back(aligned(output.size()));
+    const int status =
+        Call<decltype(hone_network_run_size)>("run_size")(instance, value, in.data(), out.data());
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      std::memcpy(outputs[o].data(), out[o], outputs[o].size());
+    }
+    return status;
+  }
+
+  hone_network* network = nullptr;
+  hone_network_instance* instance = nullptr;
+
+ private:
+  void* const handle_;
+};
+
+class SizesExportTest : public ::testing::Test {
+ protected:
+  // Compiles the network for these sizes. Those of `pads` are padded to.
+  void Prepare(const std::string& text, const std::vector<int64_t>& sizes, bool pads,
+               bool pack = false) {
+    for (const int64_t size : sizes) {
+      auto graph = OfSize(text, size);
+      ASSERT_THAT(graph, IsOk());
+      ASSERT_THAT(graph::Optimize(*graph), IsOk());
+      networks_.push_back(Compile(*std::move(graph), {.pack = pack}));
+    }
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      sizes_.push_back({.value = sizes[k],
+                        .graph = &networks_[k].graph,
+                        .partition = &networks_[k].partition,
+                        .kernels = networks_[k].kernels,
+                        .pads = pads});
+    }
+  }
+
+  void Export(const std::string& text, const std::vector<int64_t>& sizes, bool pads,
+              bool pack = false) {
+    networks_.reserve(sizes.size());
+    ASSERT_NO_FATAL_FAILURE(Prepare(text, sizes, pads, pack));
+    ASSERT_THAT(
+        ExportNetwork(
+            "N", sizes_,
+            {.folder = folder_ / "out", .name = "net", .program_dir = integration::BinDir()}),
+        IsOk());
+  }
+
+  // Compares a run with the interpreter of the network that was imported for this value.
+  void ExpectRight(const SizedLibrary& library, const std::string& text, int64_t value,
+                   size_t shift = 0) {
+    SCOPED_TRACE(absl::StrCat("N = ", value));
+    const auto graph = OfSize(text, value);
+    ASSERT_THAT(graph, IsOk());
+    std::vector<std::string> inputs;
+    for (const graph::ValueId id : graph->inputs) {
+      inputs.push_back(SizedElements(graph->value(id).type));
+    }
+    const std::vector<std::string> expected = Expected(*graph, inputs);
+    std::vector<std::string> outputs;
+    for (const std::string& each : expected) outputs.emplace_back(each.size(), '\xff');
+    ASSERT_EQ(library.Run(value, inputs, outputs, shift), 0) << library.Error();
+    for (size_t o = 0; o < expected.size(); ++o) {
+      const std::vector<float> wanted = FloatsOf(expected[o]);
+      float largest = 1;
+      for (const float each : wanted) largest = std::max(largest, std::abs(each));
+      EXPECT_THAT(FloatsOf(outputs[o]),
+                  ::testing::Pointwise(::testing::FloatNear(1e-5f * largest), wanted));
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<TestNetwork> networks_;
+  std::vector<NetworkOfSize> sizes_;
+};
+
+TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
+  for (const std::string& text :
+       {onnx::OpenMlp(), onnx::OpenConvolutions(), onnx::OpenAttention()}) {
+    for (const bool pack : {false, true}) {
+      networks_.clear();
+      sizes_.clear();
+      std::filesystem::remove_all(folder_ / "out");
+      ASSERT_NO_FATAL_FAILURE(Export(text, {1, 3, 6}, /*pads=*/true, pack));
+      const SizedLibrary library(folder_ / "out");
+      for (const size_t shift : {0, 4}) {
+        for (const int64_t value : {1, 6, 2, 3, 4, 5, 1}) ExpectRight(library, text, value, shift);
+      }
+    }
+  }
+}
+
+TEST_F(SizesExportTest, ValuesOutsideAreRefused) {
+  ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 3, 8}, /*pads=*/true));
+  const SizedLibrary library(folder_ / "out");
+  for (const int64_t value : {int64_t{0}, int64_t{-1}, int64_t{9}, int64_t{1} << 62}) {
+    std::vector<std::string> outputs(2);
+    EXPECT_EQ(library.Run(value, {""}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+    EXPECT_EQ(library.Error(), absl::StrCat("N is ", value, ", but the network runs 1 to 8"));
+  }
+}
+
+TEST_F(SizesExportTest, WithoutPaddingOnlyTheSizesRun) {
+  const std::string text = onnx::OpenAttention();
+  ASSERT_NO_FATAL_FAILURE(Export(text, {1, 2, 5}, /*pads=*/false));
+  const SizedLibrary library(folder_ / "out");
+  for (const int64_t value : {1, 2, 5}) ExpectRight(library, text, value);
+  std::vector<std::string> outputs(1);
+  EXPECT_EQ(library.Run(3, {""}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+  EXPECT_EQ(library.Error(), "N is 3, but the network runs 1 to 2, 5");
+}
+
+TEST_F(SizesExportTest, TheLibraryDescribesItsSizes) {
+  ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 4}, /*pads=*/true));
+  const SizedLibrary library(folder_ / "out");
+  const auto* const sizes = library.Call<decltype(hone_network_sizes)>("sizes")(library.network);
+  EXPECT_EQ(library.Call<decltype(hone_network_size_count)>("size_count")(library.network), 2);
+  EXPECT_THAT(std::vector<int64_t>(sizes, sizes + 2), ElementsAre(2, 4));
+  EXPECT_STREQ(library.Call<decltype(hone_network_size_name)>("size_name")(library.network), "N");
+  const auto* const input = library.Call<decltype(hone_network_inputs)>("inputs")(library.network);
+  EXPECT_EQ(input->shape[0], 4);
+  EXPECT_EQ(input->open_axis, 0);
+  const auto* const small =
+      library.Call<decltype(hone_network_inputs_of)>("inputs_of")(library.network, 0);
+  EXPECT_EQ(small->shape[0], 2);
+  const auto header = ReadFile(folder_ / "out/net.h");
+  ASSERT_THAT(header, IsOk());
+  EXPECT_THAT(*header, HasSubstr("/* N: 1 to 2, 3 to 4; the shapes are those of 4 */"));
+}
+
+TEST_F(SizesExportTest, PythonFindsTheSizeFromTheArrays) {
+  ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 4}, /*pads=*/true));
+  std::vector<std::string> words = {"/usr/bin/python3", "tests/client/network/export/use_sizes.py",
+                                    folder_ / "out"};
+  for (const int64_t value : {1, 2, 3, 4}) {
+    const auto graph = OfSize(onnx::OpenMlp(), value);
+    ASSERT_THAT(graph, IsOk());
+    const std::vector<std::string> inputs = {SizedElements(graph->value(graph->inputs[0]).type)};
+    for (const std::string& tensor : {inputs[0], Expected(*graph, inputs)[0]}) {
+      words.push_back(folder_ / absl::StrCat("tensor", words.size()));
+      ASSERT_THAT(WriteFileAtomically(words.back(), tensor), IsOk());
+    }
+  }
+  const integration::Result ran = integration::RunProgram(words);
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(ran.output, "right\n");
+}
+
+TEST_F(SizesExportTest, ACxxProgramGivesTheSize) {
+  ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {1, 4}, /*pads=*/true));
+  std::ofstream(folder_ / "main.cc") << R"(
+#include <cstdio>
+#include "net.hpp"
+int main(int, char** words) {
+  net_cpp::Network network(words[1]);
+  net_cpp::Instance instance(network, 1);
+  std::vector<float> x(3 * 6, 0.5f), y(3 * 5), h(3 * 16), all(4 * 6, 0.5f), ally(4 * 5), allh(4 * 16);
+  instance.run_size(3, {x}, {y, h});
+  instance.run({all}, {ally, allh});
+  if (network.sizes() != std::vector<std::int64_t>{1, 4}) return 1;
+  for (int i = 0; i < 15; ++i) if (y[i] != ally[i]) return 2;
+  try {
+    instance.run_size(2, {x}, {y, h});
+    return 3;
+  } catch (const net_cpp::Error& error) {
+    std::puts(error.what());
+  }
+})";
+  const std::string program = folder_ / "program";
+  const integration::Result compiled = integration::RunProgram(
+      {"/usr/bin/c++", "-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-I",
+       folder_ / "out", "-o", program, folder_ / "main.cc", "-L", folder_ / "out", "-lnet",
+       absl::StrCat("-Wl,-rpath,", folder_ / "out")});
+  ASSERT_EQ(compiled.code, 0) << compiled.errors;
+  const integration::Result ran = integration::RunProgram({program, folder_ / "out/net.weights"});
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(ran.output, "input x has 48 bytes, not 72\n");
+}
+
+// Sizes share equal weights, and the memory between kernels is that of the largest one.
+TEST_F(SizesExportTest, SizesShareWeightsAndMemory) {
+  networks_.reserve(3);
+  ASSERT_NO_FATAL_FAILURE(Prepare(onnx::OpenMlp(), {1, 2, 8}, /*pads=*/true));
+  const auto joined = JoinPlans("N", sizes_);
+  ASSERT_THAT(joined, IsOk());
+  const auto largest = JoinPlans("N", absl::MakeConstSpan(sizes_).last(1));
+  ASSERT_THAT(largest, IsOk());
+  const Plan& plan = joined->planned.plan;
+  EXPECT_EQ(plan.weights_bytes, largest->planned.plan.weights_bytes);
+  EXPECT_EQ(plan.arena_bytes, largest->planned.plan.arena_bytes);
+  EXPECT_TRUE(largest->planned.plan.sizes.empty());
+  // Twice the same size: all kernels are shared.
+  const std::vector<NetworkOfSize> equal = {sizes_[1],
+                                            {.value = 3,
+                                             .graph = sizes_[1].graph,
+                                             .partition = sizes_[1].partition,
+                                             .kernels = sizes_[1].kernels}};
+  const auto twice = JoinPlans("N", equal);
+  ASSERT_THAT(twice, IsOk());
+  EXPECT_EQ(twice->kernels.size(), sizes_[1].kernels.size());
+}
+
+// The runtime refuses plans whose sizes are damaged.
+TEST_F(SizesExportTest, DamagedSizesAreRefused) {
+  networks_.reserve(2);
+  ASSERT_NO_FATAL_FAILURE(Prepare(onnx::OpenMlp(), {1, 2}, /*pads=*/true));
+  const auto joined = JoinPlans("N", sizes_);
+  ASSERT_THAT(joined, IsOk());
+  const auto wrong = [&](const std::function<void(Plan&)>& damage) -> std::string {
+    Plan plan = joined->planned.plan;
+    damage(plan);
+    const std::string bytes = plan.Encode();
+    std::vector<uint64_t> words(bytes.size() / 8 + 1);
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    HonePlan read;
+    const char* const what = hone_plan_read(words.data(), bytes.size(), &read);
+    return what == nullptr ? "nothing" : what;
+  };
+  EXPECT_EQ(wrong([](Plan&) {}), "nothing");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[0].value = 2; }), "has sizes that do not ascend");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[0].value = 0; }), "has sizes that do not ascend");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[1].steps += 1; }), "has a size without its steps");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[1].first_tensor -= 1; }),
+            "has a size without its steps");
+  EXPECT_EQ(wrong([](Plan& plan) { std::swap(plan.inputs[0], plan.inputs[1]); }),
+            "has an unknown input or output");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.steps.back().tensors[0] -= plan.sizes[1].first_tensor; }),
+            "has a step with a tensor of another size");
+  EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[1].value = 5; }),
+            "pads an input or output that does not grow with the size");
+}
+
+}  // namespace
+}  // namespace hone::network

@@ -1,0 +1,147 @@
+#include "client/network/graph/samples.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/network/graph/pass/passes.h"
+#include "client/network/onnx/import.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/network/onnx/model_text.h"
+#include "tests/client/network/onnx/open_models.h"
+#include "tests/status.h"
+
+namespace hone::graph {
+namespace {
+
+using ::hone::onnx::Initializer;
+using ::hone::onnx::Int;
+using ::hone::onnx::Ints;
+using ::hone::onnx::NodeText;
+using ::testing::HasSubstr;
+
+constexpr int kF32 = 1, kI64 = 7;
+
+// Whether values from 2 to 3 may be padded to 4; the error says why not.
+absl::Status Check(const std::string& text, const std::string& dimension = "N") {
+  const auto import = [&](int64_t size) {
+    std::map<std::string, std::vector<int64_t>> shapes;
+    if (dimension != "N") shapes["N"] = {3};
+    shapes[dimension] = {size};
+    return onnx::ImportOnnxBytes(onnx::BytesOf(text), "", {.shapes = shapes});
+  };
+  absl::StatusOr<Graph> graph = import(4);
+  if (!graph.ok()) return graph.status();
+  SampleAxes axes;
+  for (const int64_t size : {2, 3}) {
+    const absl::StatusOr<Graph> other = import(size);
+    if (!other.ok()) return other.status();
+    const auto compared = CompareSamples(*graph, 4, *other, size);
+    if (!compared.ok()) return compared.status();
+    axes = *compared;
+  }
+  if (const absl::Status status = Optimize(*graph); !status.ok()) return status;
+  const auto partition = MakePartition(*graph);
+  if (!partition.ok()) return partition.status();
+  return CheckSamplesAreIndependent(*graph, *partition, 4, axes);
+}
+
+std::string X(const std::string& shape = "N, 6") { return onnx::Input("x", kF32, shape); }
+
+TEST(SamplesTest, NetworksOfIndependentSamples) {
+  EXPECT_THAT(Check(onnx::OpenMlp()), IsOk());
+  EXPECT_THAT(Check(onnx::OpenConvolutions()), IsOk());
+  EXPECT_THAT(Check(onnx::OpenAttention()), IsOk());
+}
+
+TEST(SamplesTest, AttentionMixesItsSequence) {
+  EXPECT_THAT(Check(onnx::OpenAttention("S"), "S"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
+TEST(SamplesTest, AnOpenDimensionInTheMiddle) {
+  EXPECT_THAT(Check(X("2, N, 6") + NodeText("Relu", "x", "r") +
+                    NodeText("Softmax", "r", "y", Int("axis", 2)) + onnx::Output("y")),
+              IsOk());
+}
+
+TEST(SamplesTest, ATransposedBatchStaysABatch) {
+  EXPECT_THAT(Check(X("N, 2, 6") + NodeText("Transpose", "x", "t", Ints("perm", "1, 0, 2")) +
+                    NodeText("Relu", "t", "r") +
+                    NodeText("Transpose", "r", "y", Ints("perm", "1, 0, 2")) + onnx::Output("y")),
+              IsOk());
+}
+
+TEST(SamplesTest, SumsOverTheBatchMix) {
+  EXPECT_THAT(Check(X() + NodeText("ReduceMean", "x", "m", Ints("axes", "0")) +
+                    NodeText("Sub", "x m", "y") + onnx::Output("y")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
+TEST(SamplesTest, ASoftmaxOverTheBatchMixes) {
+  EXPECT_FALSE(Check(X() + NodeText("Softmax", "x", "y", Int("axis", 0)) + onnx::Output("y")).ok());
+}
+
+TEST(SamplesTest, AReversedBatchMixes) {
+  EXPECT_FALSE(Check(X() + Initializer("from", kI64, "1", "int64_data: [-1]") +
+                     Initializer("to", kI64, "1", "int64_data: [-1000]") +
+                     Initializer("axis", kI64, "1", "int64_data: [0]") +
+                     Initializer("by", kI64, "1", "int64_data: [-1]") +
+                     NodeText("Slice", "x from to axis by", "y") + onnx::Output("y"))
+                   .ok());
+}
+
+// The elements of a merged dimension that has the batch last belong to no contiguous sample.
+TEST(SamplesTest, ABatchBehindAnotherDimensionOfAMergedOneIsRefused) {
+  EXPECT_FALSE(Check(X("N, 2, 6") + Initializer("rows", kI64, "2", "int64_data: [-1, 6]") +
+                     NodeText("Transpose", "x", "t", Ints("perm", "1, 0, 2")) +
+                     NodeText("Reshape", "t rows", "y") + onnx::Output("y"))
+                   .ok());
+}
+
+TEST(SamplesTest, ValuesThatDependOnTheSizeAreRefused) {
+  // y = x * N
+  EXPECT_THAT(
+      Check(X() + Initializer("zero", kI64, "1", "int64_data: [0]") + NodeText("Shape", "x", "s") +
+            NodeText("Gather", "s zero", "n") + NodeText("Cast", "n", "f", Int("to", kF32)) +
+            NodeText("Mul", "x f", "y") + onnx::Output("y")),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("depends on the size")));
+}
+
+// A scale from a fixed extent, as exporters of attention write it, is the same for every size.
+TEST(SamplesTest, ValuesThatDependOnFixedExtentsAreFine) {
+  EXPECT_THAT(
+      Check(X() + Initializer("one", kI64, "1", "int64_data: [1]") + NodeText("Shape", "x", "s") +
+            NodeText("Gather", "s one", "n") + NodeText("Cast", "n", "f", Int("to", kF32)) +
+            NodeText("Sqrt", "f", "r") + NodeText("Div", "x r", "y") + onnx::Output("y")),
+      IsOk());
+}
+
+// Such as the class token of a vision transformer, which is repeated for each sample.
+TEST(SamplesTest, AConstantThatIsRepeatedForEachSample) {
+  EXPECT_THAT(Check(X("N, 2, 3") + Initializer("token", kF32, "1, 1, 3", "float_data: [1, 2, 3]") +
+                    Initializer("zero", kI64, "1", "int64_data: [0]") +
+                    Initializer("rest", kI64, "2", "int64_data: [1, 3]") +
+                    NodeText("Shape", "x", "s") + NodeText("Gather", "s zero", "n") +
+                    NodeText("Concat", "n rest", "wanted", Int("axis", 0)) +
+                    NodeText("Expand", "token wanted", "tokens") +
+                    NodeText("Concat", "tokens x", "y", Int("axis", 1)) + onnx::Output("y")),
+              IsOk());
+}
+
+// Padding behind the samples would not change them, but only independent samples are proven.
+TEST(SamplesTest, CumulativeSumsAreRefused) {
+  EXPECT_FALSE(Check(X() + Initializer("axis", kI64, "1", "int64_data: [0]") +
+                     NodeText("CumSum", "x axis", "y") + onnx::Output("y"))
+                   .ok());
+}
+
+TEST(SamplesTest, ATensorWithTwoOpenDimensionsIsRefused) {
+  EXPECT_THAT(
+      Check(onnx::Input("x", kF32, "N, N") + NodeText("Relu", "x", "y") + onnx::Output("y")),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("two dimensions")));
+}
+
+}  // namespace
+}  // namespace hone::graph

@@ -1,0 +1,75 @@
+#include "tests/client/network/onnx/open_models.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "tests/client/network/onnx/model_text.h"
+
+namespace hone::onnx {
+namespace {
+
+constexpr int kOpenFloat = 1, kOpenInt64 = 7;
+
+std::string Weights(const std::string& name, const std::string& shape, int64_t elements) {
+  std::string list;
+  for (int64_t i = 0; i < elements; ++i) {
+    const auto number = static_cast<int64_t>(name.size() + name.back());
+    absl::StrAppend(&list, i == 0 ? "" : ", ", static_cast<double>((i * 7 + number) % 9 - 4) / 8);
+  }
+  return Initializer(name, kOpenFloat, shape, absl::StrCat("float_data: [", list, "]"));
+}
+
+std::string Numbers(const std::string& name, const std::string& values, int count) {
+  return Initializer(name, kOpenInt64, absl::StrCat(count),
+                     absl::StrCat("int64_data: [", values, "]"));
+}
+
+}  // namespace
+
+std::string OpenMlp() {
+  return absl::StrCat(Input("x", kOpenFloat, "N, 6"), Weights("w1", "6, 16", 96),
+                      Weights("b1", "16", 16), Weights("w2", "16, 5", 80),
+                      NodeText("MatMul", "x w1", "p"), NodeText("Add", "p b1", "q"),
+                      NodeText("Relu", "q", "h"), NodeText("MatMul", "h w2", "s"),
+                      NodeText("Softmax", "s", "y", Int("axis", 1)), Output("y"), Output("h"));
+}
+
+std::string OpenConvolutions() {
+  return absl::StrCat(
+      Input("x", kOpenFloat, "N, 3, 8, 8"), Weights("w1", "8, 3, 3, 3", 216), Weights("b1", "8", 8),
+      Weights("w2", "8, 8, 3, 3", 576), Weights("w3", "32, 5", 160), Numbers("zero", "0", 1),
+      Numbers("rest", "-1", 1), NodeText("Conv", "x w1 b1", "c1", Ints("pads", "1, 1, 1, 1")),
+      NodeText("Relu", "c1", "r1"),
+      NodeText("MaxPool", "r1", "m1",
+               absl::StrCat(Ints("kernel_shape", "2, 2"), Ints("strides", "2, 2"))),
+      NodeText("Conv", "m1 w2", "c2", Ints("pads", "1, 1, 1, 1")), NodeText("Relu", "c2", "r2"),
+      NodeText("AveragePool", "r2", "m2",
+               absl::StrCat(Ints("kernel_shape", "2, 2"), Ints("strides", "2, 2"))),
+      NodeText("Shape", "x", "extents"), NodeText("Gather", "extents zero", "batch"),
+      NodeText("Concat", "batch rest", "flat", Int("axis", 0)), NodeText("Reshape", "m2 flat", "f"),
+      NodeText("MatMul", "f w3", "y"), Output("y"));
+}
+
+std::string OpenAttention(const std::string& sequence) {
+  std::string text = absl::StrCat(
+      Input("x", kOpenFloat, absl::StrCat("N, ", sequence, ", 8")), Weights("wq", "8, 8", 64),
+      Weights("wk", "8, 8", 64), Weights("wv", "8, 8", 64), Numbers("two", "0, 1", 2),
+      Numbers("heads", "2, 4", 2), Numbers("joined", "8", 1), NodeText("Shape", "x", "extents"),
+      NodeText("Gather", "extents two", "rows"),
+      NodeText("Concat", "rows heads", "divided", Int("axis", 0)),
+      NodeText("Concat", "rows joined", "whole", Int("axis", 0)));
+  for (const char* const name : {"q", "k", "v"}) {
+    absl::StrAppend(&text, NodeText("MatMul", absl::StrCat("x w", name), absl::StrCat(name, 1)),
+                    NodeText("Reshape", absl::StrCat(name, "1 divided"), absl::StrCat(name, 2)),
+                    NodeText("Transpose", absl::StrCat(name, 2), absl::StrCat(name, 3),
+                             Ints("perm", name[0] == 'k' ? "0, 2, 3, 1" : "0, 2, 1, 3")));
+  }
+  return absl::StrCat(text, NodeText("MatMul", "q3 k3", "scores"),
+                      NodeText("Softmax", "scores", "shares", Int("axis", 3)),
+                      NodeText("MatMul", "shares v3", "mixed"),
+                      NodeText("Transpose", "mixed", "rowwise", Ints("perm", "0, 2, 1, 3")),
+                      NodeText("Reshape", "rowwise whole", "attended"),
+                      NodeText("Add", "attended x", "y"), Output("y"));
+}
+
+}  // namespace hone::onnx

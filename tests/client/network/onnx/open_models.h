@@ -1,0 +1,21 @@
+#ifndef HONE_TESTS_CLIENT_NETWORK_ONNX_OPEN_MODELS_H_
+#define HONE_TESTS_CLIENT_NETWORK_ONNX_OPEN_MODELS_H_
+
+#include <string>
+
+// Small networks as text (model_text.h) whose first dimension N is open. Each computes its samples
+// on their own. Weights are small fractions.
+namespace hone::onnx {
+
+// x [N, 6] through two layers, with an output for each.
+std::string OpenMlp();
+// x [N, 3, 8, 8] through two convolutions, pooling and a dense layer, whose Reshape reads the shape
+// of x.
+std::string OpenConvolutions();
+// x [N, 4, 8] through an attention of two heads with a residual, with Reshapes that read the shape.
+// `sequence`: the name of the second dimension; "4": it is fixed.
+std::string OpenAttention(const std::string& sequence = "4");
+
+}  // namespace hone::onnx
+
+#endif  // HONE_TESTS_CLIENT_NETWORK_ONNX_OPEN_MODELS_H_
