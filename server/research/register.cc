@@ -52,12 +52,12 @@ void AddStrategies() {
   AddVariant(search::MakeEvolutionarySearch,
              {.name = "evolutionary-metropolis", .temperature = 0.05});
   AddVariant(search::MakeEvolutionarySearch, {.name = "evolutionary-no-crossover", .mutation = 1});
-  AddVariant(search::MakeEvolutionarySearch,
-             {.name = "evolutionary-filtered",
-              .draft = true,
-              .filter = [](const search::SearchContext& context) {
-                return search::MakeScheduleFilter(context, "tlp-fast");
-              }});
+  AddVariant(search::MakeEvolutionarySearch, {.name = "evolutionary-filtered",
+                                              .draft = true,
+                                              .filter = [](const search::SearchContext& context) {
+                                                return search::MakeScheduleFilter(context,
+                                                                                  "tlp-fast");
+                                              }});
   AddVariant(search::MakeBeamSearch, {});
   AddVariant(search::MakeBeamSearch,
              {.name = "beam-learned", .value = search::BeamOptions::Value::kLearned});

@@ -217,8 +217,7 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   // The shapes of what a tail computes are not known yet.
   std::vector<std::string> expected;
   if (network.tail == nullptr) {
-    HONE_ASSIGN_OR_RETURN(expected,
-                          ReadTensors(options.expect, graph, graph.outputs, "output"));
+    HONE_ASSIGN_OR_RETURN(expected, ReadTensors(options.expect, graph, graph.outputs, "output"));
   }
   HONE_RETURN_IF_ERROR(CheckNpyResults(options.out));
 

@@ -126,7 +126,6 @@ TEST(ClaimsTest, EveryVariantRuns) {
     if (claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample) continue;
     for (const ClaimVariant& variant : claim.variants) {
       const absl::Status available = CheckVariant(variant);
-      if (variant.cost_model == "tlp" && !available.ok()) continue;
       ASSERT_THAT(available, IsOk()) << claim.name << " " << variant.label;
       HONE_ASSERT_OK_AND_ASSIGN(
           const ClaimRun run,
