@@ -409,8 +409,9 @@ TEST_F(NetworkTest, TasksWithoutTrialsUseTheDraft) {
 // The first pass confirms every task within a few seconds, unless the machine is very busy.
 TEST_F(NetworkTest, IsUsableAfterATuningOfSeconds) {
   const Result tuned = home_.Hone({"tune", kMobileNet, "--time", "4s"});
-  if (tuned.code != 0)
+  if (tuned.code != 0) {
     EXPECT_THAT(tuned.errors, HasSubstr("job 1 failed: ")) << "nothing confirmed";
+  }
   const std::string folder = files_ / "cut";
   const Result exported = home_.Hone({"export", kMobileNet, "-o", folder, "--json"});
   EXPECT_EQ(exported.code, 0) << exported.errors;

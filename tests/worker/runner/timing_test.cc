@@ -244,7 +244,9 @@ TEST(TimingTest, ALittleStealDisturbsNoConfirmation) {
       const Timing timing = machine.Time(1e6, {.confirm = true, .min_blocks = min_blocks});
       const double fastest = *absl::c_min_element(timing.samples_ns);
       disturbed += timing.dispersion > 0.5 || timing.latency_ns > 2 * fastest;
-      if (timing.dispersion <= 0.5) EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+      if (timing.dispersion <= 0.5) {
+        EXPECT_DOUBLE_EQ(timing.latency_ns, 1e6);
+      }
     }
     EXPECT_LE(disturbed, 1) << min_blocks;
   }
