@@ -267,21 +267,15 @@ absl::StatusOr<ClaimRun> RunSearch(const Claim& claim, const ClaimVariant& varia
 
 absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& variant,
                                      const Sample& sample, const JudgedTask& task, int seed,
-                                     int trials) {
+                                     int trials, const cost_model::CostModel* trained) {
   const auto key = static_cast<uint64_t>(seed);
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model,
+  HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> own,
                         cost_model::CreateCostModel(
                             variant.cost_model, {.seed = key, .feature_set = variant.feature_set}));
-  const auto set = static_cast<size_t>(absl::c_find(sample.feature_sets, model->feature_set()) -
+  const bool pool = trained == nullptr;
+  const cost_model::CostModel& model = pool ? *own : *trained;
+  const auto set = static_cast<size_t>(absl::c_find(sample.feature_sets, model.feature_set()) -
                                        sample.feature_sets.begin());
-  const bool pool = claim.device == ClaimDevice::kPool;
-  if (!pool) {
-    std::vector<const JudgedTask*> development;
-    for (const JudgedTask& each : sample.tasks) {
-      if (!each.held_out) development.push_back(&each);
-    }
-    HONE_ASSIGN_OR_RETURN(model, TrainModel(variant.cost_model, sample, development));
-  }
   ClaimRun run{.claim = claim.name,
                .device = ClaimDeviceName(claim.device),
                .variant = variant.label,
@@ -290,11 +284,14 @@ absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& var
                .trials = trials};
   const size_t count = task.latency_ns.size();
   std::vector<bool> taken(count, false);
+  const double slowest = *absl::c_max_element(task.latency_ns);
   Lessons lessons;
   Rng rng(key, DigestOf(task.workload).low);
   const auto take = [&](size_t candidate) {
     taken[candidate] = true;
-    run.latency_ns.push_back(task.latency_ns[candidate]);
+    // In an order, a failed candidate counts as the slowest one (TopK in metric.h).
+    const bool ok = task.latency_ns[candidate] > 0;
+    run.latency_ns.push_back(ok || pool ? task.latency_ns[candidate] : slowest);
     run.device_seconds += kBuildSeconds + kRunsOfATrial * task.latency_ns[candidate] / 1e9;
     run.seconds.push_back(run.device_seconds);
     if (!pool || set == sample.feature_sets.size()) return;
@@ -311,7 +308,7 @@ absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& var
   while (run.latency_ns.size() < most) {
     std::vector<double> scores(count, 0);
     if (set < sample.feature_sets.size()) {
-      HONE_ASSIGN_OR_RETURN(cost_model::Prediction prediction, model->Predict(task.features[set]));
+      HONE_ASSIGN_OR_RETURN(cost_model::Prediction prediction, model.Predict(task.features[set]));
       scores = std::move(prediction.mean);
     }
     std::vector<size_t> order(count);
@@ -331,7 +328,7 @@ absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& var
       }
       take(candidate);
     }
-    if (pool) HONE_RETURN_IF_ERROR(lessons.Teach(*model));
+    if (pool) HONE_RETURN_IF_ERROR(lessons.Teach(*own));
   }
   return run;
 }

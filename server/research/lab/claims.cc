@@ -164,9 +164,8 @@ absl::Status RunSearches(const Claim& claim, const ClaimOptions& options, Lines&
   return absl::OkStatus();
 }
 
-// Reads the tasks of a claim from the dataset: all held-out ones if it names none.
-absl::StatusOr<Sample> ReadTasks(const Claim& claim, const ClaimOptions& options,
-                                 const std::vector<ClaimVariant>& variants) {
+absl::StatusOr<std::vector<std::string>> FeatureSetsOfVariants(
+    const std::vector<ClaimVariant>& variants) {
   std::vector<std::string> sets;
   for (const ClaimVariant& variant : variants) {
     HONE_ASSIGN_OR_RETURN(
@@ -175,35 +174,33 @@ absl::StatusOr<Sample> ReadTasks(const Claim& claim, const ClaimOptions& options
     const std::string set(model->feature_set());
     if (!set.empty() && !absl::c_linear_search(sets, set)) sets.push_back(set);
   }
-  const ReadOptions read{.results = options.small ? kSmallResults : 0};
-  if (claim.tasks.empty()) return ReadSample(options.sample, sets, kSampleThreads, read);
-  Sample sample;
+  return sets;
+}
+
+// Reads the tasks of a claim from the dataset.
+absl::StatusOr<Sample> ReadTasks(const Claim& claim, const ClaimOptions& options,
+                                 const std::vector<std::string>& sets) {
+  Sample sample{.feature_sets = sets};
   for (const std::string& task : claim.tasks) {
     HONE_ASSIGN_OR_RETURN(const ir::Workload workload, WorkloadOfTask(task));
-    ReadOptions one = read;
-    one.only = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8));
-    HONE_ASSIGN_OR_RETURN(Sample part, ReadSample(options.sample, sets, kSampleThreads, one));
-    if (part.tasks.empty()) {
+    const ReadOptions read{
+        .only = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8)),
+        .results = options.small ? kSmallResults : 0};
+    HONE_ASSIGN_OR_RETURN(Sample part, ReadSample(options.sample, sets, kSampleThreads, read));
+    if (part.tasks.empty())
       return absl::NotFoundError(absl::StrCat(options.sample, " has no results of ", task));
-    }
     for (JudgedTask& each : part.tasks) sample.tasks.push_back(std::move(each));
-    sample.feature_sets = part.feature_sets;
   }
   return sample;
 }
 
-absl::Status RunOnTheSample(const Claim& claim, const ClaimOptions& options, Lines& lines) {
-  if (options.sample.empty())
-    return absl::InvalidArgumentError(absl::StrCat(claim.name, " needs --sample"));
+absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& lines) {
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
-  if (variants.empty()) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
+  HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, sets));
   const int trials = TrialsOf(claim, options);
-  HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, variants));
-  // Without draws, all seeds would be the same.
-  const int seeds = claim.device == ClaimDevice::kPool ? options.seeds : 1;
-  for (int seed = 1; seed <= seeds; ++seed) {
+  for (int seed = 1; seed <= options.seeds; ++seed) {
     for (const JudgedTask& task : sample.tasks) {
-      if (claim.tasks.empty() && !task.held_out) continue;
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(ClaimDeviceName(claim.device), variant.label, task.name, seed, trials))
           continue;
@@ -211,6 +208,46 @@ absl::Status RunOnTheSample(const Claim& claim, const ClaimOptions& options, Lin
                               RunOnSample(claim, variant, sample, task, seed, trials));
         HONE_RETURN_IF_ERROR(lines.Append(run));
       }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A model is trained on the development tasks and orders the candidates of the held-out ones. There
+// are no draws, so there is one seed.
+absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& lines) {
+  constexpr int kSeed = 1;
+  const std::vector<ClaimVariant> variants = AvailableVariants(claim);
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
+  const ReadOptions read{.results = options.small ? kSmallResults : 0};
+  HONE_ASSIGN_OR_RETURN(const Sample sample,
+                        ReadSample(options.sample, sets, kSampleThreads, read));
+  Sample other;
+  if (!options.other.empty()) {
+    HONE_ASSIGN_OR_RETURN(other, ReadSample(options.other, sets, kSampleThreads, read));
+  }
+  std::vector<const JudgedTask*> development, held_out;
+  for (const JudgedTask& task : sample.tasks)
+    (task.held_out ? held_out : development).push_back(&task);
+  const int trials = TrialsOf(claim, options);
+  for (const ClaimVariant& variant : variants) {
+    const auto is_known = [&](const JudgedTask* task) {
+      return lines.Has(ClaimDeviceName(claim.device), variant.label, task->name, kSeed, trials);
+    };
+    if (absl::c_all_of(held_out, is_known)) continue;
+    if (variant.transfers && options.other.empty()) {
+      std::fprintf(stderr, "%s: %s is left out: it needs --other\n", claim.name.c_str(),
+                   variant.label.c_str());
+      continue;
+    }
+    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
+                          TrainModel(variant.cost_model, sample, development, variant.results,
+                                     variant.transfers ? &other : nullptr));
+    for (const JudgedTask* task : held_out) {
+      if (is_known(task)) continue;
+      HONE_ASSIGN_OR_RETURN(const ClaimRun run,
+                            RunOnSample(claim, variant, sample, *task, kSeed, trials, model.get()));
+      HONE_RETURN_IF_ERROR(lines.Append(run));
     }
   }
   return absl::OkStatus();
@@ -299,8 +336,13 @@ absl::Status RunClaim(const Claim& claim, const ClaimOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(claim.name, " is only judged on: ", ClaimDeviceName(claim.device)));
   }
-  const bool samples = claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample;
-  return samples ? RunOnTheSample(claim, options, lines) : RunSearches(claim, options, lines);
+  const bool pool = claim.device == ClaimDevice::kPool;
+  if (!pool && claim.device != ClaimDevice::kSample) return RunSearches(claim, options, lines);
+  if (options.sample.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(claim.name, " needs measured candidates: name a dataset with --sample"));
+  }
+  return pool ? RunInPool(claim, options, lines) : RunInOrder(claim, options, lines);
 }
 
 absl::StatusOr<std::vector<ClaimRun>> ReadClaimRuns(const std::string& folder) {

@@ -31,7 +31,9 @@ struct ClaimVariant {
   std::string cost_model = "xgboost", feature_set;  // "": the default one
   std::string space;                                // a maker's name; "": the default one
   std::string only;                                 // only the design space of this name; "": all
-  bool transfers = false;                           // the model also learns the donor's results
+  // The model also learns the donor's results; kSample: those of another machine.
+  bool transfers = false;
+  int results = 0;  // kSample: the model learns at most so many results of each task; 0: all
 };
 
 // Two ways to search, one of which is claimed to be better.
@@ -77,6 +79,7 @@ struct ClaimOptions {
   int seeds = 5;
   int trials = 0;      // 0: those of the claim
   std::string sample;  // the dataset of kPool and kSample
+  std::string other;   // of another machine, for kSample
   std::string out;     // folder of the lines, and of the runs of kMachine
   std::string program_folder;
 };
@@ -86,12 +89,13 @@ struct ClaimOptions {
 // InvalidArgument: the claim has no form on a machine. Others are those of the searches.
 absl::Status RunClaim(const Claim& claim, const ClaimOptions& options);
 
-// One search. Deterministic but for the seconds. `sample`: of kPool and kSample.
+// One search. Deterministic but for the seconds. `trained`: the model of kSample; null: kPool,
+// whose model learns on the way.
 absl::StatusOr<ClaimRun> RunSearch(const Claim& claim, const ClaimVariant& variant,
                                    const std::string& task, int seed, int trials, int population);
 absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& variant,
                                      const Sample& sample, const JudgedTask& task, int seed,
-                                     int trials);
+                                     int trials, const cost_model::CostModel* trained = nullptr);
 // Whether a variant can run in this build, and if not, why.
 absl::Status CheckVariant(const ClaimVariant& variant);
 

@@ -294,6 +294,8 @@ int Main(int argc, char** argv) {
              {Range(1, 1000000)});
   claims.Add("--sample", flags.claims.sample,
              "Dataset of the presets that need measured candidates", {ExistingFile()});
+  claims.Add("--other", flags.claims.other,
+             "Dataset of another machine, from which models also learn", {ExistingFile()});
   verdicts.Add("folder", flags.sample, "The folder of the lines", {Required()});
   verdicts.Add("--out", flags.out, "Also write the table to this file");
   tasks.OnRun([&] { return ListTasks(flags); });

@@ -30,7 +30,7 @@ constexpr double kLeastOfHottest = 0.01;
 constexpr double kAccepted = 0.3;
 // Of the diverse selection: how many times as many candidates as a plan has it chooses from (λ),
 // and what a new value of a decision is worth in scores (α). The paper varies both.
-constexpr int kDiversePool = 2;
+constexpr size_t kDiversePool = 2;
 constexpr double kDiversity = 0.02;
 // Chameleon's adaptive sampling: the numbers of clusters that are tried, and, ours, the most
 // candidates that are clustered.
@@ -70,9 +70,10 @@ class Thermometer {
 // Keeps the best candidates with distinct programs.
 class Top {
  public:
-  explicit Top(size_t size) : size_(size) {}
+  // `watched`: how many of the best ones Offer watches.
+  Top(size_t size, size_t watched) : size_(size), watched_(watched) {}
 
-  // Returns true if the candidate is now among the best.
+  // Returns true if the candidate is now among the watched ones.
   bool Offer(const Scored& candidate) {
     if (best_.size() >= size_ && candidate.score <= best_.back().score) return false;
     if (!programs_.insert(candidate.evaluation->program).second) return false;
@@ -83,13 +84,14 @@ class Top {
     const auto place = absl::c_upper_bound(best_, candidate, [](const Scored& a, const Scored& b) {
       return a.score != b.score ? a.score > b.score : a.key < b.key;
     });
+    const bool is_watched = static_cast<size_t>(place - best_.begin()) < watched_;
     best_.insert(place, candidate);
-    return true;
+    return is_watched;
   }
   std::vector<Scored> Take() && { return std::move(best_); }
 
  private:
-  const size_t size_;
+  const size_t size_, watched_;
   std::vector<Scored> best_;  // sorted
   absl::flat_hash_set<Digest> programs_;
 };
@@ -141,9 +143,11 @@ class AnnealingSearch final : public HistorySearch {
   absl::Status Plan(int size, Call& call) {
     Rng& rng = call.rng;
     using Selection = AnnealingOptions::Selection;
-    Top top(options_.selection == Selection::kClusters  ? kClustered
-            : options_.selection == Selection::kDiverse ? static_cast<size_t>(kDiversePool * size)
-                                                        : static_cast<size_t>(size));
+    const auto plan = static_cast<size_t>(size);
+    Top top(IsClustering()                              ? kClustered
+            : options_.selection == Selection::kDiverse ? kDiversePool * plan
+                                                        : plan,
+            /*watched=*/plan);
     const size_t chains = std::max(1, context().population / 4);
     if (chains_.size() != chains) chains_ = Drawn(chains, rng);
     HONE_ASSIGN_OR_RETURN(std::vector<Scored> current, Score(chains_, call));
@@ -183,7 +187,7 @@ class AnnealingSearch final : public HistorySearch {
         for (Scored& each : visited) plan_.push_back(std::move(each.point));
         break;
       case Selection::kDiverse:
-        plan_ = Diverse(visited, static_cast<size_t>(size));
+        plan_ = Diverse(visited, plan);
         break;
       case Selection::kClusters:
         HONE_ASSIGN_OR_RETURN(plan_, Representatives(visited, call));

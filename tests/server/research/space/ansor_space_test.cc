@@ -80,7 +80,7 @@ TEST_P(AnsorWorkload, EveryCandidateComputesTheWorkload) {
 
 INSTANTIATE_TEST_SUITE_P(All, AnsorWorkload,
                          testing::Values("matmul m=24 n=40 k=12", "matmul m=17 n=13 k=7",
-                                         "dense_relu m=36 n=64 k=6", "matmul m=8 n=8 k=2048",
+                                         "dense_relu m=36 n=64 k=6", "matmul m=8 n=8 k=512",
                                          "conv2d n=1 h=9 w=9 ci=4 co=32 k=3 s=2 p=1",
                                          "conv2d_bn_relu n=1 h=6 w=6 ci=5 co=18 k=3 s=1 p=1",
                                          "depthwise_conv2d n=1 h=8 w=9 c=20 k=3 s=1 p=1",
