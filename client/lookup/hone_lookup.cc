@@ -231,9 +231,8 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
   return status == HONE_LOOKUP_OK ? status : Fail(status, message);
 }
 
-hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* workload,
-                                         const char* key, double tolerance,
-                                         const hone_lookup_kernel** kernel,
+hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* workload, const char* key,
+                                         double tolerance, const hone_lookup_kernel** kernel,
                                          int64_t* value) noexcept {
   if (kernel != nullptr) *kernel = nullptr;
   if (lookup == nullptr || workload == nullptr || key == nullptr || kernel == nullptr ||
@@ -244,9 +243,9 @@ hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* worklo
   const std::string words = hone::lookup::Canonical(workload, lookup->index.defaults);
   hone::lookup::WordsWithoutKey wanted;
   if (!hone::lookup::RemoveKey(words, key, wanted)) {
-    return Fail(HONE_LOOKUP_INVALID_ARGUMENT, std::string("'") + workload +
-                                                  "' is not a workload with a number as its key " +
-                                                  key);
+    return Fail(
+        HONE_LOOKUP_INVALID_ARGUMENT,
+        std::string("'") + workload + "' is not a workload with a number as its key " + key);
   }
   // By value. std::map, because few kernels have these words.
   std::map<int64_t, const std::vector<hone::lookup::FolderKernel*>*> sizes;
@@ -261,8 +260,7 @@ hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* worklo
                         key + "; add one with: hone export " + workload + " -o " + lookup->folder;
   hone_lookup_status status = HONE_LOOKUP_NOT_FOUND;
   for (const auto& [size, kernels] : sizes) {
-    const hone_lookup_status chosen =
-        hone::lookup::Choose(*kernels, tolerance, kernel, message);
+    const hone_lookup_status chosen = hone::lookup::Choose(*kernels, tolerance, kernel, message);
     if (chosen == HONE_LOOKUP_OK) {
       *value = size;
       return chosen;

@@ -124,14 +124,13 @@ hone_lookup_status hone_lookup_find(hone_lookup* lookup, const char* workload, d
                                     const hone_lookup_kernel** kernel) HONE_LOOKUP_NOEXCEPT;
 
 /* The same for the smallest value of one key, such as "m", that is not smaller than that of
- * `workload`, of the kernels with equal other keys; sets *value to it. For programs whose sizes vary:
- * they pad their buffers to it, which must be right for the operator, such as more rows of a matmul.
- * `hone export` of an operator with several sizes says whether it is, and writes a library that pads
- * by itself. Looks through all kernels of the folder. INVALID_ARGUMENT: also if the workload has no
- * such key, or its value is not a number. */
-hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* workload,
-                                         const char* key, double tolerance,
-                                         const hone_lookup_kernel** kernel,
+ * `workload`, of the kernels with equal other keys; sets *value to it. For programs whose sizes
+ * vary: they pad their buffers to it, which must be right for the operator, such as more rows of a
+ * matmul. `hone export` of an operator with several sizes says whether it is, and writes a library
+ * that pads by itself. Looks through all kernels of the folder. INVALID_ARGUMENT: also if the
+ * workload has no such key, or its value is not a number. */
+hone_lookup_status hone_lookup_find_size(hone_lookup* lookup, const char* workload, const char* key,
+                                         double tolerance, const hone_lookup_kernel** kernel,
                                          int64_t* value) HONE_LOOKUP_NOEXCEPT;
 
 /* Bytes of workspace for hone_lookup_run with a runtime of this many threads; 0: it may be null. */

@@ -278,8 +278,8 @@ TEST_F(NetworkTest, PaddedValuesAreThoseOfOnnxRuntime) {
        {onnx::OpenMlp(), onnx::OpenConvolutions(), onnx::OpenAttention()}) {
     const std::string model = files_ / "open.onnx", folder = files_ / "open";
     std::ofstream(model, std::ios::binary) << onnx::BytesOf(text);
-    Result result = home_.Hone({"export", model, "--shape", "N=2,7", "-o", folder, "--name",
-                                "net", "--draft", "--overwrite"});
+    Result result = home_.Hone({"export", model, "--shape", "N=2,7", "-o", folder, "--name", "net",
+                                "--draft", "--overwrite"});
     ASSERT_EQ(result.code, 0) << result.errors;
     EXPECT_THAT(result.errors, Not(HasSubstr("are refused")));
     result = RunProgram({"/usr/bin/python3", "tests/integration/use_sizes.py", folder, model, "7"});

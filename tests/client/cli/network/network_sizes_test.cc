@@ -74,7 +74,8 @@ TEST(ExpandSizesTest, SaysWhatIsWrong) {
             "--shape batch=8..1: the range 8..1 is empty; give the smaller value first");
   EXPECT_THAT(SizesErrorOf({"batch=1,,2"}), HasSubstr("'' is not a positive number"));
   EXPECT_THAT(SizesErrorOf({"batch=0,2"}), HasSubstr("'0' is not a positive number"));
-  EXPECT_THAT(SizesErrorOf({"batch=1..99999999999999999999"}), HasSubstr("is not a positive number"));
+  EXPECT_THAT(SizesErrorOf({"batch=1..99999999999999999999"}),
+              HasSubstr("is not a positive number"));
   EXPECT_THAT(SizesErrorOf({"batch=1..9223372036854775807"}),
               HasSubstr("64 values of batch are given, and at most 16 sizes"));
   EXPECT_EQ(SizesErrorOf({"batch=1..8", "seq=1..16"}),
