@@ -123,7 +123,7 @@ std::vector<Package> Packages() {
       {"SQLite", {"sqlite3"}, {"server/store/sqlite"}},
       {"libpq", {"libpq", "pqxx/"}, {"server/store/postgres"}},
       {"XGBoost", {"xgboost/"}, {"server/tuner/cost_model"}},
-      {"Eigen", {"Eigen/"}, {"server/research/model/network"}},
+      {"Eigen", {"Eigen/"}, {"server/research/model"}},
       {"Zstandard", {"zstd.h"}, {}},
       {"cpp-httplib", {"httplib"}, {"server/web"}},
       {"HDF5", {"hdf5.h"}, {"common/record/dataset.cc"}},

@@ -49,10 +49,12 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
     return model;
   }
 
-  // Expects an InvalidArgument status that contains `text`, and that the model has not changed.
-  void ExpectRefused(CostModel& model, const absl::Status& status, absl::string_view text) const {
+  // Expects an InvalidArgument status that contains `text`, and that the trained model has not
+  // changed.
+  void ExpectRefused(CostModel& model, const absl::Status& status, absl::string_view text) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::string(text))));
-    EXPECT_EQ(Scores(model, held_out_.features), Scores(*Trained(), held_out_.features));
+    if (unchanged_.empty()) unchanged_ = Scores(*Trained(), held_out_.features);
+    EXPECT_EQ(Scores(model, held_out_.features), unchanged_);
   }
 
   // Returns a synthetic task that the model accepts. For the feature set "tree", the parent of each
@@ -89,6 +91,9 @@ class CostModelConformanceTest : public testing::TestWithParam<std::string> {
   const int columns_ = any_columns_ ? 20 : KnownColumns();
   const SyntheticTask train_ = MakeTask(/*seed=*/1, /*candidates=*/60, columns_);
   const SyntheticTask held_out_ = MakeTask(/*seed=*/2, /*candidates=*/30, columns_);
+
+ private:
+  std::vector<double> unchanged_;  // the scores of a trained model
 };
 
 TEST_P(CostModelConformanceTest, IsRegisteredUnderItsOwnName) {
@@ -245,11 +250,13 @@ TEST_P(CostModelConformanceTest, SavesAndLoadsAnUntrainedModel) {
 TEST_P(CostModelConformanceTest, RefusesTruncatedAndDamagedBytes) {
   const auto model = Trained();
   const std::string bytes = *model->Save();
-  for (size_t size = 0; size < bytes.size(); size += size < 200 ? 1 : 997) {
+  // Of large models some hundred positions, because each load takes the digest of all bytes.
+  const size_t step = std::max<size_t>(997, bytes.size() / 300);
+  for (size_t size = 0; size < bytes.size(); size += size < 200 ? 1 : step) {
     EXPECT_THAT(model->Load(bytes.substr(0, size)), StatusIs(absl::StatusCode::kInvalidArgument))
         << "the first " << size << " bytes";
   }
-  for (size_t at = 0; at < bytes.size(); at += at < 200 ? 1 : 997) {
+  for (size_t at = 0; at < bytes.size(); at += at < 200 ? 1 : step) {
     std::string damaged = bytes;
     damaged[at] ^= 0x10;
     EXPECT_THAT(model->Load(damaged), StatusIs(absl::StatusCode::kInvalidArgument))
