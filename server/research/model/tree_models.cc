@@ -169,8 +169,7 @@ std::unique_ptr<Predictor> MakeTreeGruPredictor(const CostModelOptions& options)
 constexpr ModelKind kLoopTreeModel = {.name = "looptree",
                                       .feature_set = "tree",
                                       .make = MakeLoopTreePredictor,
-                                      .any_features = false,
-                                      .learns_residual = true};
+                                      .any_features = false};
 constexpr ModelKind kTreeGruModel = {.name = "treegru",
                                      .version = 2,
                                      .feature_set = "tree",
