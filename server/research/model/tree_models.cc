@@ -169,7 +169,8 @@ std::unique_ptr<Predictor> MakeTreeGruPredictor(const CostModelOptions& options)
 constexpr ModelKind kLoopTreeModel = {.name = "looptree",
                                       .feature_set = "tree",
                                       .make = MakeLoopTreePredictor,
-                                      .any_features = false};
+                                      .any_features = false,
+                                      .learns_residual = true};
 constexpr ModelKind kTreeGruModel = {.name = "treegru",
                                      .version = 2,
                                      .feature_set = "tree",
