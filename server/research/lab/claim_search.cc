@@ -225,7 +225,8 @@ absl::StatusOr<ClaimRun> RunSearch(const Claim& claim, const ClaimVariant& varia
     HONE_RETURN_IF_ERROR(AddDrawn(*task, kFrozenResults, 1, set, /*as_donor=*/false, lessons));
   } else if (variant.transfers && reads) {
     HONE_ASSIGN_OR_RETURN(const auto donor, SimulatedTask::Make(claim.donor, variant, key));
-    HONE_RETURN_IF_ERROR(AddDrawn(*donor, std::min(kDonorResults, 5 * trials), key, set, /*as_donor=*/true, lessons));
+    HONE_RETURN_IF_ERROR(AddDrawn(*donor, std::min(kDonorResults, 5 * trials), key, set,
+                                  /*as_donor=*/true, lessons));
   }
   HONE_RETURN_IF_ERROR(lessons.Teach(*model));
   HONE_ASSIGN_OR_RETURN(const auto strategy, search::CreateSearchStrategy(
