@@ -117,7 +117,10 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
                        "library for several sizes cannot; export each size on its own"));
     }
     latencies_ns.push_back(kernel.latency_ns);
-    const absl::Status padding = CheckOperatorPadding(globals, sizes, sizes.values[k], networks[k]);
+    absl::Status padding;  // nothing is padded to a size of 1
+    if (sizes.values[k] > 1) {
+      padding = CheckOperatorPadding(globals, sizes, sizes.values[k], networks[k]);
+    }
     pads.push_back(padding.ok() && sizes.values[k] > 1);
     if (!padding.ok() && why_not.empty()) why_not = std::string(padding.message());
     digest.Add(networks[k].tasks[0].workload.StructuralDigest());

@@ -46,6 +46,13 @@ class SampleComparison {
       HONE_RETURN_IF_ERROR(CompareNodes(graph_.nodes[n], other_.nodes[n]));
     }
     HONE_ASSIGN_OR_RETURN(axes.outputs, AxesOf(graph_.outputs, other_.outputs));
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const ValueId a = graph_.outputs[o], b = other_.outputs[o];
+      const bool same = graph_.IsConstant(a) == other_.IsConstant(b) &&
+                        (graph_.IsConstant(a) ? AreEqual(graph_.value(a), other_.value(b))
+                                              : graph_.value(a).name == other_.value(b).name);
+      if (!same) return Differs(absl::StrCat("output '", graph_.value(a).name, "'"));
+    }
     return axes;
   }
 

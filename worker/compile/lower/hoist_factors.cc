@@ -206,6 +206,11 @@ class FactorHoister {
     ExprId from = ir::kNoExpr, subtracted = ir::kNoExpr;
     bool found() const { return from != ir::kNoExpr; }
   };
+  // Whether it is an element of packed weights, as UnpackElements makes it.
+  bool IsMaskedWord(ExprId id) const {
+    const ir::Expr& cast = p_.pool[id];
+    return cast.op == Op::kCast && p_.pool[cast.a].op == Op::kAnd;
+  }
   // Returns both sides, as floats, of a difference of whole numbers of a few bits. Those of other
   // floats may be far larger than the difference, so that sums of them would lose its digits.
   std::pair<ExprId, ExprId> WholeDifference(ExprId id) {
@@ -214,11 +219,14 @@ class FactorHoister {
       return cast.op == Op::kCast && accepts(p_.pool[cast.a].dtype);
     };
     const ir::Expr expr = p_.pool[id];
-    if (expr.op == Op::kSub &&
-        is_cast_from(expr.a, [](DType dtype) { return !ir::IsFloat(dtype); })) {
+    constexpr auto kIsByte = [](DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; };
+    constexpr auto kIsFew = [](DType dtype) {
+      return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI4 ||
+             dtype == DType::kU4 || dtype == DType::kBool;
+    };
+    if (expr.op == Op::kSub && (is_cast_from(expr.a, kIsFew) || IsMaskedWord(expr.a))) {
       return {expr.a, expr.b};
     }
-    constexpr auto kIsByte = [](DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; };
     const ir::Expr inner = expr.op == Op::kCast ? p_.pool[expr.a] : expr;
     if (inner.op != Op::kSub || inner.dtype != DType::kI32 || expr.op != Op::kCast ||
         !is_cast_from(inner.a, kIsByte) || !is_cast_from(inner.b, kIsByte)) {

@@ -76,7 +76,9 @@ struct Distinct {
       for (int64_t i = 0; i < inner; ++i) {
         const Scalar &x = At(o, a, i), &y = At(o, b, i);
         if (x == y) continue;
-        if (std::isnan(x.real()) || std::isnan(y.real())) return !std::isnan(x.real());
+        const bool x_is_nan = std::isnan(x.real()), y_is_nan = std::isnan(y.real());
+        if (x_is_nan && y_is_nan) continue;
+        if (x_is_nan || y_is_nan) return y_is_nan;
         return x < y;
       }
     }

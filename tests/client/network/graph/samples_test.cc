@@ -107,6 +107,10 @@ TEST(SamplesTest, ValuesThatDependOnTheSizeAreRefused) {
             NodeText("Gather", "s zero", "n") + NodeText("Cast", "n", "f", Int("to", kF32)) +
             NodeText("Mul", "x f", "y") + onnx::Output("y")),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("depends on the size")));
+  EXPECT_THAT(
+      Check(X() + NodeText("Relu", "x", "y") + NodeText("Shape", "x", "s") + onnx::Output("y") +
+            onnx::Output("s")),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("output 's' depends on the size")));
 }
 
 // A scale from a fixed extent, as exporters of attention write it, is the same for every size.
