@@ -64,7 +64,8 @@ absl::StatusOr<NetworkArgument> ReadNetwork(const Globals& globals, const Networ
 std::vector<WorkloadArgument> ArgumentsOf(const graph::Partition& partition);
 
 // Reads an operator as a network of one step, so that it can be timed or exported like a network.
-// Its constants get some elements, or are inputs, too. Errors as for ReadWorkloadArgument.
+// With `constants_are_inputs`, its constants become inputs; otherwise they get the values of
+// SomeElements. Errors as for ReadWorkloadArgument.
 absl::StatusOr<NetworkArgument> ReadOperatorAsNetwork(const Globals& globals,
                                                       absl::Span<const std::string> words,
                                                       bool constants_are_inputs = false);

@@ -43,10 +43,10 @@ struct NetworkSizes {
 // wrong, or there are more than kMostSizes combinations.
 absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words);
 
-// The same for a command that uses what is known. If there is no --shape, and the model leaves the
-// first dimension of its inputs open under a name, uses the sizes of the newest job that tuned
-// several sizes of the network, and says so on standard error. Opens the session if it needs one.
-// Errors also as for Session::Open.
+// The same for a command that uses what is known. Without --shape, if the model leaves the first
+// dimension of its inputs open under a name, the sizes are those of the newest job that tuned
+// several sizes of the network. A line on standard error tells the user. The session is opened if
+// it is needed. Errors also as for Session::Open.
 absl::StatusOr<NetworkSizes> ExpandKnownSizes(const Globals& globals, const NetworkWords& words,
                                               std::unique_ptr<Session>& session);
 

@@ -45,7 +45,8 @@ std::string Macros(const std::string& prefix, absl::string_view kind, const Plan
   return text;
 }
 
-// What the open dimension of a network may be; "" if there is none.
+// Returns a comment on the values that the open dimension of a network may have, or "" if the
+// network has none.
 std::string SizesText(const Plan& plan, absl::string_view prefix) {
   if (plan.sizes.empty()) return "";
   std::vector<std::string> values;

@@ -31,16 +31,17 @@ struct Bf16Network {
 // graph are left out. `divided` is optimized.
 std::vector<ValueId> TensorsBetweenKernels(const DividedGraph& divided);
 
-// Stores these of TensorsBetweenKernels in bf16. A tensor keeps f32 if its conversion would not
-// become a part of the kernels, but a step of its own. Errors as for MakePartition.
+// Stores the given tensors, which TensorsBetweenKernels returned, in bf16. A tensor keeps f32 if
+// its conversion would need a step of its own. Errors as for MakePartition.
 absl::StatusOr<Bf16Network> StoreInBf16(const DividedGraph& divided,
                                         absl::Span<const ValueId> tensors,
                                         const PartitionOptions& options);
 
-// The same network with a step after each of these tensors that rounds it to bf16 and back if a
-// new input of the network says so. It has the outputs that StoreInBf16 would give for any choice
-// of tensors, and uses the kernels of the original tasks, which keep their numbers. The tasks after
-// them are new. The new inputs, bool[1], come after the original ones. Errors as for MakeGroup.
+// Returns the same network with a step after each of these tensors. The step rounds the tensor to
+// bf16 and back if the value of a new input of the network is true. The network has the outputs
+// that StoreInBf16 would give for any choice of tensors, and uses the kernels of the original
+// tasks, which keep their numbers. The tasks after them are new. The new inputs, bool[1], come
+// after the original ones. Errors as for MakeGroup.
 absl::StatusOr<DividedGraph> RoundOnDemand(const DividedGraph& divided,
                                            absl::Span<const ValueId> tensors);
 
