@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kPopulation = 512, kSmallPopulation = 32;
 constexpr int kSmallTrials = 32, kSmallResults = 32;
-constexpr int kDonorTrials = 500;
+constexpr int kDonorTrials = 200;
 constexpr int kSampleThreads = 2;
 
 std::string JsonOf(const ClaimRun& run) {
@@ -277,17 +277,19 @@ absl::StatusOr<std::vector<std::string>> SpaceWords(const ClaimVariant& variant,
       absl::StrCat(workload.name, " has no design space ", variant.only, " on this machine"));
 }
 
-// Runs `hone tune` once, or reads what an earlier run has left.
+// Runs `hone tune` once, or reads what an earlier run has left, also one of another claim that
+// searches in the same way. `store`: that of the donor's run, or empty.
 absl::StatusOr<ComparedRun> RunHone(const Claim& claim, const ClaimVariant& variant,
                                     const std::string& task, int seed, int trials,
                                     const std::string& store, const ClaimOptions& options) {
   HONE_ASSIGN_OR_RETURN(const ir::Workload workload, WorkloadOfTask(task));
-  Comparison comparison{.variants = {{variant.label, variant.strategy, variant.cost_model,
-                                      variant.feature_set, store}},
-                        .tasks = {{.name = task, .workload = workload.ToText()}},
-                        .trials = trials,
-                        .program_folder = options.program_folder,
-                        .work_folder = absl::StrCat(options.out, "/runs/", claim.name)};
+  const std::string label = store.empty() ? "empty" : absl::StrCat("after ", claim.donor);
+  Comparison comparison{
+      .variants = {{label, variant.strategy, variant.cost_model, variant.feature_set, store}},
+      .tasks = {{.name = task, .workload = workload.ToText()}},
+      .trials = trials,
+      .program_folder = options.program_folder,
+      .work_folder = options.out + "/runs"};
   HONE_RETURN_IF_ERROR(MakeDirectories(comparison.work_folder));
   HONE_ASSIGN_OR_RETURN(comparison.options, SpaceWords(variant, workload, comparison.work_folder));
   return CompareOne(comparison, seed);
@@ -303,10 +305,8 @@ absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines
         if (lines.Has(device, variant.label, task, seed, trials)) continue;
         std::string store;
         if (variant.transfers) {
-          ClaimVariant donor = variant;
-          donor.label += " (donor)";
           HONE_ASSIGN_OR_RETURN(const ComparedRun taught,
-                                RunHone(claim, donor, claim.donor, seed,
+                                RunHone(claim, variant, claim.donor, seed,
                                         options.small ? trials : kDonorTrials, "", options));
           store = taught.store;
         }
