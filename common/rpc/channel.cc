@@ -108,8 +108,8 @@ absl::StatusOr<std::string> TargetOf(const std::vector<Address>& addresses) {
 // destroyed, gRPC 1.51 ends the threads that serve them, and may abort if they are just finishing a
 // call.
 std::shared_ptr<grpc::Channel> KeepFirst(std::shared_ptr<grpc::Channel> channel) {
-  static const auto* const kept = new std::shared_ptr<grpc::Channel>(channel);
-  static_cast<void>(kept);
+  // "used": otherwise the compiler removes the pointer, and the channel counts as leaked.
+  [[gnu::used]] static const auto* const kept = new std::shared_ptr<grpc::Channel>(channel);
   return channel;
 }
 
