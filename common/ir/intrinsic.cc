@@ -23,6 +23,24 @@ constexpr char kAmxInt8[] =
 constexpr char kAmxBf16[] =
     "workload tdpbf16ps\ninput A: bf16[16, 32]\ninput B: bf16[16, 16, 2]\n"
     "output C[i: 16, j: 16] = sum(k: 32) f32(A[i, k]) * f32(B[k / 2, j, k % 2])\n";
+constexpr char kMaddU8I8x8[] =
+    "workload madd\ninput A: u8[4]\ninput B: i8[8, 4]\n"
+    "output C[j: 8] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kMaddI8x8[] =
+    "workload madd\ninput A: i8[4]\ninput B: i8[8, 4]\n"
+    "output C[j: 8] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kMaddU8x8[] =
+    "workload madd\ninput A: u8[4]\ninput B: u8[8, 4]\n"
+    "output C[j: 8] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kMaddU8I8x16[] =
+    "workload madd\ninput A: u8[4]\ninput B: i8[16, 4]\n"
+    "output C[j: 16] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kMaddI8x16[] =
+    "workload madd\ninput A: i8[4]\ninput B: i8[16, 4]\n"
+    "output C[j: 16] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
+constexpr char kMaddU8x16[] =
+    "workload madd\ninput A: u8[4]\ninput B: u8[16, 4]\n"
+    "output C[j: 16] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
 constexpr char kSdot[] =
     "workload sdot\ninput A: i8[4]\ninput B: i8[4, 4]\n"
     "output C[j: 4] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
@@ -71,6 +89,13 @@ constexpr Intrinsic kIntrinsics[] = {
     {11, "ummla_2x2x8", kUmmla, "aarch64", "i8mm", IntrinsicShape::kDot},
     {12, "usmmla_2x2x8", kUsmmla, "aarch64", "i8mm", IntrinsicShape::kDot},
     {13, "bfmmla_2x2x4", kBfmmla, "aarch64", "bf16", IntrinsicShape::kDot},
+    {20, "avxvnni_8x4", kVnni8, "x86_64", "avxvnni", IntrinsicShape::kDot},
+    {14, "madd_u8i8_8x4", kMaddU8I8x8, "x86_64", "avx2", IntrinsicShape::kDot, 4},
+    {15, "madd_i8_8x4", kMaddI8x8, "x86_64", "avx2", IntrinsicShape::kDot, 4},
+    {16, "madd_u8_8x4", kMaddU8x8, "x86_64", "avx2", IntrinsicShape::kDot, 4},
+    {17, "madd_u8i8_16x4", kMaddU8I8x16, "x86_64", "avx512bw", IntrinsicShape::kDot, 4},
+    {18, "madd_i8_16x4", kMaddI8x16, "x86_64", "avx512bw", IntrinsicShape::kDot, 4},
+    {19, "madd_u8_16x4", kMaddU8x16, "x86_64", "avx512bw", IntrinsicShape::kDot, 4},
     {32, "dp4a_i8", kDp4aI8, "nvptx64", "sm_61", IntrinsicShape::kScalar},
     {33, "dp4a_u8", kDp4aU8, "nvptx64", "sm_61", IntrinsicShape::kScalar},
     {34, "dp4a_u8i8", kDp4aU8I8, "nvptx64", "sm_61", IntrinsicShape::kScalar},

@@ -31,6 +31,7 @@ struct Intrinsic {
   absl::string_view arch;     // LLVM's architecture name
   absl::string_view feature;  // required target feature
   Shape shape;
+  int instructions = 1;  // that the CPU needs for it, without those that prepare operands
 };
 
 absl::Span<const Intrinsic> Intrinsics();

@@ -95,7 +95,7 @@ const std::vector<Claim>& Claims() {
                       "evolutionary"},
                      {"Expected improvement instead of the upper bound", "", "bayesian-index-ei",
                       "bayesian-index"}},
-       .trials = 256},
+       .trials = 128},
       {.name = "ansor-ablation",
        .source = "Ansor, section 7.3",
        .on_machine = true,

@@ -229,6 +229,12 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
   std::vector<const JudgedTask*> development, held_out;
   for (const JudgedTask& task : sample.tasks)
     (task.held_out ? held_out : development).push_back(&task);
+  if (development.empty() || held_out.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.sample, ": ", claim.name,
+                     " learns from development tasks and is judged on held-out ones; the dataset "
+                     "has only one of both kinds"));
+  }
   const int trials = TrialsOf(claim, options);
   for (const ClaimVariant& variant : variants) {
     const auto is_known = [&](const JudgedTask* task) {

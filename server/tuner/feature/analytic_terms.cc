@@ -217,6 +217,7 @@ class Estimator {
     // The depth of the nest that an instruction computes, or -1. The columns of such a nest replace
     // the vectorized loop, and `lanes` is the number of its products.
     int unit_depth = -1;
+    double unit_instructions = 1;
   };
 
   // Returns the lanes of the widest vector.
@@ -228,9 +229,8 @@ class Estimator {
     return std::ceil(elements * access.element_bytes * 8 / std::max(8, machine_.vector_bits));
   }
 
-  // Returns the depth of the nest that an instruction with sums in registers computes; -1 if there
-  // is none.
-  int UnitDepth(const Statement& statement) const {
+  // Finds the nest that an instruction with sums in registers computes.
+  Body UnitOf(const Statement& statement) const {
     for (size_t d = 0; d < statement.loops.size(); ++d) {
       const NestLoop& loop = statement.loops[d];
       if (loop.kind != ir::LoopKind::kTensor) continue;
@@ -238,13 +238,15 @@ class Estimator {
           nest_.program().node(loop.node).annotations, ir::Annotation::Key::kIntrinsic, -1));
       const bool in_registers =
           instruction != nullptr && instruction->shape == ir::Intrinsic::Shape::kDot;
-      return in_registers ? static_cast<int>(d) : -1;
+      if (!in_registers) return {};
+      return {.unit_depth = static_cast<int>(d),
+              .unit_instructions = static_cast<double>(instruction->instructions)};
     }
-    return -1;
+    return {};
   }
 
   Body BodyOf(const Statement& statement) const {
-    Body body{.unit_depth = UnitDepth(statement)};
+    Body body = UnitOf(statement);
     body.depth = static_cast<int>(statement.loops.size());
     if (body.unit_depth >= 0) {
       body.depth = body.unit_depth;
@@ -355,7 +357,7 @@ class Estimator {
     terms.lanes = body.lanes / body.registers_per_vector;
     const bool whole = body.vector_depth < 0 || body.unit_depth >= 0;
     terms.fill = whole ? 1 : terms.lanes / Lanes(statement);
-    if (body.unit_depth >= 0) per_instance = 1;
+    if (body.unit_depth >= 0) per_instance = body.unit_instructions;
 
     double loads = 0, vector_operands = 1;
     operands_.clear();

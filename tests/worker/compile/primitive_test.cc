@@ -184,11 +184,13 @@ TEST(StorageAlignTest, StridesArePaddedAndRight) {
   EXPECT_EQ(WorkspaceOf(text, Host()), (40 * 49 * 4 + 63) / 64 * 64);
 }
 
-std::string Quantized(absl::string_view intrinsic, int lanes, int rows = 4) {
+std::string Quantized(absl::string_view intrinsic, int lanes, int rows = 4,
+                      absl::string_view left = "u8", absl::string_view right = "i8") {
   return absl::StrCat(
-      "workload w\ninput A: u8[10, 70]\ninput B: i8[70, 40] constant\nC[i: 10, j: 40] = sum(k: 70) "
+      "workload w\ninput A: ", left, "[10, 70]\ninput B: ", right,
+      "[70, 44] constant\nC[i: 10, j: 44] = sum(k: 70) "
       "i32(A[i, k]) * i32(B[k, j])\n"
-      "output D[i: 10, j: 40] = C[i, j] + 1\ntrace 1\nb0 = block(\"C\")\nb1, b2, b3 = "
+      "output D[i: 10, j: 44] = C[i, j] + 1\ntrace 1\nb0 = block(\"C\")\nb1, b2, b3 = "
       "pad_einsum(b0, ",
       rows, ", ", lanes,
       ", 4)\n"
@@ -223,6 +225,28 @@ TEST(TensorizeTest, VnniComputesQuantizedMatmul) {
        at = assembly.find("vpdpbusd", at + 1))
     ++count;
   EXPECT_EQ(count, 4u);
+}
+
+// Products of bytes are exact, unlike those of VPMADDUBSW, which saturates.
+TEST(TensorizeTest, MaddComputesQuantizedMatmul) {
+  const target::Target host = Host();
+  if (!host.HasFeature("avx2")) GTEST_SKIP() << "this CPU has no avx2";
+  for (const int lanes : {8, 16}) {
+    if (lanes == 16 && !host.HasFeature("avx512bw")) continue;
+    const std::string end = absl::StrCat("_", lanes, "x4");
+    for (const int rows : {1, 4}) {
+      ExpectRight(Quantized("madd_u8i8" + end, lanes, rows), host);
+      ExpectRight(Quantized("madd_i8" + end, lanes, rows, "i8", "i8"), host);
+      ExpectRight(Quantized("madd_u8" + end, lanes, rows, "u8", "u8"), host);
+    }
+  }
+  // Each of the four rows of a tile multiplies the bytes at even and at odd places.
+  const std::string assembly = AssemblyOf(Quantized("madd_u8i8_8x4", 8), host);
+  size_t count = 0;
+  for (size_t at = assembly.find("vpmaddwd"); at != std::string::npos;
+       at = assembly.find("vpmaddwd", at + 1))
+    ++count;
+  EXPECT_EQ(count, 8u);
 }
 
 // Taps outside of the image are left out, so the first and the last tile of a row have fewer.
@@ -283,6 +307,13 @@ TEST(TensorizeTest, EveryInstructionOfTheTableIsEmitted) {
       "l0, l1, l2 = loops(b0)\nl3, l4 = split(l2, 0, 2)\nreorder(l3, l1, l4)\ntensorize(l1, "
       "\"bf16dot_16x2\")\n";
   EXPECT_THAT(AssemblyOf(bf16, rapids), HasSubstr("vdpbf16ps"));
+  EXPECT_THAT(AssemblyOf(Quantized("madd_u8i8_16x4", 16), rapids),
+              AllOf(HasSubstr("vpmaddwd\t%zmm"), Not(HasSubstr("vpdpbusd"))));
+  target::Target alder = *target::TargetByName("x86-avx2");
+  alder.cpu = "alderlake";
+  alder.features = {"avx", "avx2", "avxvnni", "f16c", "fma"};
+  EXPECT_THAT(AssemblyOf(Quantized("avxvnni_8x4", 8), alder),
+              AllOf(HasSubstr("vpdpbusd"), Not(HasSubstr("zmm"))));
   const auto amx = [](const char* a, const char* b, const char* c, int steps, const char* name) {
     const int group = steps / 16;
     return absl::StrCat(

@@ -15,10 +15,12 @@
 
 namespace hone::codegen {
 
-// The LLVM intrinsic of an instruction of the shape kDot.
+// The LLVM intrinsic of an instruction of the shape kDot, or a function that emits several.
 struct DotCode {
   absl::string_view name;
   ir::DType operand;  // element type of its operand vectors
+  llvm::Value* (*emit)(llvm::IRBuilder<>& b, llvm::Value* sum, llvm::Value* left,
+                       llvm::Value* right) = nullptr;
 };
 
 // An operand of an instruction of the shape kTile.

@@ -205,11 +205,16 @@ absl::Status TensorEmitter::EmitDot() {
   }
   index_.Set(lanes.var, lane);
   HONE_ASSIGN_OR_RETURN(Value * sum, memory_.Load(store_.outputs[0], store_.indices[0], nullptr));
-  auto* type = llvm::FunctionType::get(
-      sum->getType(), {sum->getType(), values[0]->getType(), values[1]->getType()}, false);
-  Value* result = f_.b.CreateCall(f_.state.module->getOrInsertFunction(
-                                      llvm::StringRef(code.name.data(), code.name.size()), type),
-                                  {sum, values[0], values[1]});
+  Value* result;
+  if (code.emit != nullptr) {
+    result = code.emit(f_.b, sum, values[0], values[1]);
+  } else {
+    auto* type = llvm::FunctionType::get(
+        sum->getType(), {sum->getType(), values[0]->getType(), values[1]->getType()}, false);
+    result = f_.b.CreateCall(f_.state.module->getOrInsertFunction(
+                                 llvm::StringRef(code.name.data(), code.name.size()), type),
+                             {sum, values[0], values[1]});
+  }
   return memory_.Store(store_.outputs[0], store_.indices[0], result, nullptr);
 }
 

@@ -11,6 +11,35 @@ namespace {
 
 using llvm::Value;
 
+int LanesOf(const Value* value) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+}
+
+// Adds products of four bytes to each lane of i32, exactly, on CPUs without an instruction for it.
+// The bytes at even and at odd places become two vectors of i16, in the order that they have, and
+// VPMADDWD multiplies these and adds pairs. The elements of `left` and `right` are four bytes each.
+template <bool left_signed, bool right_signed>
+Value* EmitMadd(llvm::IRBuilder<>& b, Value* sum, Value* left, Value* right) {
+  const auto even = [&b](Value* pairs, bool is_signed) {
+    return is_signed ? b.CreateAShr(b.CreateShl(pairs, 8), 8)
+                     : b.CreateAnd(pairs, llvm::ConstantInt::get(pairs->getType(), 0xff));
+  };
+  const auto odd = [&b](Value* pairs, bool is_signed) {
+    return is_signed ? b.CreateAShr(pairs, 8) : b.CreateLShr(pairs, 8);
+  };
+  auto* pair = llvm::FixedVectorType::get(b.getInt16Ty(), static_cast<unsigned>(2 * LanesOf(sum)));
+  left = b.CreateBitCast(left, pair);
+  right = b.CreateBitCast(right, pair);
+  const bool wide = sum->getType()->getPrimitiveSizeInBits().getFixedValue() == 512;
+  const llvm::Intrinsic::ID madd =
+      wide ? llvm::Intrinsic::x86_avx512_pmaddw_d_512 : llvm::Intrinsic::x86_avx2_pmadd_wd;
+  const auto add = [&](Value* to, Value* l, Value* r) {
+    return b.CreateAdd(to, b.CreateIntrinsic(madd, {}, {l, r}));
+  };
+  sum = add(sum, even(left, left_signed), even(right, right_signed));
+  return add(sum, odd(left, left_signed), odd(right, right_signed));
+}
+
 struct Dot {
   absl::string_view name;  // of the instruction in common/ir/intrinsic.h
   DotCode code;
@@ -18,7 +47,14 @@ struct Dot {
 constexpr Dot kDots[] = {
     {"vnni_16x4", {"llvm.x86.avx512.vpdpbusd.512", ir::DType::kI32}},
     {"vnni_8x4", {"llvm.x86.avx512.vpdpbusd.256", ir::DType::kI32}},
+    {"avxvnni_8x4", {"llvm.x86.avx512.vpdpbusd.256", ir::DType::kI32}},
     {"bf16dot_16x2", {"llvm.x86.avx512bf16.dpbf16ps.512", ir::DType::kBF16}},
+    {"madd_u8i8_8x4", {"", ir::DType::kI32, EmitMadd<false, true>}},
+    {"madd_i8_8x4", {"", ir::DType::kI32, EmitMadd<true, true>}},
+    {"madd_u8_8x4", {"", ir::DType::kI32, EmitMadd<false, false>}},
+    {"madd_u8i8_16x4", {"", ir::DType::kI32, EmitMadd<false, true>}},
+    {"madd_i8_16x4", {"", ir::DType::kI32, EmitMadd<true, true>}},
+    {"madd_u8_16x4", {"", ir::DType::kI32, EmitMadd<false, false>}},
 };
 
 struct Tile {
@@ -37,10 +73,6 @@ llvm::FunctionCallee Declare(llvm::IRBuilder<>& b, absl::string_view name, llvm:
 }
 
 constexpr int kCurrentRounding = 4;  // an operand of instructions on 512 bits
-
-int LanesOf(const Value* value) {
-  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
-}
 
 // Applies an instruction for `part` lanes to vectors of any number of lanes.
 Value* InParts(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> operands, int part,

@@ -234,6 +234,11 @@ TEST(RunClaimTest, RepeatsNothingAndNamesBadLines) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("zheng-tuners.jsonl:5")));
   EXPECT_THAT(RunClaim(Preset("zheng-cooling"), {.on_machine = true, .out = folder.path()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("frozen model")));
+  // This dataset has only held-out tasks, so that there is nothing to learn from.
+  EXPECT_THAT(RunClaim(Preset("tlp-topk"), {.small = true,
+                                            .sample = "tests/bench/sample/x86_64-znver1-avx2-2c.h5",
+                                            .out = folder.path()}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("development tasks")));
 }
 
 }  // namespace
