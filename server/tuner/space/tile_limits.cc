@@ -50,7 +50,8 @@ std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
   const int64_t lanes = std::min(limits.lanes, vector_extent);
   const int64_t max_vectors = std::min(limits.max_vectors, ir::CeilDivInt(vector_extent, lanes));
   const auto fits = [&](int64_t rows, int64_t vectors) {
-    return rows <= row_extent && rows * vectors + vectors + 1 <= limits.vector_registers;
+    return rows <= row_extent &&
+           rows * vectors + limits.registers_per_operand * (vectors + 1) <= limits.vector_registers;
   };
   int64_t most = 1;
   for (int64_t vectors = 1; vectors <= max_vectors; ++vectors) {

@@ -14,6 +14,7 @@ namespace hone::space {
 struct TileLimits {
   int64_t lanes = 4;  // of the widest useful vector, for the dtype
   int64_t vector_registers = 16;
+  int64_t registers_per_operand = 1;  // of a vector that is multiplied
   int64_t accumulators = 8;  // needed to hide the FMA's latency: latency × FMAs per cycle
   int64_t max_vectors = 4;   // in a register tile's row
   std::vector<int64_t> k_unroll = {1, 2, 4, 8};
@@ -53,9 +54,9 @@ struct TileLimits {
 
 // Returns the register tiles that fit, as consecutive (rows, vectors) pairs sorted by vectors, then
 // rows. A pair meets
-//   rows · vectors + vectors + 1 ≤ registers   (accumulators, one row of the vector operand, a
-//                                               broadcast)
-//   rows · vectors ≥ accumulators              (or as near as the extents allow)
+//   rows · vectors + p · (vectors + 1) ≤ registers   (accumulators, one row of the vector operand,
+//                                                     a broadcast; p: registers_per_operand)
+//   rows · vectors ≥ accumulators                    (or as near as the extents allow)
 // and does not exceed the extents.
 std::vector<int64_t> RegisterTiles(const TileLimits& limits, int64_t row_extent,
                                    int64_t vector_extent);

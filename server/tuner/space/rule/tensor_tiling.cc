@@ -192,8 +192,6 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
 
 using schedule::Operand;
 
-constexpr int64_t kRegistersOfParts = 3;
-
 Tile TileOf(const SketchEditor::Tiles& tiles) { return {DecisionOf(tiles.size)}; }
 
 struct Variant {
@@ -218,8 +216,8 @@ class TensorTiler {
         limits_(found.limits),
         register_(sketch.nests[nest].block) {
     limits_.lanes = 1;  // register tiles are counted in blocks of the instruction
-    // Several instructions need parts of the operands in registers of their own.
-    if (product.instruction->instructions > 1) limits_.vector_registers -= kRegistersOfParts;
+    // Several instructions multiply two parts of each operand.
+    if (product.instruction->instructions > 1) limits_.registers_per_operand = 2;
   }
 
   bool Allows(const Variant& variant) const {
