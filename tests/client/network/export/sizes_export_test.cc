@@ -188,6 +188,17 @@ TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
   }
 }
 
+// Empty inputs and outputs grow with the size, too: [N, 0] and [0, N].
+TEST_F(SizesExportTest, EmptyInputsAndOutputsArePadded) {
+  const std::string text =
+      absl::StrCat(onnx::Input("x", 1, "N, 6"), onnx::Input("e", 1, "N, 0"),
+                   onnx::Input("f", 1, "0, N"), onnx::NodeText("Relu", "x", "y"),
+                   onnx::NodeText("Relu", "f", "z"), onnx::Output("y"), onnx::Output("z"));
+  ASSERT_NO_FATAL_FAILURE(Export(text, {2, 5}, /*pads=*/true));
+  const SizedLibrary library(folder_ / "out");
+  for (const int64_t value : {1, 2, 3, 5}) ExpectRight(library, text, value);
+}
+
 TEST_F(SizesExportTest, ValuesOutsideAreRefused) {
   ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), {2, 3, 8}, /*pads=*/true));
   const SizedLibrary library(folder_ / "out");
