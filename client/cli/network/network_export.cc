@@ -85,10 +85,8 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   std::vector<NetworkKernels> loaded;
   std::vector<Bf16Choice> bf16;
   for (NetworkArgument& network : networks) {
-    HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
-                          LoadNetworkKernels(*session, network, kernel_options));
-    HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), ChooseBf16(*session, kernel_options, /*inputs=*/{},
-                                                          network, loaded.back()));
+    HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), LoadWithBf16(*session, kernel_options, /*inputs=*/{},
+                                                            network, loaded.emplace_back()));
   }
   Padding padding{.pads = {false}};
   if (sizes.AreSeveral()) padding = FindPadding(sizes, networks);
