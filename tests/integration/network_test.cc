@@ -591,6 +591,7 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
            {"best", kMnist, "--shape", "Input3=1x1x30x30"},
            {"best", "relu", "m=4", "n=4", "--report", "r.html"},
            {"tune", kMnist, "--report", "/nowhere/r.html"},
+           {"tune", kMnist, "--between", "bf16", "--tolerance", "1e-3"},
            {"check", kMnist},
            {"check", "relu", "m=4", "n=4", "--baseline", "b.json", "--shape", "x=4"},
            {"check", kMnist, "--baseline", "b.json", "--even-if-disturbed"},
