@@ -89,7 +89,7 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
                                                             network, loaded.emplace_back()));
   }
   Padding padding{.pads = {false}};
-  if (sizes.AreSeveral()) padding = FindPadding(sizes, networks);
+  if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
   for (size_t k = 0; k < networks.size(); ++k) {

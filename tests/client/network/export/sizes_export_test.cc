@@ -175,7 +175,8 @@ class SizesExportTest : public ::testing::Test {
 TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
   const std::pair<std::string, bool> models[] = {{onnx::OpenMlp(), /*pack=*/true},
                                                  {onnx::OpenConvolutions(), /*pack=*/false},
-                                                 {onnx::OpenAttention(), /*pack=*/false}};
+                                                 {onnx::OpenAttention(), /*pack=*/false},
+                                                 {onnx::OpenCausalAttention(), /*pack=*/false}};
   for (const auto& [text, pack] : models) {
     networks_.clear();
     sizes_.clear();
