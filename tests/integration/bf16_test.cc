@@ -148,6 +148,40 @@ TEST_F(Bf16Test, DenseLayers) {
   EXPECT_TRUE(std::filesystem::exists(files_ / "net/libnet.so"));
 }
 
+// `hone tune --between bf16` tunes the tasks that `hone run --between bf16` needs.
+TEST_F(Bf16Test, TunedTasksAreUsed) {
+  Use(absl::StrCat(onnx::Input("x", kFloat, "32, 64"), onnx::Output("y"), Dense("x", "s", 64, 64),
+                   NodeText("Relu", "s", "r"), Dense("r", "y", 64, 16)),
+      {32, 64});
+  const std::vector<std::string> options = {model_,      "--tolerance", "0.03",
+                                            "--between", "bf16",        "--json"};
+  const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return home_.Hone(words);
+  };
+  const std::vector<std::string> files = {"--in", input_, "--expect", expected_};
+  // Nothing is known, and drafts were not asked for.
+  EXPECT_EQ(with({"run"}, files).code, 3);
+  EXPECT_EQ(Run("0.03")["between"]["untuned_tasks"], 2);
+  EXPECT_THAT(errors_, HasSubstr("tune the 2 tasks without a confirmed schedule with: hone tune "));
+  EXPECT_THAT(errors_, HasSubstr(" --between bf16 --only-missing"));
+
+  const Result tuned = with({"tune"}, {"--trials", "12"});
+  EXPECT_EQ(tuned.code, 0) << tuned.errors;
+  EXPECT_THAT(tuned.errors, HasSubstr("1 of 1 tensor between kernels is in bf16"));
+  const json tasks = OneLineOfJson(tuned.output)["tasks"];
+  ASSERT_EQ(tasks.size(), 2) << tasks;
+  EXPECT_THAT(tasks.dump(), HasSubstr("bf16"));
+
+  const Result ran = with({"run"}, files);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  const json run = OneLineOfJson(ran.output);
+  EXPECT_EQ(run["between"]["tensors_in_bf16"], 1) << run;
+  EXPECT_EQ(run["schedule_count"]["draft"], 0) << run;
+  EXPECT_LT(run["max_error"], 0.03);
+}
+
 TEST_F(Bf16Test, ConvolutionsWithAShortcut) {
   const std::string pads = onnx::Ints("pads", "1, 1, 1, 1");
   const auto conv = [&](const std::string& x, const std::string& y, int64_t from, int64_t to) {

@@ -581,6 +581,25 @@ TEST_F(NetworkTest, AMobileNetRunsInAProgram) {
   }
 }
 
+// What chooses elements runs on the host. A library does not have it, and an export says so.
+TEST_F(NetworkTest, AnExportEndsBeforeTheHost) {
+  const std::string model = files_ / "net.onnx";
+  ASSERT_THAT(WriteFileAtomically(
+                  model,
+                  onnx::BytesOf(onnx::Input("x", 1, "2, 3") + onnx::NodeText("Relu", "x", "r") +
+                                onnx::NodeText("NonZero", "r", "places") +
+                                onnx::NodeText("Transpose", "places", "y") + onnx::Output("y")),
+                  Durability::kProcess),
+              IsOk());
+  const Result result = home_.Hone({"export", model, "--draft", "-o", files_ / "net", "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("which the library does not have; its outputs are what they "
+                                       "read: r: f32[2, 3]"));
+  const json host = OneLineOfJson(result.output)["host"];
+  EXPECT_EQ(host["nodes"].size(), 2) << host;
+  EXPECT_EQ(host["outputs"], json::array({"y"})) << host;
+}
+
 TEST_F(NetworkTest, MistakesNameTheOption) {
   Transcript transcript("network_mistakes", {"hone"}, home_.variables());
   for (const Words& words : {
@@ -591,6 +610,7 @@ TEST_F(NetworkTest, MistakesNameTheOption) {
            {"best", kMnist, "--shape", "Input3=1x1x30x30"},
            {"best", "relu", "m=4", "n=4", "--report", "r.html"},
            {"tune", kMnist, "--report", "/nowhere/r.html"},
+           {"tune", kMnist, "--between", "bf16", "--tolerance", "1e-3"},
            {"check", kMnist},
            {"check", "relu", "m=4", "n=4", "--baseline", "b.json", "--shape", "x=4"},
            {"check", kMnist, "--baseline", "b.json", "--even-if-disturbed"},

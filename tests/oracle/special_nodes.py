@@ -503,5 +503,5 @@ WITHOUT_CASES |= {"BlackmanWindow", "CenterCropPad", "Compress", "ConcatFromSequ
                   "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
                   "SequenceLength", "SequenceMap", "SplitToSequence", "Unique"}
 # Operators that the importer replaces by others, which have cases of their own, and determinants.
-WITHOUT_CASES |= {"AffineGrid", "DFT", "Det", "GridSample", "MaxUnpool", "MeanVarianceNormalization",
+WITHOUT_CASES |= {"AffineGrid", "Col2Im", "DFT", "DeformConv", "Det", "GridSample", "MaxUnpool", "MeanVarianceNormalization",
                   "NegativeLogLikelihoodLoss", "RoiAlign", "STFT", "SoftmaxCrossEntropyLoss"}

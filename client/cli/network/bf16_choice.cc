@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/cli/exit_code.h"
 #include "client/cli/network/network_timing.h"
 #include "client/cli/network/numeric_error.h"
 #include "client/cli/output/format.h"
@@ -42,6 +43,7 @@ NetworkArgument WithGraph(const NetworkArgument& network, graph::DividedGraph di
   changed.graph = std::move(divided.graph);
   changed.partition = std::move(divided.partition);
   changed.tasks = ArgumentsOf(changed.partition);
+  changed.in_bf16 = true;
   return changed;
 }
 
@@ -207,25 +209,32 @@ void PrintBf16(const Bf16Choice& choice, double tolerance, bool given_inputs) {
       given_inputs ? "the given" : "random", tolerance);
   if (choice.gain > 0)
     absl::StrAppendFormat(&text, "; the network is %.2f times as fast", choice.gain);
+  if (choice.untuned > 0) {
+    absl::StrAppend(&text, "; tune the ", Counted(choice.untuned, "task"),
+                    " without a confirmed schedule with: ", choice.tune);
+  }
   PrintWrapped(stderr, text);
 }
 
 Json ToJson(const Bf16Choice& choice) {
-  return {{"tensors", choice.candidates}, {"tensors_in_bf16", choice.in_bf16},
-          {"bytes", choice.bytes},        {"bytes_in_f32", choice.f32_bytes},
-          {"error", choice.error},        {"gain", choice.gain},
-          {"why_f32", choice.reason}};
+  return {{"tensors", choice.candidates},    {"tensors_in_bf16", choice.in_bf16},
+          {"bytes", choice.bytes},           {"bytes_in_f32", choice.f32_bytes},
+          {"error", choice.error},           {"gain", choice.gain},
+          {"untuned_tasks", choice.untuned}, {"why_f32", choice.reason}};
+}
+
+absl::StatusOr<bool> CanChooseBf16(Session& session, double tolerance) {
+  HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
+  return tolerance >= kRoundingError && session.lock() == nullptr &&
+         !session.device().has_value() && session.IsHere(key);
 }
 
 absl::StatusOr<Bf16Choice> ChooseBf16(Session& session, const NetworkKernelOptions& options,
                                       absl::Span<const absl::string_view> inputs,
                                       NetworkArgument& network, NetworkKernels& kernels) {
   Bf16Choice choice;
-  HONE_ASSIGN_OR_RETURN(const std::string key, session.TargetKey());
-  if (options.tolerance < kRoundingError || options.between == "f32" || session.lock() != nullptr ||
-      session.device().has_value() || !session.IsHere(key)) {
-    return choice;
-  }
+  HONE_ASSIGN_OR_RETURN(const bool can, CanChooseBf16(session, options.tolerance));
+  if (!can || options.between == "f32") return choice;
   choice.considered = true;
   const graph::DividedGraph divided = {network.graph, network.partition};
   const graph::PartitionOptions division = network::PartitionOptionsFor(target::Kind::kCpu);
@@ -264,7 +273,7 @@ absl::StatusOr<Bf16Choice> ChooseBf16(Session& session, const NetworkKernelOptio
     if (narrow.tensors.empty()) break;
     NetworkArgument changed = WithGraph(network, std::move(narrow.divided));
     NetworkKernelOptions load = options;
-    load.draft = true;  // the tasks are new
+    load.draft = true;  // the tasks are others
     HONE_ASSIGN_OR_RETURN(NetworkKernels loaded, LoadNetworkKernels(session, changed, load));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                           MakeRunner(changed, loaded.list, {}));
@@ -286,11 +295,30 @@ absl::StatusOr<Bf16Choice> ChooseBf16(Session& session, const NetworkKernelOptio
     }
     choice.in_bf16 = static_cast<int64_t>(narrow.tensors.size());
     choice.bytes -= BytesOf(network.graph, narrow.tensors) / 2;
+    choice.untuned = loaded.counts.measured + loaded.counts.draft;
+    if (choice.untuned > 0) choice.tune = TuneMissingCommand(changed, options.tolerance);
     network = std::move(changed);
     kernels = std::move(loaded);
     return choice;
   }
   choice.reason = absl::StrFormat("no choice of them holds the tolerance of %g", options.tolerance);
+  return choice;
+}
+
+absl::StatusOr<Bf16Choice> LoadWithBf16(Session& session, const NetworkKernelOptions& options,
+                                        absl::Span<const absl::string_view> inputs,
+                                        NetworkArgument& network, NetworkKernels& kernels) {
+  absl::StatusOr<NetworkKernels> loaded = LoadNetworkKernels(session, network, options);
+  const absl::Status known = loaded.status();
+  if (ExitCodeFor(known) == kExitNothingKnown && options.between == "bf16") {
+    HONE_ASSIGN_OR_RETURN(const bool can, CanChooseBf16(session, options.tolerance));
+    if (!can) return known;
+    loaded = LoadOrDraftKernels(session, network.tasks, options.tolerance, options.deadline);
+  }
+  if (!loaded.ok()) return loaded.status();
+  kernels = *std::move(loaded);
+  HONE_ASSIGN_OR_RETURN(Bf16Choice choice, ChooseBf16(session, options, inputs, network, kernels));
+  if (!known.ok() && (choice.in_bf16 == 0 || !kernels.counts.AnyMeasured())) return known;
   return choice;
 }
 

@@ -221,9 +221,17 @@ absl::Status CheckUnchanged(const NetworkArgument& network) {
       absl::StrCat(network.path, " was changed while this command used it; run the command again"));
 }
 
+namespace {
+
+std::string TuneWords(const NetworkArgument& network, double tolerance) {
+  return absl::StrCat("tune ", ToText({network.path, network.shapes}), ToleranceOption(tolerance),
+                      network.in_bf16 ? " --between bf16" : "");
+}
+
+}  // namespace
+
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance) {
-  return SuggestedMeasurement(absl::StrCat("tune ", ToText({network.path, network.shapes}),
-                                           ToleranceOption(tolerance), " --only-missing"));
+  return SuggestedMeasurement(absl::StrCat(TuneWords(network, tolerance), " --only-missing"));
 }
 
 absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
@@ -243,13 +251,11 @@ absl::Status CheckNetworkKnown(const NetworkArgument& network, size_t unknown,
     absl::StrAppend(&what, "; ");
   }
   const absl::string_view them = running.has_value() ? "the rest" : unknown == 1 ? "it" : "them";
-  return NothingKnownError(absl::StrCat(
-      what, "find ", them, " with: ",
-      unknown < tasks || running.has_value()
-          ? TuneMissingCommand(network, tolerance)
-          : SuggestedMeasurement(absl::StrCat("tune ", ToText({network.path, network.shapes}),
-                                              ToleranceOption(tolerance))),
-      hint));
+  return NothingKnownError(absl::StrCat(what, "find ", them, " with: ",
+                                        unknown < tasks || running.has_value()
+                                            ? TuneMissingCommand(network, tolerance)
+                                            : SuggestedMeasurement(TuneWords(network, tolerance)),
+                                        hint));
 }
 
 std::string DescribeValues(const graph::Graph& graph, const std::vector<graph::ValueId>& ids) {

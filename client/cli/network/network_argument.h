@@ -45,6 +45,7 @@ struct NetworkArgument {
   std::vector<WorkloadArgument> tasks;
   std::optional<std::filesystem::file_time_type> written;  // when the file was last changed
   bool is_operator = false;                                // see ReadOperatorAsNetwork()
+  bool in_bf16 = false;  // tensors between the kernels are, see ChooseBf16()
 };
 
 // Reads an ONNX file, and, if `warns`, prints a warning for each oddity of the model.
@@ -77,7 +78,8 @@ std::string SomeElements(const graph::TensorType& type, Rng& rng);
 // used, so they would now come from the new file.
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
-// A suggested command that tunes the tasks of a network that have no known best.
+// A suggested command that tunes the tasks of a network that have no known best; for a network in
+// bf16, those of the tensors that are.
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance);
 
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is

@@ -19,6 +19,7 @@
 #include "client/network/export/c_text.h"
 #include "client/network/export/export.h"
 #include "client/network/export/export_folder.h"
+#include "client/network/onnx/host_tail.h"
 #include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
 
@@ -85,13 +86,11 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   std::vector<NetworkKernels> loaded;
   std::vector<Bf16Choice> bf16;
   for (NetworkArgument& network : networks) {
-    HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
-                          LoadNetworkKernels(*session, network, kernel_options));
-    HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), ChooseBf16(*session, kernel_options, /*inputs=*/{},
-                                                          network, loaded.back()));
+    HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), LoadWithBf16(*session, kernel_options, /*inputs=*/{},
+                                                            network, loaded.emplace_back()));
   }
   Padding padding{.pads = {false}};
-  if (sizes.AreSeveral()) padding = FindPadding(sizes, networks);
+  if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
   for (size_t k = 0; k < networks.size(); ++k) {
@@ -116,6 +115,13 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
                                       " are refused instead of padded, because ", padding.why_not));
   }
+  const onnx::HostTail* const tail = networks.back().tail.get();
+  if (tail != nullptr) {
+    PrintWrapped(stderr,
+                 absl::StrCat(tail->Describe(),
+                              ", which the library does not have; its outputs are what they read: ",
+                              DescribeValues(graph, graph.outputs)));
+  }
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {
     paths.push_back(each.path);
@@ -124,6 +130,7 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (!globals.json) return absl::OkStatus();
   Json json = {
       {"network", words.path}, {"schedule_count", ToJson(counts)}, {"files", std::move(paths)}};
+  if (tail != nullptr) json["host"] = {{"nodes", tail->nodes()}, {"outputs", tail->outputs()}};
   if (sizes.AreSeveral()) {
     json["dimension"] = sizes.dimension;
     for (size_t k = 0; k < networks.size(); ++k) {

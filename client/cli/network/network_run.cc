@@ -224,11 +224,10 @@ absl::Status RunNetwork(const Globals& globals, const NetworkRunOptions& options
   if (session == nullptr) {
     HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
   }
-  HONE_ASSIGN_OR_RETURN(NetworkKernels loaded,
-                        LoadNetworkKernels(*session, network, options.kernels));
+  NetworkKernels loaded;
   const std::vector<absl::string_view> views(inputs.begin(), inputs.end());
   HONE_ASSIGN_OR_RETURN(const Bf16Choice bf16,
-                        ChooseBf16(*session, options.kernels, views, network, loaded));
+                        LoadWithBf16(*session, options.kernels, views, network, loaded));
   PrintUnconfirmed(loaded.counts);
   PrintBf16(bf16, options.kernels.tolerance, /*given_inputs=*/!inputs.empty());
   const std::vector<network::NetworkKernel>& kernels = loaded.list;

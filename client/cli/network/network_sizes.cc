@@ -190,7 +190,7 @@ namespace {
 
 // Whether the values after `previous` may be padded to this size.
 absl::Status CheckPadding(const NetworkSizes& sizes, const NetworkSize& size, int64_t previous,
-                          const NetworkArgument& network, int64_t& compared) {
+                          int64_t& compared) {
   HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
   graph::SampleAxes axes;
   for (int64_t value = previous + 1; value < size.value; ++value) {
@@ -203,19 +203,19 @@ absl::Status CheckPadding(const NetworkSizes& sizes, const NetworkSize& size, in
                           ReadGraph(sizes.WordsFor(value), /*warns=*/false));
     HONE_ASSIGN_OR_RETURN(axes, graph::CompareSamples(graph, size.value, other, value));
   }
-  return graph::CheckSamplesAreIndependent(network.graph, network.partition, size.value, axes);
+  return graph::CheckSamplesAreIndependent(graph, size.value, axes);
 }
 
 }  // namespace
 
-Padding FindPadding(const NetworkSizes& sizes, absl::Span<const NetworkArgument> networks) {
+Padding FindPadding(const NetworkSizes& sizes) {
   Padding padding;
   int64_t previous = 0, compared = 0;
   for (size_t k = 0; k < sizes.list.size(); ++k) {
     const NetworkSize& size = sizes.list[k];
     bool pads = previous + 1 < size.value;
     if (pads) {
-      const absl::Status status = CheckPadding(sizes, size, previous, networks[k], compared);
+      const absl::Status status = CheckPadding(sizes, size, previous, compared);
       pads = status.ok();
       if (!pads && padding.why_not.empty()) padding.why_not = std::string(status.message());
     }

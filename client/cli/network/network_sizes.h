@@ -61,9 +61,9 @@ struct Padding {
   std::string why_not;     // why a size is not padded to; "" if none is refused
 };
 
-// Proves for each size that the network computes its samples on their own (graph/samples.h), with
-// an import for each value that would be padded. REQUIRES: one dimension has several values.
-Padding FindPadding(const NetworkSizes& sizes, absl::Span<const NetworkArgument> networks);
+// Proves for each size that samples do not depend on those behind them (graph/samples.h), with an
+// import for each value that would be padded. REQUIRES: one dimension has several values.
+Padding FindPadding(const NetworkSizes& sizes);
 
 }  // namespace hone::cli
 

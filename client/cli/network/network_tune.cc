@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/network/bf16_choice.h"
 #include "client/cli/network/network_check.h"
 #include "client/cli/network/network_kernels.h"
 #include "client/cli/network/network_report.h"
@@ -73,6 +74,31 @@ absl::StatusOr<TunedNetwork> ReadTuned(const Globals& globals, const NetworkWord
   TunedNetwork network;
   HONE_ASSIGN_OR_RETURN(network.sizes, ExpandSizes(words));
   HONE_ASSIGN_OR_RETURN(network.parts, ReadNetworks(globals, network.sizes));
+  return network;
+}
+
+// Replaces each size by the network whose tensors between kernels are in bf16.
+absl::Status StorePartsInBf16(Session& session, double tolerance, TunedNetwork& network) {
+  HONE_ASSIGN_OR_RETURN(const bool can, CanChooseBf16(session, tolerance));
+  if (!can) {
+    return absl::InvalidArgumentError(
+        "--between bf16 needs --tolerance 2e-3 or more and the CPU of this machine as the target, "
+        "because the network is run here to find which tensors may be in bf16");
+  }
+  for (NetworkArgument& part : network.parts) {
+    HONE_ASSIGN_OR_RETURN(NetworkKernels kernels,
+                          LoadOrDraftKernels(session, part.tasks, tolerance));
+    HONE_ASSIGN_OR_RETURN(Bf16Choice choice,
+                          ChooseBf16(session, {.tolerance = tolerance, .between = "bf16"},
+                                     /*inputs=*/{}, part, kernels));
+    choice.untuned = 0;  // they are tuned now
+    PrintBf16(choice, tolerance, /*given_inputs=*/false);
+  }
+  return absl::OkStatus();
+}
+
+// Lists the tasks of all sizes.
+void JoinTasks(const NetworkWords& words, TunedNetwork& network) {
   network.all = network.parts[0];
   network.all.shapes = words.shapes;
   std::map<Digest, size_t> known;
@@ -93,7 +119,6 @@ absl::StatusOr<TunedNetwork> ReadTuned(const Globals& globals, const NetworkWord
       network.weights[entry->second][k] += static_cast<double>(part.partition.tasks[t].weight);
     }
   }
-  return network;
 }
 
 void AddTasks(const TunedNetwork& network, v1::NetworkRequest& request) {
@@ -353,8 +378,11 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
                  MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), why.empty()),
                  FormatLatency(timing.fastest_ns));
     if (!why.empty()) {
-      PrintWrapped(absl::StrCat(DisturbanceText(why), "; time it again when the machine is idle: ",
-                                TimingCommand(options.words, options.request.tolerance())));
+      const std::string command =  // which times the network in f32
+          network.in_bf16 ? "" : TimingCommand(options.words, options.request.tolerance());
+      PrintWrapped(absl::StrCat(
+          DisturbanceText(why),
+          command.empty() ? "" : "; time it again when the machine is idle: ", command));
     }
     if (const std::string text = UnconfirmedText(measured->counts); !text.empty()) {
       PrintWrapped(text);
@@ -497,14 +525,18 @@ std::vector<size_t> ContradictedTasks(const NetworkArgument& network,
 
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options) {
   HONE_RETURN_IF_ERROR(CheckReportPath(options.report));
-  HONE_ASSIGN_OR_RETURN(const TunedNetwork read, ReadTuned(globals, options.words));
-  const NetworkArgument& network = read.all;
+  HONE_ASSIGN_OR_RETURN(TunedNetwork read, ReadTuned(globals, options.words));
   if (read.HasSizes() && !options.report.empty()) {
     return absl::InvalidArgumentError("--report is for one size of a network");
   }
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   v1::CreateJobRequest request = options.request;
   HONE_ASSIGN_OR_RETURN(*request.mutable_target(), session->TargetForTuning());
+  if (options.between == "bf16") {
+    HONE_RETURN_IF_ERROR(StorePartsInBf16(*session, request.tolerance(), read));
+  }
+  JoinTasks(options.words, read);
+  const NetworkArgument& network = read.all;
   HONE_ASSIGN_OR_RETURN(const int64_t tasks, TunedTasks(*session, network, options));
   if (request.max_trials() == 0 && request.max_time_ms() == 0) {
     request.set_max_trials(kTrialsPerTask * std::max<int64_t>(tasks, 1));

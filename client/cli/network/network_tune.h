@@ -22,11 +22,15 @@ struct NetworkTuneOptions {
   v1::CreateJobRequest request;
   bool detach = false;
   std::string report;  // an HTML file to write; "": none
+  // "bf16": tunes the network whose tensors between kernels are stored so, as ChooseBf16 chooses
+  // them with the schedules that are known at the beginning; "f32": as the model is.
+  std::string between = "f32";
 };
 
 // Tunes the tasks of a network in one job, and prints the tasks and the latency of the network:
 // estimated from its kernels and, if the target is this machine, measured as a whole. Errors as for
-// ReadNetwork, RunNetworkJob and WriteReport. Aborted: some tasks have no working schedule.
+// ReadNetwork, ChooseBf16, RunNetworkJob and WriteReport. InvalidArgument: bf16 is not possible
+// with this tolerance or target. Aborted: some tasks have no working schedule.
 absl::Status TuneNetwork(const Globals& globals, const NetworkTuneOptions& options);
 
 // Returns the tasks whose confirmed latency is more than twice what their fastest step took in the

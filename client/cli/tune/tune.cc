@@ -95,9 +95,11 @@ struct TuneOptions {
   int64_t patience = 0;
   bool only_missing = false;
   std::string report;
+  std::string between = "f32";
 
   bool HasNetworkOptions() const {
-    return !shapes.empty() || !scheduler.empty() || patience > 0 || only_missing || !report.empty();
+    return !shapes.empty() || !scheduler.empty() || patience > 0 || only_missing ||
+           !report.empty() || between != "f32";
   }
 };
 
@@ -293,7 +295,8 @@ absl::Status TuneNetworkOf(const Globals& globals, const TuneOptions& options) {
   return TuneNetwork(globals, {.words = {options.words[0], options.shapes},
                                .request = std::move(request),
                                .detach = options.detach,
-                               .report = options.report});
+                               .report = options.report,
+                               .between = options.between});
 }
 
 absl::Status Tune(const Globals& globals, const TuneOptions& options) {
@@ -304,8 +307,8 @@ absl::Status Tune(const Globals& globals, const TuneOptions& options) {
   if (NamesNetwork(options.words)) return TuneNetworkOf(globals, options);
   if (options.HasNetworkOptions()) {
     return absl::InvalidArgumentError(
-        "--shape, --scheduler, --patience, --only-missing and --report are for a network "
-        "(FILE.onnx)");
+        "--shape, --scheduler, --patience, --only-missing, --between and --report are for a "
+        "network (FILE.onnx)");
   }
   HONE_ASSIGN_OR_RETURN(std::vector<TuneJob> jobs, JobsOf(options));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
@@ -388,6 +391,11 @@ void AddTune(Command& app, Globals& globals) {
               {Range(1, 100'000'000)});
   command.AddFlag("--only-missing", options->only_missing,
                   "Tune only those tasks of a network that have no known best");
+  command.Add("--between", options->between,
+              "How the tensors between the kernels of a network are stored in the tasks that are "
+              "tuned: f32, or bf16 where hone run --between bf16 with the same tolerance stores "
+              "them so. The network is first run with the schedules that are known",
+              {OneOf({"bf16", "f32"}), ShowDefault()});
   command.Add("--report", options->report,
               "FILE.html to write about a network: its tasks, their latencies and rooflines, and "
               "the estimate over time",

@@ -1,13 +1,17 @@
 #include "client/network/graph/samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/network/graph/group.h"
+#include "client/network/graph/node_view.h"
 #include "common/base/status_macros.h"
 #include "common/ir/expr.h"
 #include "common/ir/index.h"
@@ -16,19 +20,10 @@
 namespace hone::graph {
 namespace {
 
-// If a constant has the same elements for each sample, in its first dimension with more than one
-// index, returns those of one sample.
-std::optional<absl::string_view> RepeatedPart(const Value& value, int64_t samples) {
-  const std::vector<int64_t>& shape = value.type.shape;
-  const auto first = std::find_if(shape.begin(), shape.end(), [](int64_t e) { return e != 1; });
-  if (first == shape.end() || *first % samples != 0) return std::nullopt;
-  const absl::string_view bytes = value.constant->bytes();
-  if (bytes.size() % samples != 0) return std::nullopt;
-  const absl::string_view part = bytes.substr(0, bytes.size() / samples);
-  for (size_t at = 0; at < bytes.size(); at += part.size()) {
-    if (part.empty() || bytes.substr(at, part.size()) != part) return std::nullopt;
-  }
-  return part;
+// The position of an element in one dimension of a tensor.
+int64_t PositionOf(const std::vector<int64_t>& shape, int64_t element, size_t dimension) {
+  for (size_t d = shape.size() - 1; d > dimension; --d) element /= shape[d];
+  return element % shape[dimension];
 }
 
 class SampleComparison {
@@ -40,7 +35,7 @@ class SampleComparison {
     if (graph_.nodes.size() != other_.nodes.size()) {
       return Differs("the number of nodes");
     }
-    SampleAxes axes;
+    SampleAxes& axes = axes_;
     HONE_ASSIGN_OR_RETURN(axes.inputs, AxesOf(graph_.inputs, other_.inputs));
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       HONE_RETURN_IF_ERROR(CompareNodes(graph_.nodes[n], other_.nodes[n]));
@@ -49,7 +44,7 @@ class SampleComparison {
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
       const ValueId a = graph_.outputs[o], b = other_.outputs[o];
       const bool same = graph_.IsConstant(a) == other_.IsConstant(b) &&
-                        (graph_.IsConstant(a) ? AreEqual(graph_.value(a), other_.value(b))
+                        (graph_.IsConstant(a) ? ConstantsFit(a, b)
                                               : graph_.value(a).name == other_.value(b).name);
       if (!same) return Differs(absl::StrCat("output '", graph_.value(a).name, "'"));
     }
@@ -99,7 +94,7 @@ class SampleComparison {
     return axes;
   }
 
-  absl::Status CompareNodes(const Node& node, const Node& other) const {
+  absl::Status CompareNodes(const Node& node, const Node& other) {
     const std::string what = absl::StrCat("node '", node.name, "' (", node.op, ")");
     if (node.op != other.op || node.attributes != other.attributes ||
         node.inputs.size() != other.inputs.size() || node.outputs.size() != other.outputs.size()) {
@@ -109,10 +104,11 @@ class SampleComparison {
       const ValueId a = node.inputs[i], b = other.inputs[i];
       if ((a == kNoValue) != (b == kNoValue)) return Differs(what);
       if (a == kNoValue) continue;
-      // The types of the results say what these shapes are.
-      const bool is_shape = i == 1 && (node.op == "Reshape" || node.op == "Expand");
+      // The types of the results say what these shapes and ends are.
+      const bool is_shape =
+          i == 1 ? node.op == "Reshape" || node.op == "Expand" : i == 2 && node.op == "Slice";
       if (graph_.IsConstant(a) != other_.IsConstant(b)) return Differs(what);
-      if (graph_.IsConstant(a) ? !is_shape && !AreEqual(graph_.value(a), other_.value(b))
+      if (graph_.IsConstant(a) ? !is_shape && !ConstantsFit(a, b)
                                : graph_.value(a).name != other_.value(b).name) {
         return Differs(absl::StrCat("input ", i, " of ", what));
       }
@@ -122,25 +118,43 @@ class SampleComparison {
       if ((a == kNoValue) != (b == kNoValue)) return Differs(what);
       if (a == kNoValue) continue;
       if (graph_.value(a).name != other_.value(b).name) return Differs(what);
-      HONE_RETURN_IF_ERROR(GrowingDimensions(graph_.value(a), other_.value(b)).status());
+      HONE_ASSIGN_OR_RETURN(std::vector<int> growing,
+                            GrowingDimensions(graph_.value(a), other_.value(b)));
+      if (!growing.empty()) axes_.growing[a] = std::move(growing);
     }
     return absl::OkStatus();
   }
 
-  bool AreEqual(const Value& a, const Value& b) const {
+  // Whether two constants are equal, or the other one has the first samples of a growing one.
+  bool ConstantsFit(ValueId id, ValueId other_id) {
+    const Value &a = graph_.value(id), &b = other_.value(other_id);
     if (a.type == b.type) {
       return a.constant->origin() == b.constant->origin() ||
              a.constant->bytes() == b.constant->bytes();
     }
-    if (!AxisOf(a, b).ok()) return false;
-    const auto part = RepeatedPart(a, samples_), other = RepeatedPart(b, other_samples_);
-    return part.has_value() && other.has_value() && *part == *other;
+    const absl::StatusOr<std::vector<int>> growing = GrowingDimensions(a, b);
+    if (!growing.ok() || growing->size() > 2 || ir::IsPacked(a.type.dtype)) return false;
+    const std::vector<int64_t>&shape = a.type.shape, &others = b.type.shape;
+    const auto bytes_each = static_cast<size_t>(ir::BytesOf(a.type.dtype, 1));
+    const absl::string_view elements = a.constant->bytes(), prefix = b.constant->bytes();
+    const size_t row_bytes = others.back() * bytes_each;
+    for (int64_t row = 0; row < b.type.elements(); row += others.back()) {
+      int64_t at = 0;
+      for (size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + PositionOf(others, row, d);
+      if (elements.substr(at * bytes_each, row_bytes) !=
+          prefix.substr(row * bytes_each, row_bytes)) {
+        return false;
+      }
+    }
+    axes_.growing[id] = *growing;
+    return true;
   }
 
   const Graph& graph_;
   const int64_t samples_;
   const Graph& other_;
   const int64_t other_samples_;
+  SampleAxes axes_;
 };
 
 // Element i of dimension `axis` belongs to sample i / block.
@@ -149,10 +163,24 @@ struct SampleDim {
   int64_t block = 1;
 };
 
+// Two dimensions with an index for each sample: element (i, j) depends only on samples up to i or
+// j, whichever is later.
+struct SamplePair {
+  // What is known of the elements with j > i: that they are too low to have a share in a softmax
+  // over the columns, where element (i, i) is not hidden, or 0.
+  enum class Hidden { kNothing, kLow, kZero };
+  int row = 0, column = 0;
+  Hidden hidden = Hidden::kNothing;
+};
+
 // What is known of a tensor.
 struct SampleState {
-  bool depends = false;             // whether its elements depend on those of a sample
-  std::optional<SampleDim> sample;  // set if each element depends on this sample alone
+  bool depends = false;  // whether its elements depend on those of a sample
+  // One of these is set if the samples are known on which each element depends: those up to its
+  // own.
+  std::optional<SampleDim> sample;
+  std::optional<SamplePair> pair;
+  int mixed_by = -1;  // the first node that may have mixed samples; -1: none has
 };
 
 // Follows the samples through the stages of a workload.
@@ -237,6 +265,215 @@ class SampleTracker {
   std::vector<SampleState> states_;
 };
 
+// The states of all tensors of a graph.
+class SampleFlow {
+ public:
+  SampleFlow(const Graph& graph, int64_t samples, const SampleAxes& axes)
+      : graph_(graph), samples_(samples), axes_(axes), states_(graph.values.size()) {
+    for (size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (axes.inputs[i] != kNoAxis) Begin(graph.inputs[i], {axes.inputs[i]});
+    }
+    for (const auto& [id, dimensions] : axes.growing) {
+      if (graph.IsConstant(id)) Begin(id, dimensions);
+    }
+  }
+
+  // Sets the states of the outputs of a node or a step.
+  void Follow(int node, const ir::Workload& workload, absl::Span<const ValueId> inputs,
+              absl::Span<const ValueId> outputs) {
+    std::vector<SampleState> read, made;
+    SampleState mixed{.depends = true};
+    for (const ValueId id : inputs) {
+      read.push_back(states_[id]);
+      if (mixed.mixed_by < 0) mixed.mixed_by = states_[id].mixed_by;
+      if (mixed.mixed_by < 0 && states_[id].pair.has_value()) mixed.mixed_by = node;
+    }
+    if (mixed.mixed_by < 0 && !SampleTracker(workload, samples_).Run(read, made)) {
+      mixed.mixed_by = node;
+    }
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      SampleState& state = states_[outputs[o]];
+      state = mixed.mixed_by < 0 ? made[o] : mixed;
+      const auto growing = axes_.growing.find(outputs[o]);
+      if (state.depends || growing == axes_.growing.end()) continue;
+      // It is computed from constants, and what reads it must keep the samples apart.
+      state.depends = true;
+      if (!state.sample.has_value() || growing->second != std::vector{state.sample->axis}) {
+        state.mixed_by = node;
+      }
+    }
+  }
+
+  // The same for a node of an attention over the samples; false if it is none.
+  bool FollowAttention(int n) {
+    const Node& node = graph_.nodes[n];
+    for (const ValueId id : node.inputs) {
+      if (id != kNoValue && states_[id].mixed_by >= 0) return false;
+    }
+    const std::optional<SampleState> state = node.op == "MatMul"    ? OfProduct(node)
+                                             : node.op == "Softmax" ? OfSoftmax(node)
+                                                                    : OfElementwise(node);
+    if (!state.has_value()) return false;
+    states_[node.outputs[0]] = *state;
+    return true;
+  }
+
+  absl::Status CheckOutputs() const {
+    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const SampleState& state = states_[graph_.outputs[o]];
+      const int axis = axes_.outputs[o];
+      if (state.mixed_by >= 0) {
+        const Node& node = graph_.nodes[state.mixed_by];
+        return absl::FailedPreconditionError(
+            absl::StrCat("node '", node.name, "' (", node.op, ") may mix the samples"));
+      }
+      const bool kept =
+          axis == kNoAxis ? !state.depends : state.sample.has_value() && state.sample->axis == axis;
+      if (!kept) {
+        return absl::FailedPreconditionError(absl::StrCat("output '",
+                                                          graph_.value(graph_.outputs[o]).name,
+                                                          "' does not have one part per sample"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  using Hidden = SamplePair::Hidden;
+  // A mask that is added to scores hides those to which it adds this or less, and shows those to
+  // which it adds this or more.
+  static constexpr double kHides = -1e30, kShows = -1e6;
+
+  const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
+
+  // An input or constant that grows in these dimensions.
+  void Begin(ValueId id, const std::vector<int>& dimensions) {
+    const std::vector<int64_t>& shape = ShapeOf(id);
+    SampleState& state = states_[id];
+    state.depends = true;
+    if (dimensions.size() == 1) {
+      state.sample = SampleDim{dimensions[0], shape[dimensions[0]] / samples_};
+    } else if (shape[dimensions[0]] == samples_ && shape[dimensions[1]] == samples_) {
+      state.pair = SamplePair{dimensions[0], dimensions[1]};
+    }
+  }
+
+  // Whether each index of a dimension is a sample.
+  bool HasSamples(ValueId id, int axis) const {
+    const std::optional<SampleDim>& sample = states_[id].sample;
+    return sample.has_value() && sample->axis == axis && sample->block == 1;
+  }
+
+  // Queries with keys, and shares with values.
+  std::optional<SampleState> OfProduct(const Node& node) const {
+    const ValueId a = node.inputs[0], b = node.inputs[1];
+    const int a_rank = static_cast<int>(ShapeOf(a).size()),
+              b_rank = static_cast<int>(ShapeOf(b).size()), rank = std::max(a_rank, b_rank);
+    if (a_rank < 2 || b_rank < 2) return std::nullopt;
+    if (HasSamples(a, a_rank - 2) && HasSamples(b, b_rank - 1)) {
+      return SampleState{.depends = true, .pair = SamplePair{rank - 2, rank - 1}};
+    }
+    const std::optional<SamplePair>& shares = states_[a].pair;
+    if (shares.has_value() && shares->hidden == Hidden::kZero && shares->row == a_rank - 2 &&
+        shares->column == a_rank - 1 && HasSamples(b, b_rank - 2)) {
+      return SampleState{.depends = true, .sample = SampleDim{rank - 2, 1}};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<SampleState> OfSoftmax(const Node& node) const {
+    const SampleState& scores = states_[node.inputs[0]];
+    const int64_t rank = static_cast<int64_t>(ShapeOf(node.inputs[0]).size());
+    const auto axis = NodeView(graph_, node).AxisAttribute("axis", -1, rank);
+    if (!scores.pair.has_value() || scores.pair->hidden != Hidden::kLow || !axis.ok() ||
+        *axis != scores.pair->column) {
+      return std::nullopt;
+    }
+    SampleState shares = scores;
+    shares.pair->hidden = Hidden::kZero;
+    return shares;
+  }
+
+  std::optional<SampleState> OfElementwise(const Node& node) const {
+    static constexpr absl::string_view kOperators[] = {"Add", "Cast", "Div",  "Identity",
+                                                       "Mul", "Sub",  "Tanh", "Where"};
+    if (!absl::c_linear_search(kOperators, node.op)) return std::nullopt;
+    const auto rank = static_cast<int>(ShapeOf(node.outputs[0]).size());
+    const auto shift = [&](ValueId id) { return rank - static_cast<int>(ShapeOf(id).size()); };
+    std::optional<SamplePair> pair;
+    for (const ValueId id : node.inputs) {
+      const std::optional<SamplePair>& read = states_[id].pair;
+      if (!read.has_value()) continue;
+      const SamplePair moved{read->row + shift(id), read->column + shift(id)};
+      if (pair.has_value() && (pair->row != moved.row || pair->column != moved.column)) {
+        return std::nullopt;
+      }
+      pair = moved;
+    }
+    if (!pair.has_value()) return std::nullopt;
+    for (const ValueId id : node.inputs) {
+      if (!states_[id].depends || states_[id].pair.has_value()) continue;
+      if (!HasSamples(id, pair->row - shift(id)) && !HasSamples(id, pair->column - shift(id))) {
+        return std::nullopt;
+      }
+    }
+    pair->hidden = HiddenBy(node);
+    return SampleState{.depends = true, .pair = pair};
+  }
+
+  Hidden HiddenBy(const Node& node) const {
+    const auto input = [&](size_t i) { return node.inputs[i]; };
+    if (node.op == "Cast" || node.op == "Identity") return states_[input(0)].pair->hidden;
+    if (node.op == "Where") {
+      const auto shows = [](double mask, bool is_behind) { return (mask == 0) == is_behind; };
+      const auto hides = [](double mask, bool is_behind) { return (mask != 0) == is_behind; };
+      if (IsLow(input(2)) && IsMask(input(0), shows)) return Hidden::kLow;
+      if (IsLow(input(1)) && IsMask(input(0), hides)) return Hidden::kLow;
+    }
+    if (node.op == "Add") {
+      const auto adds = [](double mask, bool is_behind) {
+        return is_behind ? mask <= kHides : mask >= kShows && std::isfinite(mask);
+      };
+      if (IsMask(input(0), adds) || IsMask(input(1), adds)) return Hidden::kLow;
+    }
+    return Hidden::kNothing;
+  }
+
+  // Whether a constant is a causal mask: `fits(element, true)` for all columns behind the row, and
+  // `fits(element, false)` where they are the same.
+  template <typename Fits>
+  bool IsMask(ValueId id, const Fits& fits) const {
+    const Value& value = graph_.value(id);
+    const std::optional<SamplePair>& pair = states_[id].pair;
+    if (!value.constant.has_value() || !pair.has_value()) return false;
+    const char* const elements = value.constant->bytes().data();
+    for (int64_t at = 0; at < value.type.elements(); ++at) {
+      const int64_t row = PositionOf(value.type.shape, at, pair->row),
+                    column = PositionOf(value.type.shape, at, pair->column);
+      if (column < row) continue;
+      const double element = ir::ReadElement(value.type.dtype, elements, at).real();
+      if (!fits(element, column > row)) return false;
+    }
+    return true;
+  }
+
+  // Whether all elements of a constant are too low to have a share in a softmax.
+  bool IsLow(ValueId id) const {
+    const Value& value = graph_.value(id);
+    if (!value.constant.has_value() || states_[id].depends) return false;
+    const char* const elements = value.constant->bytes().data();
+    for (int64_t at = 0; at < value.type.elements(); ++at) {
+      if (!(ir::ReadElement(value.type.dtype, elements, at).real() <= kHides)) return false;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const int64_t samples_;
+  const SampleAxes& axes_;
+  std::vector<SampleState> states_;
+};
+
 }  // namespace
 
 absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, const Graph& other,
@@ -287,53 +524,29 @@ bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b) {
   return true;
 }
 
+absl::Status CheckSamplesAreIndependent(const Graph& graph, int64_t samples,
+                                        const SampleAxes& axes) {
+  SampleFlow flow(graph, samples, axes);
+  const std::vector<std::vector<int>> readers = graph.Consumers();
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto node = static_cast<int>(n);
+    const bool is_needed = absl::c_any_of(graph.nodes[n].outputs, [&](ValueId id) {
+      return id != kNoValue && (!readers[id].empty() || absl::c_linear_search(graph.outputs, id));
+    });
+    if (!is_needed || flow.FollowAttention(node)) continue;
+    HONE_ASSIGN_OR_RETURN(const Group group, MakeGroup(graph, {node}, "node"));
+    flow.Follow(node, group.workload, group.inputs, group.outputs);
+  }
+  return flow.CheckOutputs();
+}
+
 absl::Status CheckSamplesAreIndependent(const Graph& graph, const Partition& partition,
                                         int64_t samples, const SampleAxes& axes) {
-  std::vector<SampleState> states(graph.values.size());
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const int axis = axes.inputs[i];
-    if (axis == kNoAxis) continue;
-    const int64_t extent = graph.value(graph.inputs[i]).type.shape[axis];
-    states[graph.inputs[i]] = {.depends = true, .sample = SampleDim{axis, extent / samples}};
-  }
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    const Value& value = graph.values[v];
-    // Only constants with the extent of a batch can repeat for each sample.
-    if (!value.constant.has_value() || value.constant->is_computed()) continue;
-    if (!RepeatedPart(value, samples).has_value()) continue;
-    const auto& shape = value.type.shape;
-    const auto first = std::find_if(shape.begin(), shape.end(), [](int64_t e) { return e != 1; });
-    states[v].sample = SampleDim{static_cast<int>(first - shape.begin()), *first / samples};
-  }
+  SampleFlow flow(graph, samples, axes);
   for (const Step& step : partition.steps) {
-    std::optional<Group> alias;
-    if (step.kind == Step::Kind::kAlias) {
-      HONE_ASSIGN_OR_RETURN(alias, MakeGroup(graph, step.nodes, "alias"));
-    }
-    const std::vector<ValueId>& inputs = alias.has_value() ? alias->inputs : step.inputs;
-    const std::vector<ValueId>& outputs = alias.has_value() ? alias->outputs : step.outputs;
-    const ir::Workload& workload =
-        alias.has_value() ? alias->workload : partition.tasks[step.task].workload;
-    std::vector<SampleState> read, made;
-    for (const ValueId id : inputs) read.push_back(states[id]);
-    if (!SampleTracker(workload, samples).Run(read, made)) {
-      const Node& node = graph.nodes[step.nodes[0]];
-      return absl::FailedPreconditionError(
-          absl::StrCat("step '", node.name, "' (", node.op, ") may mix the samples"));
-    }
-    for (size_t o = 0; o < outputs.size(); ++o) states[outputs[o]] = made[o];
+    flow.Follow(step.nodes[0], partition.tasks[step.task].workload, step.inputs, step.outputs);
   }
-  for (size_t o = 0; o < graph.outputs.size(); ++o) {
-    const SampleState& state = states[graph.outputs[o]];
-    const int axis = axes.outputs[o];
-    const bool kept =
-        axis == kNoAxis ? !state.depends : state.sample.has_value() && state.sample->axis == axis;
-    if (!kept) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "output '", graph.value(graph.outputs[o]).name, "' does not have one part per sample"));
-    }
-  }
-  return absl::OkStatus();
+  return flow.CheckOutputs();
 }
 
 }  // namespace hone::graph

@@ -2,6 +2,7 @@
 #define HONE_CLIENT_NETWORK_GRAPH_SAMPLES_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,19 +11,22 @@
 #include "client/network/graph/partition.h"
 #include "common/ir/workload.h"
 
-// Whether a network that was imported for n samples may run fewer, with its inputs padded. Two
-// checks together prove it. The first one compares the imports for both numbers: apart from the
-// extents, they must be the same. The second one follows the samples through the network: each
-// sample of an output must depend only on the same sample of the inputs.
+// Whether a network that was imported for n samples may run fewer, with its inputs padded behind
+// the samples. Two checks together prove it. The first one compares the imports for both numbers:
+// apart from the extents, they must be the same, and constants that grow with the number must begin
+// with the same elements. The second one follows the samples through the network: each sample of an
+// output must depend only on the same sample of the inputs and of these constants, or on samples
+// before it, as behind an attention with a causal mask.
 namespace hone::graph {
 
 inline constexpr int kNoAxis = -1;
 
 // The dimension of each input and output whose extent is a multiple of the number of samples;
-// kNoAxis if there is none.
+// kNoAxis if there is none. Other tensors may have several such dimensions.
 struct SampleAxes {
   std::vector<int> inputs;
   std::vector<int> outputs;
+  std::map<ValueId, std::vector<int>> growing;  // of constants and results of nodes
 };
 
 // Compares the graphs of one model for two numbers of samples, before any pass has changed them.
@@ -34,8 +38,17 @@ absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, c
 // Whether two workloads differ only in extents: of axes, tensors and the bounds of guards.
 bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b);
 
-// FailedPrecondition: an output of the network may mix samples; the message names the step.
-// `graph` and `partition` are those of a network that runs. REQUIRES: samples > 1.
+// Checks the graph that CompareSamples got. FailedPrecondition: an output may depend on samples
+// behind its own; the message names the node. REQUIRES: samples > 1.
+//
+// An attention with a causal mask is recognized by its operators: MatMul, Where or Add with a mask,
+// Softmax and MatMul. The mask is a constant that hides what comes later with -1e30 or less, so
+// that the shares of hidden positions are 0 unless scores have such magnitudes, too. A mask that is
+// an input proves nothing: it may hide all positions of a row, whose shares then depend on the
+// padding.
+absl::Status CheckSamplesAreIndependent(const Graph& graph, int64_t samples,
+                                        const SampleAxes& axes);
+// The same for a graph whose nodes have no definition, by the workloads of its steps.
 absl::Status CheckSamplesAreIndependent(const Graph& graph, const Partition& partition,
                                         int64_t samples, const SampleAxes& axes);
 

@@ -1,6 +1,7 @@
 #include "client/network/onnx/graph_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -60,6 +61,17 @@ absl::StatusOr<std::optional<ir::Scalar>> ElementOfEmpty(const graph::NodeView& 
 }
 
 }  // namespace
+
+bool HasExtremeScale(const graph::Graph& graph, ValueId scale) {
+  const graph::Value& value = graph.value(scale);
+  if (!value.constant.has_value() || value.type.dtype == ir::DType::kF16) return false;
+  const absl::string_view bytes = value.constant->bytes();
+  for (int64_t i = 0; i < value.type.elements(); ++i) {
+    const double element = ir::ReadElement(value.type.dtype, bytes.data(), i).real();
+    if (element != 0 && !(std::fabs(element) >= 0x1p-98 && std::isfinite(element))) return true;
+  }
+  return false;
+}
 
 std::string GraphBuilder::Names::Fresh(absl::string_view name) {
   std::string fresh(name);
@@ -194,7 +206,9 @@ absl::Status GraphBuilder::AddOutputs(Node node, const graph::Types& types,
                                       std::vector<ValueId>& values) {
   for (const std::string& name : output_names) node.outputs.push_back(name.empty() ? kNoValue : 0);
   const graph::NodeView view(graph_, node);
-  if (CanFold(graph_, node) && node.op != "DequantizeLinear") {  // weights stay quantized
+  const bool stays =  // quantized weights
+      node.op == "DequantizeLinear" && !HasExtremeScale(graph_, node.inputs[1]);
+  if (CanFold(graph_, node) && !stays) {
     const double points = FoldCost(graph_, node, types);
     if (points <= kMaxFoldedPoints - folded_points_) {
       folded_points_ += points;

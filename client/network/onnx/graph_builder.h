@@ -15,6 +15,11 @@
 
 namespace hone::onnx {
 
+// Whether a scale of quantized weights is a constant with an element that is not 0 and smaller than
+// 2^-98, or not finite. Kernels add products of inputs and whole numbers before they multiply by
+// the scale; with such a scale, that sum can overflow although the result is an ordinary number.
+bool HasExtremeScale(const graph::Graph& graph, graph::ValueId scale);
+
 // Builds a graph node by node. Nodes whose results are constant are computed at once if they are
 // small, because the types of other nodes may depend on them. Larger ones stay nodes.
 class GraphBuilder {

@@ -172,7 +172,7 @@ static int IsAligned(const void* pointer) {
 }
 
 /* The samples of an input or output that grows with the size. A tensor with dimensions before the
- * open one has several blocks of samples. */
+ * open one has several blocks of samples, and an empty tensor has none. */
 typedef struct Samples {
   uint64_t blocks;
   uint64_t bytes; /* of a sample */
@@ -183,7 +183,8 @@ typedef struct Samples {
 static Samples SamplesOf(const hone_network_instance* base, const HonePlanTensor* tensor,
                          int32_t axis) {
   const uint64_t size = (uint64_t)base->network->plan.sizes[base->part].value;
-  Samples samples = {1, 0, (uint64_t)base->value, size};
+  Samples samples = {tensor->bytes > 0, 0, (uint64_t)base->value, size};
+  if (samples.blocks == 0) return samples;
   for (int32_t d = 0; d < axis; ++d) samples.blocks *= (uint64_t)tensor->shape[d];
   samples.bytes = tensor->bytes / samples.blocks / size;
   return samples;

@@ -110,8 +110,8 @@ const int64_t* hone_network_sizes(const hone_network* network) HONE_NETWORK_NOEX
 /* The name of the open dimension; "" if there is none. */
 const char* hone_network_size_name(const hone_network* network) HONE_NETWORK_NOEXCEPT;
 /* The number of the size that runs this value: of the value itself, or of the next larger one, to
- * which the inputs are padded if the network computes each sample on its own. INVALID_ARGUMENT:
- * there is none; the message lists the values. */
+ * which the inputs are padded if no sample of the network depends on those behind it.
+ * INVALID_ARGUMENT: there is none; the message lists the values. */
 hone_network_status hone_network_find_size(const hone_network* network, int64_t value,
                                            int32_t* number) HONE_NETWORK_NOEXCEPT;
 /* The inputs and outputs of the size with this number. */

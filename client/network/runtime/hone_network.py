@@ -7,9 +7,9 @@
 
 @SIGNATURE@
 
-Inputs are NumPy arrays, or what NumPy makes arrays of through DLPack or the buffer protocol. Outputs are new NumPy arrays; without
-NumPy they are memoryviews. Types that NumPy does not have (bf16) are their bits, as unsigned integers. A Network is for one
-thread at a time; Network.sibling() makes another one that shares the weights.
+Inputs are NumPy arrays, or what NumPy makes arrays of: lists, or objects with DLPack or the buffer protocol. Outputs are new
+NumPy arrays; without NumPy they are memoryviews. Types that NumPy does not have (bf16) are their bits, as unsigned integers.
+A Network is for one thread at a time; Network.sibling() makes another one that shares the weights.
 """
 
 import copy
@@ -128,9 +128,32 @@ class _Weights:
             self.function("close")(self.address)
 
 
-def _address(array):
-    """The address of an object's bytes, and what keeps them in memory."""
-    view = memoryview(array)
+def _array(given):
+    """An array of NumPy; without NumPy, a memoryview."""
+    try:
+        if numpy is None:
+            return memoryview(given)
+        if isinstance(given, numpy.ndarray):
+            return given
+        return numpy.from_dlpack(given) if hasattr(given, "__dlpack__") else numpy.asarray(given)
+    except TypeError:
+        raise Error(f"an input is a {type(given).__name__}; give an array") from None
+    except ValueError as error:
+        raise Error(f"an input is no array: {error}") from None
+
+
+def _typed(tensor, given):
+    """The same. Lists have no type, so their numbers get that of the tensor if it has them."""
+    array = _array(given)
+    if numpy is None or not isinstance(given, (list, tuple)) or array.dtype.kind not in "biuf":
+        return array
+    typed = array.astype(_TYPES[tensor.dtype][0])
+    is_float = typed.dtype.kind == "f"
+    return typed if is_float or not array.size or (array.dtype.kind != "f" and (typed == array).all()) else array
+
+
+def _address(view):
+    """The address of a memoryview's bytes, and what keeps them in memory."""
     if not view.c_contiguous:
         raise Error("an input is not contiguous")
     if view.readonly:
@@ -190,6 +213,7 @@ class Network:
     def _run(self, arrays, times):
         if len(arrays) != len(self.inputs):
             raise Error(f"the network has {len(self.inputs)} inputs, not {len(arrays)}")
+        arrays = [_typed(tensor, array) for tensor, array in zip(self.inputs, arrays)]
         value, wanted, results = (None, self.inputs, self.outputs) if times is not None else self.tensors_for(arrays)
         kept = [self._input(tensor, array) for tensor, array in zip(wanted, arrays)]
         made = [self._output(tensor) for tensor in results]
@@ -211,7 +235,7 @@ class Network:
         if not self.sizes:
             return None, self.inputs, self.outputs
         function, address = self._weights.function, self._weights.address
-        shapes = [tuple(getattr(array, "shape", ())) for array in arrays]
+        shapes = [tuple(array.shape if hasattr(array, "shape") else _array(array).shape) for array in arrays]
         for number, size in enumerate(self.sizes):
             inputs = self._of(number, "inputs")
             if [one.shape for one in inputs] == shapes:
@@ -239,14 +263,12 @@ class Network:
     def _input(tensor, array):
         name = _TYPES[tensor.dtype][0]
         if numpy is not None:
-            if not isinstance(array, numpy.ndarray):
-                array = numpy.from_dlpack(array) if hasattr(array, "__dlpack__") else numpy.asarray(array)
             if array.dtype != name or array.shape != tensor.shape:
                 raise Error(f"input {tensor.name} is {name}{list(tensor.shape)}, not {array.dtype}{list(array.shape)}")
             array = numpy.ascontiguousarray(array)
             return array.ctypes.data, array
-        if memoryview(array).nbytes != tensor.bytes:
-            raise Error(f"input {tensor.name} has {tensor.bytes} bytes, not {memoryview(array).nbytes}")
+        if array.nbytes != tensor.bytes:
+            raise Error(f"input {tensor.name} has {tensor.bytes} bytes, not {array.nbytes}")
         return _address(array)
 
     @staticmethod

@@ -285,11 +285,13 @@ int32_t hone_plan_open_axis(const HonePlan* plan, const uint32_t* ends, uint32_t
     uint64_t rows = 1; /* of which each has the elements after the axis */
     for (int32_t d = 0; d <= axis; ++d) {
       const int64_t most = (int64_t)HONE_PLAN_MAX_BYTES;
-      if (each->shape[d] < 1 || each->shape[d] > most / (int64_t)rows) return HONE_AXIS_IRREGULAR;
+      if (each->shape[d] < 0 || (rows > 0 && each->shape[d] > most / (int64_t)rows))
+        return HONE_AXIS_IRREGULAR;
       rows *= (uint64_t)each->shape[d];
     }
-    if (extent % value != 0 || extent / value != first->shape[axis] / plan->sizes[0].value ||
-        each->bytes % rows != 0) {
+    if (extent < 1 || extent % value != 0 ||
+        extent / value != first->shape[axis] / plan->sizes[0].value ||
+        (rows == 0 ? each->bytes != 0 : each->bytes % rows != 0)) {
       return HONE_AXIS_IRREGULAR;
     }
   }

@@ -26,6 +26,7 @@ class Composer {
     for (const std::string& name : outputs) wanted_.push_back(!name.empty());
   }
 
+  const graph::Graph& graph() const { return builder_.graph(); }
   graph::NodeView view() const { return graph::NodeView(builder_.graph(), node_); }
   graph::ValueId input(size_t index) const {
     return index < node_.inputs.size() ? node_.inputs[index] : graph::kNoValue;

@@ -10,6 +10,7 @@ const std::vector<Composition>& Compositions() {
     auto* const all = new std::vector<Composition>;
     for (const absl::Span<const Composition> family : {
              FusedCompositions(),
+             PlaceCompositions(),
              RecurrentCompositions(),
              ResizeCompositions(),
              SamplingCompositions(),

@@ -44,6 +44,7 @@ Composed Compose(const Composition& composition, VersionedNode& node, GraphBuild
 
 // Those of a family, one source each.
 absl::Span<const Composition> FusedCompositions();
+absl::Span<const Composition> PlaceCompositions();
 absl::Span<const Composition> RecurrentCompositions();
 absl::Span<const Composition> ResizeCompositions();
 absl::Span<const Composition> SamplingCompositions();

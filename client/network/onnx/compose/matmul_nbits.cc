@@ -157,8 +157,17 @@ Composed ComposeMatMulNBits(Rewrite& rewrite) {
         rewrite.Constant("zeros", {dtype, {blocks.count(), blocks.columns}},
                          TransposedElements(rewrite.ElementsOf(rewrite.input(kZeros)), zeros, 0)));
   }
-  HONE_ASSIGN_OR_RETURN(ValueId y, rewrite.Apply("com.microsoft.MatMulNBits", std::move(inputs),
-                                                 {{"block_size", blocks.size}}));
+  ValueId y = kNoValue;
+  if (HasExtremeScale(rewrite.graph(), rewrite.input(kScales))) {
+    // The weights become floats now.
+    HONE_ASSIGN_OR_RETURN(const ValueId floats,
+                          rewrite.Apply("DequantizeLinear", {inputs.begin() + 1, inputs.end()},
+                                        {{"axis", int64_t{0}}, {"block_size", blocks.size}}));
+    HONE_ASSIGN_OR_RETURN(y, rewrite.Apply("MatMul", {inputs[0], floats}));
+  } else {
+    HONE_ASSIGN_OR_RETURN(y, rewrite.Apply("com.microsoft.MatMulNBits", std::move(inputs),
+                                           {{"block_size", blocks.size}}));
+  }
   if (view.Has(kBias)) {
     HONE_ASSIGN_OR_RETURN(y, rewrite.Apply("Add", {y, rewrite.input(kBias)}));
   }

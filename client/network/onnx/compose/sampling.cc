@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/network/onnx/compose/composition.h"
 #include "common/base/status_macros.h"
 
@@ -384,61 +385,100 @@ absl::StatusOr<Outputs> AffineGrid(Rewrite& composer) {
   return Outputs{result};
 }
 
-absl::StatusOr<Outputs> CenterCropPad(Rewrite& composer) {
+// Reads the image at offset places for each tap of the kernel, and multiplies the taps of a group
+// by its part of the kernel.
+absl::StatusOr<Outputs> DeformConv(Rewrite& composer) {
+  enum Input { kImage, kKernel, kOffsets, kBias, kMask };
   const graph::NodeView node = composer.view();
-  if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs a tensor and a shape");
-  HONE_ASSIGN_OR_RETURN(const Shape wanted, node.Ints(1));
-  Shape axes;
-  for (int64_t d = 0; d < node.Rank(0); ++d) axes.push_back(d);
-  HONE_ASSIGN_OR_RETURN(axes, node.IntList("axes", axes));
-  if (axes.size() != wanted.size()) {
-    return node.InvalidError(absl::StrCat(wanted.size(), " extents for ", axes.size(), " axes"));
+  const Shape image = node.Shape(kImage), kernel = node.Shape(kKernel);
+  if (image.size() != 4 || kernel.size() != 4) {
+    return node.UnimplementedError(absl::StrCat(
+        "only images with two dimensions are supported, not ", node.Type(kImage).ToText()));
   }
-  const int64_t rank = node.Rank(0);
-  Shape pads(2 * rank, 0);
-  ValueId value = composer.input(0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank || wanted[i] < 0) {
-      return node.InvalidError(absl::StrCat("axis ", axes[i], " gets the extent ", wanted[i]));
+  HONE_ASSIGN_OR_RETURN(const int64_t groups, node.Int("group", 1));
+  HONE_ASSIGN_OR_RETURN(const int64_t offset_groups, node.Int("offset_group", 1));
+  HONE_ASSIGN_OR_RETURN(const Shape kernel_shape,
+                        node.IntList("kernel_shape", {kernel[2], kernel[3]}));
+  HONE_ASSIGN_OR_RETURN(const Shape strides, node.IntList("strides", {1, 1}));
+  HONE_ASSIGN_OR_RETURN(const Shape dilations, node.IntList("dilations", {1, 1}));
+  HONE_ASSIGN_OR_RETURN(const Shape pads, node.IntList("pads", {0, 0, 0, 0}));
+  if (kernel_shape != Shape{kernel[2], kernel[3]} || strides.size() != 2 || dilations.size() != 2 ||
+      pads.size() != 4) {
+    return node.InvalidError("kernel_shape, strides, dilations or pads do not fit the kernel");
+  }
+  Shape to;  // the extents of the result
+  for (const size_t d : {0, 1}) {
+    constexpr int64_t kMost = 1 << 24, kMostTaps = 1 << 12;
+    if (std::max({strides[d], dilations[d], pads[d], pads[2 + d], image[2 + d]}) > kMost ||
+        std::min({strides[d], dilations[d], kernel[2 + d]}) < 1 || kernel[2 + d] > kMostTaps ||
+        std::min(pads[d], pads[2 + d]) < 0) {
+      return node.InvalidError("the kernel, strides, dilations or pads are out of range");
     }
-    const int64_t extent = composer.TypeOf(value).shape[axis];
-    if (wanted[i] < extent) {
-      const int64_t begin = (extent - wanted[i]) / 2;
-      HONE_ASSIGN_OR_RETURN(value, composer.Slice(value, axis, begin, begin + wanted[i]));
-    } else {
-      pads[axis] = (wanted[i] - extent) / 2;
-      pads[rank + axis] = wanted[i] - extent - pads[axis];
-    }
+    const int64_t room =
+        image[2 + d] + pads[d] + pads[2 + d] - dilations[d] * (kernel[2 + d] - 1) - 1;
+    if (room < 0) return node.InvalidError("its result is empty");
+    to.push_back(room / strides[d] + 1);
   }
-  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad > 0; })) {
-    HONE_ASSIGN_OR_RETURN(value, composer.Apply("Pad", {value, composer.Ints("pads", pads)}));
+  if (std::min(groups, offset_groups) < 1 || image[1] % groups != 0 || kernel[0] % groups != 0 ||
+      kernel[1] != image[1] / groups || image[1] % offset_groups != 0 ||
+      offset_groups > (1 << 24) || node.Type(kImage).elements() == 0 ||
+      node.Type(kKernel).elements() == 0 || !ir::IsFloat(node.Type(kImage).dtype)) {
+    return node.InvalidError(absl::StrCat(
+        "a kernel of type ", node.Type(kKernel).ToText(), " in ", groups, " groups with ",
+        offset_groups, " of offsets does not fit an image of type ", node.Type(kImage).ToText()));
   }
-  return Outputs{value};
-}
+  const int64_t taps = kernel[2] * kernel[3], samples = image[0] * offset_groups;
+  const auto check = [&](int input, const Shape& shape) {
+    if (!node.Has(input)) return absl::OkStatus();
+    if (node.Shape(input) == shape && ir::IsFloat(node.Type(input).dtype)) return absl::OkStatus();
+    return node.InvalidError(absl::StrCat("input ", input, " is ", node.Type(input).ToText(),
+                                          " instead of [", absl::StrJoin(shape, ", "), "]"));
+  };
+  HONE_RETURN_IF_ERROR(check(kOffsets, {image[0], 2 * offset_groups * taps, to[0], to[1]}));
+  HONE_RETURN_IF_ERROR(check(kMask, {image[0], offset_groups * taps, to[0], to[1]}));
+  HONE_RETURN_IF_ERROR(check(kBias, {kernel[0]}));
 
-absl::StatusOr<Outputs> Compress(Rewrite& composer) {
-  const graph::NodeView node = composer.view();
-  if (!node.Has(0) || !node.Has(1)) return node.InvalidError("needs a tensor and a condition");
-  ValueId value = composer.input(0);
-  int64_t axis = 0;
-  if (node.HasAttribute("axis")) {
-    HONE_ASSIGN_OR_RETURN(axis, node.AxisAttribute("axis", 0, node.Rank(0)));
-  } else {
-    HONE_ASSIGN_OR_RETURN(value, composer.Reshape(value, {node.Type(0).elements()}));
+  Formula f(composer);
+  const ValueId offsets = f.Reshape(f.Cast(composer.input(kOffsets), ir::DType::kF32),
+                                    {samples, taps, 2, to[0], to[1]});
+  std::vector<ValueId> coordinates;
+  for (const int64_t d : {0, 1}) {
+    graph::TensorType type{ir::DType::kF32, {1, taps, 1, 1}};
+    type.shape[2 + d] = to[d];
+    HONE_RETURN_IF_ERROR(composer.Reserve(type));
+    ir::Scalars places;  // without offsets
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t first = (d == 0 ? tap / kernel[3] : tap % kernel[3]) * dilations[d] - pads[d];
+      for (int64_t i = 0; i < to[d]; ++i) {
+        places.push_back(static_cast<double>(first + i * strides[d]));
+      }
+    }
+    coordinates.push_back(
+        f("Add", {f.At(offsets, 2, d), composer.Constant("places", type, places)}));
   }
-  HONE_ASSIGN_OR_RETURN(const std::vector<ir::Scalar> condition, node.Elements(1));
-  if (node.Rank(1) != 1 || std::ssize(condition) > composer.TypeOf(value).shape[axis]) {
-    return node.InvalidError(absl::StrCat("a condition of type ", node.Type(1).ToText(),
-                                          " does not fit ", node.Type(0).ToText()));
+  HONE_RETURN_IF_ERROR(composer.Reserve({ir::DType::kI64, {samples}}));
+  // The channels of a group of offsets are an image of their own.
+  const int64_t channels = image[1] / offset_groups;
+  const ValueId images = f.Reshape(composer.input(kImage), {samples, channels, image[2], image[3]});
+  HONE_RETURN_IF_ERROR(f.status());
+  Sampler sampler(composer, f, {.mode = "linear"});
+  ValueId read = sampler.Read(images, Column(composer, samples, 4), coordinates);
+  if (node.Has(kMask)) {
+    read = f("Mul", {read, f.Reshape(composer.input(kMask), {samples, taps, to[0], to[1]})});
   }
-  Shape kept;
-  for (size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i].IsTrue()) kept.push_back(static_cast<int64_t>(i));
+  const int64_t pixels = to[0] * to[1];
+  read = f.Transpose(f.Reshape(read, {channels, image[0], offset_groups, taps, pixels}),
+                     {1, 2, 0, 3, 4});
+  const ValueId product =
+      f("MatMul",
+        {f.Reshape(composer.input(kKernel), {1, groups, kernel[0] / groups, kernel[1] * taps}),
+         f.Reshape(read, {image[0], groups, kernel[1] * taps, pixels})});
+  ValueId result = f.Reshape(product, {image[0], kernel[0], to[0], to[1]});
+  if (node.Has(kBias)) {
+    result = f("Add", {result, f.Reshape(composer.input(kBias), {kernel[0], 1, 1})});
   }
-  HONE_ASSIGN_OR_RETURN(
-      value, composer.Apply("Gather", {value, composer.Ints("kept", kept)}, {{"axis", axis}}));
-  return Outputs{value};
+  HONE_RETURN_IF_ERROR(f.status());
+  return Outputs{result};
 }
 
 absl::StatusOr<Outputs> MaxUnpool(Rewrite& composer) {
@@ -505,8 +545,7 @@ absl::StatusOr<Outputs> MaxUnpool(Rewrite& composer) {
 absl::Span<const Composition> SamplingCompositions() {
   static constexpr Composition kCompositions[] = {
       {"AffineGrid", AffineGrid, "a constant size"},
-      {"CenterCropPad", CenterCropPad, "a constant shape"},
-      {"Compress", Compress, "a constant condition, except on the host"},
+      {"DeformConv", DeformConv, "images with two dimensions", nullptr, {3, 5}},
       {"GridSample", GridSample, "float types"},
       {"MaxUnpool", MaxUnpool,
        "a constant output shape; each element looks through the updates of its image"},

@@ -132,9 +132,7 @@ class PaddingTest : public testing::Test {
     std::ofstream(path_, std::ios::binary) << onnx::BytesOf(model);
     const auto sizes = ExpandSizes({path_, {shape}});
     EXPECT_THAT(sizes, IsOk());
-    const auto networks = ReadNetworks(Globals(), *sizes);
-    EXPECT_THAT(networks, IsOk());
-    return FindPadding(*sizes, *networks);
+    return FindPadding(*sizes);
   }
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "network.onnx";
@@ -150,6 +148,11 @@ TEST_F(PaddingTest, ASequenceOfAttentionIsNotPadded) {
   const Padding padding = Find(onnx::OpenAttention("S"), "S=2,5");
   EXPECT_THAT(padding.pads, ElementsAre(false, false));
   EXPECT_THAT(padding.why_not, HasSubstr("may mix the samples"));
+}
+
+TEST_F(PaddingTest, ASequenceOfCausalAttentionIsPadded) {
+  const Padding padding = Find(onnx::OpenCausalAttention(), "N=2,5,16");
+  EXPECT_THAT(padding.pads, ElementsAre(true, true, true)) << padding.why_not;
 }
 
 TEST_F(PaddingTest, AnUnknownNameIsAnError) {

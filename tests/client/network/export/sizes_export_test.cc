@@ -175,7 +175,8 @@ class SizesExportTest : public ::testing::Test {
 TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
   const std::pair<std::string, bool> models[] = {{onnx::OpenMlp(), /*pack=*/true},
                                                  {onnx::OpenConvolutions(), /*pack=*/false},
-                                                 {onnx::OpenAttention(), /*pack=*/false}};
+                                                 {onnx::OpenAttention(), /*pack=*/false},
+                                                 {onnx::OpenCausalAttention(), /*pack=*/false}};
   for (const auto& [text, pack] : models) {
     networks_.clear();
     sizes_.clear();
@@ -186,6 +187,17 @@ TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
       for (const int64_t value : {1, 5, 2, 3, 4, 1}) ExpectRight(library, text, value, shift);
     }
   }
+}
+
+// Empty inputs and outputs grow with the size, too: [N, 0] and [0, N].
+TEST_F(SizesExportTest, EmptyInputsAndOutputsArePadded) {
+  const std::string text =
+      absl::StrCat(onnx::Input("x", 1, "N, 6"), onnx::Input("e", 1, "N, 0"),
+                   onnx::Input("f", 1, "0, N"), onnx::NodeText("Relu", "x", "y"),
+                   onnx::NodeText("Relu", "f", "z"), onnx::Output("y"), onnx::Output("z"));
+  ASSERT_NO_FATAL_FAILURE(Export(text, {2, 5}, /*pads=*/true));
+  const SizedLibrary library(folder_ / "out");
+  for (const int64_t value : {1, 2, 3, 5}) ExpectRight(library, text, value);
 }
 
 TEST_F(SizesExportTest, ValuesOutsideAreRefused) {

@@ -50,6 +50,9 @@ for thread in threads:
     thread.join()
 assert not failures, failures
 
+if residual.numpy is not None:
+    assert [output.tobytes() for output in network(x.tolist())] == expected
+
 times = network.profile(x)
 assert len(times) == len(network.steps) and all(ns >= 0 for _, _, ns in times), times
 for wrong in [[], [x, x], [x[:2]]]:

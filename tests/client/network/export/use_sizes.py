@@ -29,6 +29,23 @@ for batch in range(1, 5):
     made = array.array("f", y.tobytes())
     assert max(abs(a - b) for a, b in zip(made, expected)) < 1e-5, (batch, made, expected)
 
+if net.numpy is not None:
+    # Lists have the shape of an array, and numbers of any type that fits.
+    for batch in range(1, 5):
+        x = net.numpy.arange(batch * 6).reshape(batch, 6)
+        y, h = network(x.astype("float32"))
+        for numbers in (x.tolist(), x.astype("float64").tolist()):
+            listed = network(numbers)
+            assert net.numpy.array_equal(listed[0], y) and net.numpy.array_equal(listed[1], h), batch
+    for wrong, what in [([[1.0], [1.0, 2.0]], "an input is no array"), ([["a"] * 6], "input x is float32[1, 6], not"),
+                        ([1.0] * 6, "the shapes of the inputs fit none of the sizes; N may be 2, 4")]:
+        try:
+            network(wrong)
+        except net.Error as error:
+            assert str(error).startswith(what), error
+        else:
+            raise AssertionError(f"{wrong} was accepted")
+
 try:
     network(shaped(array.array("f", [0.0] * 30), 5))
 except net.Error as error:

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "client/network/graph/pass/passes.h"
 #include "client/network/onnx/import.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,10 +40,7 @@ absl::Status Check(const std::string& text, const std::string& dimension = "N") 
     if (!compared.ok()) return compared.status();
     axes = *compared;
   }
-  if (const absl::Status status = Optimize(*graph); !status.ok()) return status;
-  const auto partition = MakePartition(*graph);
-  if (!partition.ok()) return partition.status();
-  return CheckSamplesAreIndependent(*graph, *partition, 4, axes);
+  return CheckSamplesAreIndependent(*graph, 4, axes);
 }
 
 std::string X(const std::string& shape = "N, 6") { return onnx::Input("x", kF32, shape); }
@@ -58,6 +54,56 @@ TEST(SamplesTest, NetworksOfIndependentSamples) {
 TEST(SamplesTest, AttentionMixesItsSequence) {
   EXPECT_THAT(Check(onnx::OpenAttention("S"), "S"),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
+// Rows behind a causal mask do not change those before them.
+TEST(SamplesTest, CausalAttention) {
+  const auto number = [](const std::string& name, const std::string& value) {
+    return Initializer(name, kF32, "", "float_data: " + value);
+  };
+  // A mask that is added, and one that shows.
+  const std::string where = NodeText("Where", "hidden low zero", "m") + number("zero", "0"),
+                    added = NodeText("Add", "scores m", "masked"),
+                    shows = NodeText("Not", "hidden", "shown") +
+                            NodeText("Where", "shown scores low", "masked"),
+                    half = number("half", "0.5") + NodeText("Mul", "scores half", "scaled") +
+                           NodeText("Where", "hidden low scaled", "masked");
+  const std::string low = number("low", "-1e30"), high = number("low", "-10000");
+  EXPECT_THAT(Check(onnx::OpenCausalAttention()), IsOk());
+  EXPECT_THAT(Check(onnx::OpenCausalAttention(low + where + added)), IsOk());
+  EXPECT_THAT(Check(onnx::OpenCausalAttention(low + shows)), IsOk());
+  EXPECT_THAT(Check(onnx::OpenCausalAttention(low + half)), IsOk());
+
+  // A mask that does not hide for sure; one of other columns, one that hides its own column, too,
+  // and none of the scores.
+  for (const std::string& wrong :
+       {high + where + added, high + shows, low + NodeText("Where", "hidden scores low", "masked"),
+        low + NodeText("Transpose", "hidden", "before") +
+            NodeText("Where", "before low scores", "masked"),
+        low + NodeText("Or", "hidden hidden", "h") + NodeText("Where", "h scores scores", "masked"),
+        low + Initializer("all", 9, "", "int32_data: 1") + NodeText("Or", "hidden all", "h") +
+            NodeText("Where", "h low scores", "masked")}) {
+    SCOPED_TRACE(wrong);
+    EXPECT_THAT(Check(onnx::OpenCausalAttention(wrong)),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+  }
+}
+
+// A table of positions has other elements for each sample, but the same ones for each size.
+TEST(SamplesTest, ConstantsThatBeginWithTheSameElements) {
+  const std::string table = Initializer("table", kF32, "5", "float_data: [5, 4, 3, 2, 1]") +
+                            Initializer("zero", kI64, "1", "int64_data: [0]") +
+                            Initializer("end", kI64, "1", "int64_data: [5]") +
+                            NodeText("Shape", "x", "s") + NodeText("Gather", "s zero", "n");
+  const std::string first = table + NodeText("Slice", "table zero n", "part"),
+                    last = table + NodeText("Sub", "end n", "from") +
+                           NodeText("Slice", "table from end", "part"),
+                    sum = NodeText("ReduceSum", "part zero", "t") + NodeText("Mul", "x t", "y"),
+                    add = NodeText("Add", "x part", "y");
+  EXPECT_THAT(Check(X("N") + first + add + onnx::Output("y")), IsOk());
+  // The last elements depend on the size, and so does the sum.
+  EXPECT_FALSE(Check(X("N") + last + add + onnx::Output("y")).ok());
+  EXPECT_FALSE(Check(X("N") + first + sum + onnx::Output("y")).ok());
 }
 
 TEST(SamplesTest, AnOpenDimensionInTheMiddle) {

@@ -575,6 +575,52 @@ TEST(MatMulNBitsTest, UnpacksBlocks) {
   }
 }
 
+// Sums of products of large inputs and whole numbers overflow in f32, so weights with scales that
+// make such inputs likely become floats at import.
+TEST(MatMulNBitsTest, ExtremeScalesMakeFloats) {
+  const int64_t rows = 3, inner = 16;
+  std::vector<int64_t> bytes;
+  for (int64_t i = 0; i < rows * inner / 2; ++i) bytes.push_back(i * 37 % 256);
+  const std::string data = absl::StrCat("int32_data: [", absl::StrJoin(bytes, ", "), "]");
+  const std::string blocks =
+      kMicrosoft + Int("K", inner) + Int("N", rows) + Int("block_size", inner);
+  for (const double scale : {0.5, 0.0, 0x1p-97, 0x1p-100}) {
+    SCOPED_TRACE(scale);
+    const std::string model =
+        Input("a", kF32, "2, 16") + Initializer("b", 2, "3, 1, 8", data) +
+        Initializer("s", kF32, "3", FloatList({0.25, 2.0, scale})) +
+        Initializer("w", 2, "8, 3", data) + NodeText("MatMulNBits", "a b s", "y", blocks) +
+        NodeText("DequantizeLinear", "w s", "z", Int("axis", 1)) + Output("y") + Output("z");
+    HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportOnnxBytes(BytesOf(model, 21), ""));
+    const bool is_extreme = scale == 0x1p-100;
+    const auto count = [&](const std::string& op) {
+      return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                           [&](const graph::Node& node) { return node.op == op; });
+    };
+    EXPECT_EQ(count("com.microsoft.MatMulNBits"), is_extreme ? 0 : 1);
+    EXPECT_EQ(count("MatMul"), is_extreme ? 1 : 0);
+    EXPECT_EQ(count("DequantizeLinear"), is_extreme ? 0 : 1);
+
+    Scalars a = Numbers(2 * inner, 1);
+    for (ir::Scalar& each : a) each = each.real() * 0x1p100;
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {a}));
+    const double scales[] = {0.25, 2.0, scale};
+    for (int64_t at = 0; at < 2 * rows; ++at) {
+      const int64_t n = at % rows;
+      double sum = 0;
+      for (int64_t k = 0; k < inner; ++k) {
+        const int64_t weight = (bytes[(n * inner + k) / 2] >> (k % 2 * 4) & 15) - 8;
+        sum += a[at / rows * inner + k].real() * static_cast<double>(weight) * scales[n];
+      }
+      EXPECT_NEAR(outputs[0][at].real(), sum, 1e-5 * std::fabs(sum));
+    }
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const double expected = static_cast<double>(bytes[i]) * scales[i % 3];
+      EXPECT_NEAR(outputs[1][i].real(), expected, 1e-5 * expected);
+    }
+  }
+}
+
 TEST(CompositeTest, Errors) {
   GoldenOfTest golden;
   const std::string given =

@@ -515,6 +515,18 @@ const Extreme kExtremes[] = {
     {"RNN", "s rw rr", "", {"hidden_size", "layout", "linear_before_reset"}, {}, {}},
     {"ConstantOfShape", "n", "", {}, {}, {{"n", 3}}},
     {"CenterCropPad", "x n", "", {}, {}, {{"n", 4}}},
+    {"Col2Im",
+     "q3 n m",
+     "",
+     {},
+     {{"strides", 2}, {"pads", 4}, {"dilations", 2}},
+     {{"n", 2}, {"m", 2}}},
+    {"DeformConv",
+     "x w o",
+     "",
+     {"group", "offset_group"},
+     {{"kernel_shape", 2}, {"strides", 2}, {"pads", 4}, {"dilations", 2}},
+     {}},
     {"HannWindow", "n", "", {"periodic", "output_datatype"}, {}, {{"n", 0}}},
     {"MeanVarianceNormalization", "x", "", {}, {{"axes", 3}}, {}},
     {"SoftmaxCrossEntropyLoss", "q n", "", {"ignore_index"}, {}, {{"n", 2}}},
@@ -546,6 +558,7 @@ TEST(ComputableTest, ExtremeNumbersAreRefusedOrComputed) {
         Weights("b", "2", 2) + Weights("f", "4", 4) + Input("q", kF32Number, "2, 2") +
         Input("u", kU8Number, "2, 2") +
         Initializer("i", kI64Number, "2, 2", "int64_data: [1, 0, 0, 1]") +
+        Input("q3", kF32Number, "1, 2, 1") + Input("o", kF32Number, "1, 8, 3, 3") +
         Input("s", kF32Number, "2, 2, 2") + Weights("rw", "1, 2, 2", 4) +
         Weights("rr", "1, 2, 2", 4) + constants + NodeText(node.op, node.inputs, "y", attributes) +
         Output("y");

@@ -1,5 +1,6 @@
-// Runs the node tests of the ONNX project, which libonnx-testdata installs: imports each model and
-// compares what the graph's interpreter computes with the expected outputs.
+// Runs the node tests of the ONNX project, which libonnx-testdata installs, and those of newer
+// operators, which make_nodes.py writes: imports each model and compares what the graph's
+// interpreter computes with the expected outputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,25 +26,28 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kFolder[] = "/usr/share/libonnx-testdata/data/node";
+constexpr char kOwnFolder[] = "tests/client/network/onnx/testdata/nodes";
 constexpr char kAbsent[] = "absent";
 
-std::vector<std::string> TestNames() {
-  std::vector<std::string> names;
+// The folders of the tests.
+std::vector<std::string> TestFolders(const std::string& folder) {
+  std::vector<std::string> folders;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(kFolder, error)) {
-    names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    folders.push_back(entry.path().string());
   }
-  std::sort(names.begin(), names.end());
-  if (names.empty()) names.push_back(kAbsent);
-  return names;
+  std::sort(folders.begin(), folders.end());
+  if (folders.empty()) folders.push_back(absl::StrCat(folder, "/", kAbsent));
+  return folders;
 }
+
+std::string NameOf(const std::string& test) { return fs::path(test).filename().string(); }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::string& test,
                                                      absl::string_view kind) {
   std::vector<NamedTensor> tensors;
   for (int i = 0;; ++i) {
-    const std::string path =
-        absl::StrCat(kFolder, "/", test, "/test_data_set_0/", kind, "_", i, ".pb");
+    const std::string path = absl::StrCat(test, "/test_data_set_0/", kind, "_", i, ".pb");
     if (!fs::exists(path)) return tensors;
     HONE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
     HONE_ASSIGN_OR_RETURN(NamedTensor tensor, ParseTensorFile(bytes));
@@ -51,10 +55,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const std::string& test,
   }
 }
 
-// Imports the model of a test. Where shapes depend on inputs, they become constants: all but the
-// first one, or all.
+// Imports the model of a test, given by its folder. Where shapes depend on inputs, they become
+// constants: all but the first one, or all.
 absl::StatusOr<graph::Graph> ImportNode(const std::string& test) {
-  const std::string path = absl::StrCat(kFolder, "/", test, "/model.onnx");
+  const std::string path = absl::StrCat(test, "/model.onnx");
   absl::StatusOr<graph::Graph> graph = ImportOnnx(path);
   if (!absl::IsFailedPrecondition(graph.status())) return graph;
   HONE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> inputs, ReadTensors(test, "input"));
@@ -125,13 +129,14 @@ absl::Status RunTest(const std::string& test) {
 class NodeTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(NodeTest, GivesExpectedOutputs) {
-  if (GetParam() == kAbsent) GTEST_SKIP() << kFolder << " is absent; install libonnx-testdata";
+  const std::string name = NameOf(GetParam());
+  if (name == kAbsent) GTEST_SKIP() << GetParam() << "; install libonnx-testdata";
   const absl::Status status = RunTest(GetParam());
   if (absl::StrContains(status.message(), "hone operators --onnx")) {
     GTEST_SKIP() << status.message();
   }
-  if (!status.ok() && DependsOnRelease(GetParam())) GTEST_SKIP() << status.message();
-  const std::string reason = WhyNotSupported(GetParam());
+  if (!status.ok() && DependsOnRelease(name)) GTEST_SKIP() << status.message();
+  const std::string reason = WhyNotSupported(name);
   if (reason.empty()) {
     EXPECT_THAT(status, IsOk());
   } else {
@@ -139,8 +144,10 @@ TEST_P(NodeTest, GivesExpectedOutputs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Onnx, NodeTest, testing::ValuesIn(TestNames()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Onnx, NodeTest, testing::ValuesIn(TestFolders(kFolder)),
+                         [](const auto& info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Newer, NodeTest, testing::ValuesIn(TestFolders(kOwnFolder)),
+                         [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
 }  // namespace hone::onnx

@@ -50,12 +50,15 @@ std::string OpenConvolutions() {
       NodeText("MatMul", "f w3", "y"), Output("y"));
 }
 
-std::string OpenAttention(const std::string& sequence) {
+namespace {
+
+// The attention of OpenAttention over "x". `mask`: nodes that compute "masked" from "scores"; "":
+// there is none.
+std::string AttentionOver(const std::string& mask) {
   std::string text = absl::StrCat(
-      Input("x", kOpenFloat, absl::StrCat("N, ", sequence, ", 8")), Weights("wq", "8, 8", 64),
-      Weights("wk", "8, 8", 64), Weights("wv", "8, 8", 64), Numbers("two", "0, 1", 2),
-      Numbers("heads", "2, 4", 2), Numbers("joined", "8", 1), NodeText("Shape", "x", "extents"),
-      NodeText("Gather", "extents two", "rows"),
+      Weights("wq", "8, 8", 64), Weights("wk", "8, 8", 64), Weights("wv", "8, 8", 64),
+      Numbers("two", "0, 1", 2), Numbers("heads", "2, 4", 2), Numbers("joined", "8", 1),
+      NodeText("Shape", "x", "extents"), NodeText("Gather", "extents two", "rows"),
       NodeText("Concat", "rows heads", "divided", Int("axis", 0)),
       NodeText("Concat", "rows joined", "whole", Int("axis", 0)));
   for (const char* const name : {"q", "k", "v"}) {
@@ -64,12 +67,34 @@ std::string OpenAttention(const std::string& sequence) {
                     NodeText("Transpose", absl::StrCat(name, 2), absl::StrCat(name, 3),
                              Ints("perm", name[0] == 'k' ? "0, 2, 3, 1" : "0, 2, 1, 3")));
   }
-  return absl::StrCat(text, NodeText("MatMul", "q3 k3", "scores"),
-                      NodeText("Softmax", "scores", "shares", Int("axis", 3)),
-                      NodeText("MatMul", "shares v3", "mixed"),
-                      NodeText("Transpose", "mixed", "rowwise", Ints("perm", "0, 2, 1, 3")),
-                      NodeText("Reshape", "rowwise whole", "attended"),
-                      NodeText("Add", "attended x", "y"), Output("y"));
+  return absl::StrCat(
+      text, NodeText("MatMul", "q3 k3", "scores"), mask,
+      NodeText("Softmax", mask.empty() ? "scores" : "masked", "shares", Int("axis", 3)),
+      NodeText("MatMul", "shares v3", "mixed"),
+      NodeText("Transpose", "mixed", "rowwise", Ints("perm", "0, 2, 1, 3")),
+      NodeText("Reshape", "rowwise whole", "attended"), NodeText("Add", "attended x", "y"),
+      Output("y"));
+}
+
+}  // namespace
+
+std::string OpenAttention(const std::string& sequence) {
+  return Input("x", kOpenFloat, absl::StrCat("N, ", sequence, ", 8")) + AttentionOver("");
+}
+
+std::string OpenCausalAttention(const std::string& mask) {
+  std::string hidden;
+  for (int i = 0; i < 16 * 16; ++i) absl::StrAppend(&hidden, i > 0 ? ", " : "", i % 16 > i / 16);
+  const std::string where = absl::StrCat(Initializer("low", kOpenFloat, "", "float_data: -3e38"),
+                                         NodeText("Where", "hidden low scores", "masked"));
+  return absl::StrCat(
+      Input("x0", kOpenFloat, "1, N, 8"), Weights("positions", "1, 16, 8", 128),
+      Initializer("behind", /*bool*/ 9, "16, 16", absl::StrCat("int32_data: [", hidden, "]")),
+      Numbers("from", "0", 1), Numbers("from2", "0, 0", 2), Numbers("first", "1", 1),
+      NodeText("Shape", "x0", "lengths"), NodeText("Gather", "lengths first", "n"),
+      NodeText("Concat", "n n", "n2", Int("axis", 0)),
+      NodeText("Slice", "positions from n first", "some"), NodeText("Add", "x0 some", "x"),
+      NodeText("Slice", "behind from2 n2", "hidden"), AttentionOver(mask.empty() ? where : mask));
 }
 
 }  // namespace hone::onnx

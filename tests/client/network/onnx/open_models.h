@@ -15,6 +15,10 @@ std::string OpenConvolutions();
 // x [N, 4, 8] through an attention of two heads with a residual, with Reshapes that read the shape.
 // `sequence`: the name of the second dimension; "4": it is fixed.
 std::string OpenAttention(const std::string& sequence = "4");
+// x [1, N, 8], at most 16 rows, plus a table of positions, through the same attention with a causal
+// mask. `mask`: nodes that compute "masked" from "scores" and a part [N, N] of a table, `hidden`
+// [N, N], whose elements are true where the column is behind the row.
+std::string OpenCausalAttention(const std::string& mask = "");
 
 }  // namespace hone::onnx
 
