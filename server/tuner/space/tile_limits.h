@@ -15,8 +15,8 @@ struct TileLimits {
   int64_t lanes = 4;  // of the widest useful vector, for the dtype
   int64_t vector_registers = 16;
   int64_t registers_per_operand = 1;  // of a vector that is multiplied
-  int64_t accumulators = 8;  // needed to hide the FMA's latency: latency × FMAs per cycle
-  int64_t max_vectors = 4;   // in a register tile's row
+  int64_t accumulators = 8;           // needed to hide the FMA's latency: latency × FMAs per cycle
+  int64_t max_vectors = 4;            // in a register tile's row
   std::vector<int64_t> k_unroll = {1, 2, 4, 8};
   int64_t whole_unroll = 8;  // loops of up to this many iterations may be unrolled completely
   // Limit for a micro-kernel's body. A longer one takes long to compile and gains nothing. A
