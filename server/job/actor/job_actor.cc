@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/seconds_text.h"
 #include "server/job/actor/executor.h"
-#include "server/job/actor/job_advice.h"
 #include "server/job/actor/job_codec.h"
 #include "spdlog/spdlog.h"
 
