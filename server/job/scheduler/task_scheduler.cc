@@ -27,6 +27,7 @@ double At(const std::vector<double>& values, size_t index, double missing) {
   return index < values.size() ? values[index] : missing;
 }
 
+// The baseline: selects the task that has had the fewest trials in this job.
 class RoundRobin final : public TaskScheduler {
  public:
   using TaskScheduler::TaskScheduler;
@@ -36,21 +37,6 @@ class RoundRobin final : public TaskScheduler {
     return *std::min_element(choices.begin(), choices.end(),
                              [&](int a, int b) { return tasks[a].granted < tasks[b].granted; });
   }
-};
-
-struct Entry {
-  absl::string_view name;
-  std::unique_ptr<TaskScheduler> (*make)(SchedulerOptions options);
-};
-
-// One line per scheduler.
-constexpr Entry kSchedulers[] = {
-    {"expected-gain", MakeExpectedGainScheduler},
-    {"gradient", MakeGradientScheduler},
-    {"round-robin",
-     [](SchedulerOptions options) -> std::unique_ptr<TaskScheduler> {
-       return std::make_unique<RoundRobin>(std::move(options));
-     }},
 };
 
 // How much of the networks' time a task is expected to take.
@@ -108,6 +94,8 @@ double MeanSeconds(absl::Span<const TaskProgress> tasks) {
   return trials > 0 && seconds > 0 ? seconds / static_cast<double>(trials) : 1;
 }
 
+// Selects the task with the largest expected decrease of the objective per second. The decrease is
+// that of Improvement; the seconds are those of the task's trials so far.
 class ExpectedGain final : public TaskScheduler {
  public:
   using TaskScheduler::TaskScheduler;
@@ -155,6 +143,14 @@ bool AreSimilar(const TaskProgress& a, const TaskProgress& b) {
   return a.op == b.op && size(a) == size(b);
 }
 
+// Ansor's gradient descent (Zheng et al., OSDI 2020, section 6), with the constants of its code.
+// With t_i batches of task i and its latency g_i, selects the task with the smallest
+//   ∂f/∂g_i · [ α·(g_i(t_i) − g_i(t_i − Δt)) / Δt
+//              + (1 − α)·(min(g_i − g_i/t_i, β·C_i / max V_k) − g_i) ],
+// where C_i is the number of operations and V_k the operations per time of a similar task: one of
+// the same operator with the same ⌊log_1.618(C + 1)⌋. The second bound needs a similar task.
+// Batches in flight and the trials of earlier jobs count in t_i. With probability 5 %, selects
+// a random task.
 class Gradient final : public TaskScheduler {
  public:
   using TaskScheduler::TaskScheduler;
@@ -200,6 +196,23 @@ class Gradient final : public TaskScheduler {
     return options().objective.Slope(tasks, i) *
            (kAlpha * backward + (1 - kAlpha) * (next - latency));
   }
+};
+
+template <typename Scheduler>
+std::unique_ptr<TaskScheduler> Make(SchedulerOptions options) {
+  return std::make_unique<Scheduler>(std::move(options));
+}
+
+struct Entry {
+  absl::string_view name;
+  std::unique_ptr<TaskScheduler> (*make)(SchedulerOptions options);
+};
+
+// One line per scheduler.
+constexpr Entry kSchedulers[] = {
+    {"expected-gain", Make<ExpectedGain>},
+    {"gradient", Make<Gradient>},
+    {"round-robin", Make<RoundRobin>},
 };
 
 }  // namespace
@@ -322,14 +335,6 @@ double Improvement::ExpectedLatency(const TaskProgress& task, int64_t trials) co
   const double grown = TrialsAt(task, trials) / TrialsAt(task, task.trials);
   const double least = peak_ > 0 ? std::min(task.latency_ns, task.flops / peak_) : 0;
   return least + (task.latency_ns - least) * std::pow(grown, -Rate(task));
-}
-
-std::unique_ptr<TaskScheduler> MakeExpectedGainScheduler(SchedulerOptions options) {
-  return std::make_unique<ExpectedGain>(std::move(options));
-}
-
-std::unique_ptr<TaskScheduler> MakeGradientScheduler(SchedulerOptions options) {
-  return std::make_unique<Gradient>(std::move(options));
 }
 
 }  // namespace hone::job
