@@ -149,14 +149,13 @@ absl::Status JobManager::Restore() {
       continue;
     }
     // This process was cut off from the database then, and did not crash.
-    if (snapshot->crashes > 0 && snapshot->crashed_server == services_.server) --snapshot->crashes;
+    std::erase(snapshot->crashed_servers, services_.server);
     const auto& step = snapshot->risky_step;
     const bool crashed = step.has_value() && EndedByItself(*step, services_.server, ThisBoot());
     if (crashed) {
-      ++snapshot->crashes;
-      snapshot->crashed_server = step->server;
+      snapshot->crashed_servers.push_back(step->server);
       spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
-                   step->name, snapshot->crashes);
+                   step->name, snapshot->crashed_servers.size());
     }
     std::shared_ptr<JobActor> job = starter_.Make(*std::move(snapshot));
     if (!book_.Add(job)) return absl::OkStatus();

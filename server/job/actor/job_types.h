@@ -257,10 +257,9 @@ struct JobSnapshot {
   int64_t version = 0;       // increases with every change
   // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
-  // How often a server has crashed in a risky step of this job, and the run of the last of these
-  // servers. Reset to 0 at an orderly shutdown, and when the job ends.
-  int crashes = 0;
-  std::string crashed_server;
+  // The runs of the servers that have crashed in a risky step of this job. Cleared at an orderly
+  // shutdown, and when the job ends.
+  std::vector<std::string> crashed_servers;
   // For a child: the number of candidates that it may propose, and the number of these that have no
   // result yet, whether or not they were proposed. The second number is not stored.
   int64_t allowance = 0;
@@ -268,6 +267,10 @@ struct JobSnapshot {
   std::optional<NetworkState> network;             // set if the job tunes networks
   std::map<std::string, ProposerState> proposers;  // by name
 };
+
+// Returns how many crashes count against a job. A server that was cut off from the database looks
+// like one that crashed; so if servers of several machines did, one of them is not counted.
+int CountedCrashes(const JobSnapshot& job);
 
 // Makes a job that has ended pending again, without what its end said.
 void Reopen(JobSnapshot& job);
@@ -341,8 +344,7 @@ void VisitFields(S& snapshot, Visit& visit) {
   visit({.proto = "best"}, snapshot.best);
   visit({.proto = "default_schedule"}, snapshot.default_schedule);
   visit({.proto = "given"}, snapshot.given);
-  visit({.proto = "crashes"}, snapshot.crashes);
-  visit({.proto = "crashed_server"}, snapshot.crashed_server);
+  visit({.proto = "crashed_servers"}, snapshot.crashed_servers);
   visit({.proto = "risky_step"}, snapshot.risky_step);
   visit({.proto = "own_best"}, snapshot.own_best);
   visit({.proto = "disturbed"}, snapshot.disturbed);
