@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/record/processes.h"
 #include "server/confirm/finalist.h"
-#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_actor.h"
 #include "server/job/search/task_search.h"
 #include "spdlog/spdlog.h"
 

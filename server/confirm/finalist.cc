@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "common/base/median.h"
 #include "common/record/processes.h"
-#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_actor.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {

@@ -14,7 +14,7 @@
 namespace hone::job {
 namespace {
 
-constexpr size_t kMostWaiting = 16;
+constexpr size_t kMostChallengers = 16;
 // Candidates that look only a little faster are left to the confirmation at the end.
 constexpr double kWorthwhile = 0.98;
 // The number of processes for challengers: a fixed number, plus one for this many trials.
@@ -39,7 +39,7 @@ void Leader::Add(Screened screened, int64_t trials) {
     return other.latency_ns <= screened.latency_ns;
   });
   waiting_.insert(place, std::move(screened));
-  if (waiting_.size() > kMostWaiting) waiting_.erase(waiting_.begin());
+  if (waiting_.size() > kMostChallengers) waiting_.erase(waiting_.begin());
 }
 
 const Screened* Leader::NextChallenger() {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/record/processes.h"
-#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_actor.h"
 #include "spdlog/spdlog.h"
 
 namespace hone::job {

@@ -48,28 +48,22 @@ bool IsBetterKnown(const record::Record& record, const Stored& than) {
 absl::StatusOr<std::vector<Stored>> ReadStored(const JobActor& job, const JobTask& task,
                                                int64_t& last_record) {
   std::map<Digest, Stored> known;
-  store::RecordQuery query{.workload_digest = task.workload().digest,
-                           .target = job.spec().target_key,
-                           .page_size = 1000};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page,
-                          job.services().store->Query(query));
-    for (const record::Record& record : page) {
-      query.after_id = last_record = record.id;
-      if (record.result.outcome != record::Outcome::kOk || record.quarantined ||
-          record.tolerance != job.spec().tolerance) {
-        continue;
-      }
-      auto [entry, fresh] = known.try_emplace(CandidateDigest(record.candidate));
-      Stored& stored = entry->second;
-      const std::string& program = record.result.facts.program_digest;
-      if (!program.empty()) stored.program = program;
-      if (!fresh && !IsBetterKnown(record, stored)) continue;
-      stored.record = record;
-      stored.latency_ns = record::SteadyLatencyNs(record.result);
+  const auto add = [&](const record::Record& record) {
+    last_record = record.id;
+    if (record.result.outcome != record::Outcome::kOk || record.quarantined ||
+        record.tolerance != job.spec().tolerance) {
+      return;
     }
-    if (static_cast<int>(page.size()) < query.page_size) break;
-  }
+    auto [entry, fresh] = known.try_emplace(CandidateDigest(record.candidate));
+    Stored& stored = entry->second;
+    const std::string& program = record.result.facts.program_digest;
+    if (!program.empty()) stored.program = program;
+    if (!fresh && !IsBetterKnown(record, stored)) return;
+    stored.record = record;
+    stored.latency_ns = record::SteadyLatencyNs(record.result);
+  };
+  HONE_RETURN_IF_ERROR(job.services().store->ForEachRecord(
+      {.workload_digest = task.workload().digest, .target = job.spec().target_key}, add));
   std::vector<Stored> sorted;
   for (auto& [digest, stored] : known) sorted.push_back(std::move(stored));
   std::stable_sort(sorted.begin(), sorted.end(), [](const Stored& a, const Stored& b) {

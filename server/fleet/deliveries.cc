@@ -1,10 +1,9 @@
-#include "server/fleet/deliveries.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 namespace {

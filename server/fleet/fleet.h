@@ -13,13 +13,9 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "server/fleet/artifact_cache.h"
-#include "server/fleet/deliveries.h"
-#include "server/fleet/fleet_options.h"
 #include "server/fleet/fleet_parts.h"
 #include "server/fleet/lease_book.h"
-#include "server/fleet/standings.h"
 #include "server/fleet/worker.h"
-#include "server/fleet/worker_calls.h"
 #include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {

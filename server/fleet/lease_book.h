@@ -17,7 +17,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/fleet/fleet_options.h"
 #include "server/fleet/worker.h"
 
 namespace hone::fleet {

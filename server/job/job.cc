@@ -8,7 +8,7 @@
 #include "common/base/host_lock.h"
 #include "common/base/seconds_text.h"
 #include "server/job/actor/executor.h"
-#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_types.h"
 #include "server/job/search/task_search.h"
 

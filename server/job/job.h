@@ -10,7 +10,7 @@
 #include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_task.h"
 #include "server/job/search/proposals.h"
-#include "server/job/search/search_phase.h"
+#include "server/job/search/task_search.h"
 
 namespace hone::job {
 

@@ -53,15 +53,10 @@ SnapshotOr ResumeUnfinished(SnapshotOr job, bool has_limits) {
 // ones.
 absl::StatusOr<int64_t> StoredTrials(store::Store& store, const std::string& job) {
   std::set<int64_t> trials;
-  store::RecordQuery query{.page_size = 1000, .job_id = job};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
-    for (const record::Record& record : page) {
-      if (record.policy.name == "screen" && !record.is_default) trials.insert(record.trial);
-      query.after_id = record.id;
-    }
-    if (static_cast<int>(page.size()) < query.page_size) return trials.size();
-  }
+  HONE_RETURN_IF_ERROR(store.ForEachRecord({.job_id = job}, [&](const record::Record& record) {
+    if (record.policy.name == "screen" && !record.is_default) trials.insert(record.trial);
+  }));
+  return trials.size();
 }
 
 // Replaces the limits of a job that is resumed by those that are not zero. `begun`: the trials that
@@ -154,14 +149,13 @@ absl::Status JobManager::Restore() {
       continue;
     }
     // This process was cut off from the database then, and did not crash.
-    if (snapshot->crashes > 0 && snapshot->crashed_server == services_.server) --snapshot->crashes;
+    std::erase(snapshot->crashed_servers, services_.server);
     const auto& step = snapshot->risky_step;
     const bool crashed = step.has_value() && EndedByItself(*step, services_.server, ThisBoot());
     if (crashed) {
-      ++snapshot->crashes;
-      snapshot->crashed_server = step->server;
+      snapshot->crashed_servers.push_back(step->server);
       spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
-                   step->name, snapshot->crashes);
+                   step->name, snapshot->crashed_servers.size());
     }
     std::shared_ptr<JobActor> job = starter_.Make(*std::move(snapshot));
     if (!book_.Add(job)) return absl::OkStatus();
@@ -310,10 +304,10 @@ SnapshotOr JobManager::Cancel(const std::string& id, bool confirm) {
   }
   HONE_ASSIGN_OR_RETURN(const store::JobRow row, services_.store->GetJob(id));
   HONE_ASSIGN_OR_RETURN(std::shared_ptr<const JobSnapshot> snapshot, SharedFromRow(row));
-  if (!HasEnded(snapshot->state) &&
-      services_.store->Health().check == store::StoreHealth::Check::kDamaged) {
-    return absl::DataLossError(
-        absl::StrCat("job ", id, " cannot be cancelled: ", services_.store->Health().damage));
+  const absl::Status writable = services_.store->CheckWritable();
+  if (!HasEnded(snapshot->state) && !writable.ok()) {
+    return absl::Status(writable.code(),
+                        absl::StrCat("job ", id, " cannot be cancelled: ", writable.message()));
   }
   return snapshot;
 }

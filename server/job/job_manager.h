@@ -14,7 +14,6 @@
 #include "server/job/actor/job_services.h"
 #include "server/job/actor/task_environment.h"
 #include "server/job/job_book.h"
-#include "server/job/job_starter.h"
 #include "server/job/search/proposals.h"
 #include "server/store/store.h"
 

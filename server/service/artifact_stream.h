@@ -18,7 +18,7 @@
 #include "common/rpc/status.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/service/gate.h"
-#include "server/service/handler.h"
+#include "server/service/services.h"
 #include "server/service/transfer_handler.h"
 
 namespace hone::service {

@@ -14,10 +14,8 @@
 #include "common/target/target.h"
 #include "server/job/actor/executor.h"
 #include "server/job/search/draft_work.h"
-#include "server/job/search/explanation.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/request_fields.h"
 #include "server/service/services.h"
 #include "server/store/read_limit.h"
 #include "spdlog/spdlog.h"
@@ -27,68 +25,6 @@ namespace {
 
 // In how many of the last jobs an artifact that is not published is looked for.
 constexpr int kNewestJobs = 100;
-
-v1::TriedSchedule ToProto(const job::TriedSchedule& tried) {
-  v1::TriedSchedule message;
-  message.set_record(tried.record);
-  message.set_latency_ns(tried.latency_ns);
-  message.set_ratio(tried.ratio);
-  for (const schedule::ChangedDecision& changed : tried.changes) {
-    v1::ChangedDecision& row = *message.add_changes();
-    row.set_name(changed.text);
-    row.mutable_before()->Add(changed.before.begin(), changed.before.end());
-    row.mutable_after()->Add(changed.after.begin(), changed.after.end());
-  }
-  return message;
-}
-
-void Fill(const std::vector<job::MeasuredValue>& values,
-          google::protobuf::RepeatedPtrField<v1::MeasuredValue>& rows) {
-  for (const job::MeasuredValue& value : values) {
-    v1::MeasuredValue& row = *rows.Add();
-    row.set_name(value.name);
-    row.set_meaning(value.meaning);
-    row.set_value(value.value);
-    row.set_missing(value.missing);
-    if (value.estimate.has_value()) row.set_estimate(*value.estimate);
-  }
-}
-
-void Fill(const job::Explanation& explanation, v1::Explanation& message) {
-  v1::Roofline& roofline = *message.mutable_roofline();
-  roofline.set_flops(explanation.roofline.flops);
-  roofline.set_bytes(explanation.roofline.bytes);
-  roofline.set_gflops(explanation.roofline.gflops);
-  roofline.set_bound(ir::BoundOf(explanation.roofline));
-  const job::Estimate& estimate = explanation.estimate;
-  message.set_estimate_cycles(estimate.cycles);
-  message.set_cycle_ns(estimate.cycle_ns);
-  message.set_learned(estimate.learned);
-  for (const job::EstimateTerm& term : estimate.terms) {
-    v1::EstimateTerm& row = *message.add_terms();
-    row.set_name(std::string(term.name));
-    row.set_meaning(std::string(term.meaning));
-    row.set_cycles(term.cycles);
-    row.set_gain(term.gain);
-  }
-  for (const job::StatementEstimate& statement : estimate.statements) {
-    v1::StatementEstimate& row = *message.add_statements();
-    row.set_name(statement.name);
-    row.set_cycles(statement.cycles);
-    row.set_limit(std::string(statement.limit));
-  }
-  const job::TriedSchedules& tried = explanation.tried;
-  message.set_same_space(tried.same_space);
-  message.set_other_spaces(tried.other_spaces);
-  message.set_near_count(tried.near_count);
-  message.set_near_failed(tried.near_failed);
-  for (const job::TriedSchedule& near : tried.near) *message.add_near() = ToProto(near);
-  if (tried.best_of_others.has_value())
-    *message.mutable_best_of_others() = ToProto(*tried.best_of_others);
-  Fill(explanation.counters, *message.mutable_counters());
-  Fill(explanation.ratios, *message.mutable_ratios());
-  message.set_not_counted(explanation.not_counted);
-}
 
 }  // namespace
 
@@ -193,13 +129,7 @@ void BestService::PutCached(const Call&, const v1::CachedValue* request, v1::Put
 }
 
 absl::StatusOr<v1::Best> BestService::FindRecord(int64_t id) const {
-  HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> found,
-                        deps_.store->Query({.page_size = 1, .after_id = id - 1}));
-  if (found.empty() || found[0].id != id) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no record ", id, "; hone records query lists the records"));
-  }
-  const record::Record& record = found[0];
+  HONE_ASSIGN_OR_RETURN(const record::Record record, deps_.store->GetRecord(id));
   HONE_ASSIGN_OR_RETURN(const std::string text, deps_.store->GetText(record.workload_digest));
   HONE_ASSIGN_OR_RETURN(const job::WorkloadInfo workload, deps_.environment->Describe(text));
   job::Best best = WithPeaks(record, workload.flops);
@@ -218,7 +148,7 @@ absl::Status BestService::ExplainSchedule(const Call&, const v1::ExplainSchedule
   if ((request.record() > 0) == !request.trace().empty()) {
     return absl::InvalidArgumentError("name a record or send a trace, and not both");
   }
-  job::Explained what;
+  Explained what;
   v1::Best& best = *response->mutable_best();
   if (request.record() > 0) {
     HONE_ASSIGN_OR_RETURN(best, FindRecord(request.record()));
@@ -231,12 +161,7 @@ absl::Status BestService::ExplainSchedule(const Call&, const v1::ExplainSchedule
     HONE_ASSIGN_OR_RETURN(what.target, DescribedTarget(request.target(), *deps_.fleet));
   }
   what.trace = best.trace();
-  HONE_ASSIGN_OR_RETURN(const job::Explanation explanation,
-                        job::Explain(*deps_.store, *deps_.environment, what));
-  response->set_target(what.target);
-  best.set_workload(explanation.workload);
-  Fill(explanation, *response);
-  return absl::OkStatus();
+  return service::Explain(*deps_.store, *deps_.environment, what, *response);
 }
 
 absl::Status BestService::ListPins(const Call&, const v1::ListPinsRequest&,
@@ -278,11 +203,9 @@ void BestService::PinBest(const Call& call, const v1::PinBestRequest* request, v
 absl::Status BestService::Explain(const absl::Status& status, const store::TaskKey& task,
                                   int64_t record_id) const {
   if (!absl::IsInvalidArgument(status) || record_id == 0) return status;
-  const auto records = deps_.store->Query({.page_size = 1, .after_id = record_id - 1});
-  if (!records.ok() || records->empty()) return status;
-  const std::string& other = records->front().workload_digest;
-  if (records->front().id != record_id || other == task.workload_digest) return status;
-  const absl::StatusOr<std::string> its = deps_.store->GetText(other);
+  const absl::StatusOr<record::Record> record = deps_.store->GetRecord(record_id);
+  if (!record.ok() || record->workload_digest == task.workload_digest) return status;
+  const absl::StatusOr<std::string> its = deps_.store->GetText(record->workload_digest);
   const absl::StatusOr<std::string> wanted = deps_.store->GetText(task.workload_digest);
   if (!its.ok() || !wanted.ok()) return status;
   return absl::InvalidArgumentError(

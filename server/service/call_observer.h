@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +20,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/record/record.h"
+#include "common/rpc/address.h"
 #include "common/rpc/authenticator.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "grpcpp/support/status.h"
@@ -172,6 +175,20 @@ bool MayBeParsed(size_t bytes, size_t most);
 // Passes Protobuf's errors about texts that are not UTF-8 to the observer instead of printing them.
 // Called before a server is made.
 void TakeProtobufLog();
+
+// Serves the metrics of a server for Prometheus at /metrics. metrics.md lists every metric.
+// Thread-safe.
+class Metrics : public ServerObserver {
+ public:
+  // Starts to listen; port 0 means any free port. InvalidArgument: the address is a Unix socket.
+  // Unavailable: the address cannot be used. Other errors are those of rpc::CheckPortFree.
+  static absl::StatusOr<std::unique_ptr<Metrics>> Start(const rpc::Address& address);
+
+  virtual int port() const = 0;
+  // Sets the function that is called at every scrape. If null, none is called from now on, and
+  // Watch waits for the end of a running scrape.
+  virtual void Watch(std::function<std::vector<ServerMetric>()> read) = 0;
+};
 
 }  // namespace hone::service
 

@@ -8,7 +8,6 @@
 #include "absl/base/const_init.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/status_macros.h"
@@ -16,7 +15,7 @@
 #include "common/rpc/status.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/reflection.h"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 
 namespace hone::service {
 namespace {
@@ -242,15 +241,10 @@ absl::StatusOr<rpc::Identity> Gate::Admit(const grpc::ServerContextBase& context
                                      ", and this needs the role ", rpc::RoleName(access->role),
                                      ": use the configuration of such a caller"));
   }
-  const std::vector<rpc::Role>& served = options_.roles;
-  if (!served.empty() && std::find(served.begin(), served.end(), access->role) == served.end()) {
-    return Deny("LISTENER", absl::StrCat(options_.address.ToText(), " serves ",
-                                         absl::StrJoin(served, ", ",
-                                                       [](std::string* out, rpc::Role role) {
-                                                         absl::StrAppend(out, rpc::RoleName(role),
-                                                                         "s");
-                                                       }),
-                                         " only; use another address of the server"));
+  if (options_.role.value_or(access->role) != access->role) {
+    return Deny("LISTENER",
+                absl::StrCat(options_.address.ToText(), " serves ", rpc::RoleName(*options_.role),
+                             "s only; use another address of the server"));
   }
   if (message != nullptr) HONE_RETURN_IF_ERROR(CheckMessage(*message));
   if (connections_ != nullptr) connections_->NoteCaller(context.peer());

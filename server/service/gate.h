@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -64,7 +64,7 @@ const Access* FindAccess(absl::string_view method);
 // Which calls a listener accepts.
 struct GateOptions {
   rpc::Address address;
-  std::vector<rpc::Role> roles;  // only methods of these roles are served; empty: all methods
+  std::optional<rpc::Role> role = {};  // only methods of this role are served; nullopt: all
   // Every caller may call every method: on a Unix socket, whose folder restricts access, or on a
   // server without authentication on this machine or a trusted network.
   bool trusted = false;

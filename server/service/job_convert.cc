@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,11 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/record/message_fields.h"
 #include "common/record/processes.h"
 #include "common/record/proto_convert.h"
 #include "common/target/target.h"
 #include "server/job/scheduler/task_scheduler.h"
-#include "server/service/request_fields.h"
 #include "server/tuner/feature/machine.h"
 
 namespace hone::service {
@@ -27,6 +28,32 @@ std::string Describe(const record::Environment& e) {
                       e.governor.empty() ? "unknown" : e.governor, ", ", e.compiler);
 }
 
+// Copies the plain fields of a struct (job_types.h) that the message has under the same names.
+class SameFields {
+ public:
+  explicit SameFields(google::protobuf::Message& message) : message_(message), write_(message) {}
+
+  template <typename T>
+  void operator()(const record::Field& field, const T& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+                  std::is_same_v<T, absl::Duration>) {
+      const auto* found = message_.GetDescriptor()->FindFieldByName(field.proto);
+      // The message names a state by its number.
+      if (found == nullptr || found->enum_type() != nullptr) return;
+      write_(field, value);
+    }
+  }
+
+ private:
+  const google::protobuf::Message& message_;
+  record::MessageWriter write_;
+};
+template <typename T>
+void Show(const T& value, google::protobuf::Message& message) {
+  SameFields visit(message);
+  VisitFields(value, visit);
+}
+
 v1::JobPhase PhaseToProto(const job::JobPhase& phase) {
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForKernel) ==
                 v1::JobPhase::KIND_WAITING_FOR_KERNEL);
@@ -35,12 +62,8 @@ v1::JobPhase PhaseToProto(const job::JobPhase& phase) {
   static_assert(static_cast<int>(job::PhaseKind::kWaitingForSpace) ==
                 v1::JobPhase::KIND_WAITING_FOR_SPACE);
   v1::JobPhase message;
+  Show(phase, message);
   message.set_kind(static_cast<v1::JobPhase::Kind>(phase.kind));
-  message.set_detail(phase.detail);
-  message.set_done(phase.done);
-  message.set_whole(phase.whole);
-  message.set_round(phase.round);
-  message.set_cancelling(phase.cancelling);
   return message;
 }
 
@@ -209,18 +232,13 @@ absl::StatusOr<job::NetworkSpec> ToNetworkSpec(const v1::CreateJobRequest& reque
 // Without the tasks.
 v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
   v1::NetworkRequest message;
-  message.set_name(spec.name);
+  Show(spec, message);
   for (size_t j = 0; j < spec.network_names.size(); ++j) {
     v1::Network& network = *message.add_networks();
     network.set_name(spec.network_names[j]);
     network.set_latency_limit_ns(spec.limits_ns[j]);
     network.set_reference_ns(spec.references_ns[j]);
   }
-  message.set_objective(spec.objective);
-  message.set_scheduler(spec.scheduler);
-  message.set_patience(spec.patience);
-  message.set_early_stop(spec.early_stop);
-  message.set_only_missing(spec.only_missing);
   return message;
 }
 
@@ -240,27 +258,15 @@ v1::NetworkProgress ProgressToProto(const job::JobSnapshot& job) {
     progress.mutable_weights()->Assign(spec.tasks[i].weights.begin(), spec.tasks[i].weights.end());
     if (i >= state.tasks.size()) continue;  // the job has not begun
     const job::NetworkTaskState& task = state.tasks[i];
-    progress.set_workload_digest(task.workload_digest);
+    Show(task, progress);
     progress.set_operator_(task.op);
     if (const auto known = job::JobStateFromName(task.state); known.ok()) {
       progress.set_job(job::TaskJobId(job.id, i));
       progress.set_state(service::ToProto(*known));
     }
-    progress.set_trials(task.trials);
-    progress.set_seconds(task.seconds);
-    progress.set_latency_ns(task.latency_ns);
-    progress.set_default_latency_ns(task.default_latency_ns);
-    progress.set_confirmed(task.confirmed);
-    progress.set_disturbed(task.disturbed);
-    progress.set_gflops(task.gflops);
-    progress.set_peak_gflops(task.peak_gflops);
-    progress.set_error(task.error);
   }
   for (const job::NetworkEstimate& estimate : state.estimates) {
-    v1::NetworkEstimate& entry = *message.add_estimates();
-    entry.set_wall_ms(estimate.wall_ms);
-    entry.set_trials(estimate.trials);
-    entry.set_latency_ns(estimate.latency_ns);
+    Show(estimate, *message.add_estimates());
   }
   return message;
 }
@@ -291,8 +297,8 @@ v1::JobState ToProto(job::JobState state) {
 
 absl::StatusOr<job::JobSpec> ToSpec(const v1::CreateJobRequest& request,
                                     const job::TaskEnvironment& environment) {
-  if (request.request_id().size() > kMaxIdBytes) return FieldError("request_id", "too long");
-  if (request.target().size() > kMaxIdBytes) return FieldError("target", "too long");
+  HONE_RETURN_IF_ERROR(CheckLength("request_id", request.request_id()));
+  HONE_RETURN_IF_ERROR(CheckLength("target", request.target()));
   if (request.target().empty())
     return FieldError("target", "missing; give \"native\" or the key of a target");
   if (request.workload().empty() && !request.has_network()) {
@@ -378,13 +384,7 @@ v1::Best ToProto(const job::Best& best) {
   v1::Best message;
   ShowRecord(best.record, message);
   message.set_processes(record::ProcessesOf(best.record.result));
-  message.set_workload(best.workload);
-  message.set_trace(best.trace);
-  message.set_gflops(best.gflops);
-  message.set_peak_gflops(best.peak_gflops);
-  message.set_read_gbps(best.read_gbps);
-  message.set_pinned_unix_ms(best.pinned_unix_ms);
-  message.set_pinned_by(best.pinned_by);
+  Show(best, message);
   return message;
 }
 
@@ -408,37 +408,17 @@ v1::Best ToProto(const job::NearestBest& nearest, const job::WorkloadInfo& workl
 
 v1::Job ToProto(const job::JobSnapshot& snapshot) {
   v1::Job message;
-  message.set_id(snapshot.id);
+  Show(snapshot, message);
   message.set_state(ToProto(snapshot.state));
-  message.set_error(snapshot.error);
   message.set_workload(snapshot.spec.workload);
-  message.set_workload_digest(snapshot.workload_digest);
   message.set_target(snapshot.spec.target_key);
   v1::CreateJobRequest& request = *message.mutable_request();
-  request.set_request_id(snapshot.spec.request_id);
-  request.set_workload(snapshot.spec.workload);
+  Show(snapshot.spec, request);
   request.set_target(snapshot.spec.requested_target);
-  request.set_max_trials(snapshot.spec.max_trials);
-  request.set_max_time_ms(absl::ToInt64Milliseconds(snapshot.spec.max_time));
-  request.set_seed(snapshot.spec.seed);
-  request.set_strategy(snapshot.spec.strategy);
-  request.set_cost_model(snapshot.spec.cost_model);
-  request.set_tolerance(snapshot.spec.tolerance);
-  request.set_space(snapshot.spec.space);
-  request.set_feature_set(snapshot.spec.feature_set);
-  request.set_revalidate(snapshot.spec.revalidate);
-  request.set_priority(snapshot.spec.priority);
-  request.set_unpublished(snapshot.spec.unpublished);
-  request.set_inputs_digest(snapshot.spec.inputs_digest);
   message.set_owner(snapshot.spec.owner);
-  message.set_trials(snapshot.trials);
   for (const auto& [outcome, count] : snapshot.outcomes) {
     (*message.mutable_outcomes())[std::string(record::OutcomeName(outcome))] = count;
   }
-  message.set_dropped(snapshot.dropped);
-  message.set_quarantined(snapshot.quarantined);
-  message.set_created_unix_ms(snapshot.created_unix_ms);
-  message.set_wall_ms(absl::ToInt64Milliseconds(snapshot.wall));
   message.set_after_cancel_ms(absl::ToInt64Milliseconds(snapshot.after_cancel));
   if (snapshot.best) *message.mutable_best() = ToProto(*snapshot.best);
   if (snapshot.default_schedule) {
@@ -447,23 +427,17 @@ v1::Job ToProto(const job::JobSnapshot& snapshot) {
   message.set_default_confirmed(DefaultIsConfirmed(snapshot));
   if (snapshot.given) *message.mutable_given() = ToProto(*snapshot.given);
   if (snapshot.own_best) *message.mutable_own_best() = ToProto(*snapshot.own_best);
-  message.set_disturbed(snapshot.disturbed);
-  message.set_disturbance(snapshot.disturbance);
   if (snapshot.left < absl::InfiniteDuration()) {
     message.set_left_ms(absl::ToInt64Milliseconds(std::max(snapshot.left, absl::ZeroDuration())));
   }
   message.set_wait_reason(snapshot.wait_reason);
   message.set_queued(snapshot.queued);
   *message.mutable_phase() = PhaseToProto(snapshot.phase);
-  message.set_note(snapshot.note);
-  message.set_unconfirmed(snapshot.unconfirmed);
   message.set_is_check(snapshot.spec.is_check);
   for (const auto& [name, state] : snapshot.proposers) {
     v1::Proposer& proposer = *message.add_proposers();
+    Show(state, proposer);
     proposer.set_name(name);
-    proposer.set_accepted(state.accepted);
-    proposer.set_measured(state.measured);
-    proposer.set_latency_ns(state.latency_ns);
   }
   if (snapshot.spec.network.has_value()) {
     *request.mutable_network() = RequestToProto(*snapshot.spec.network);

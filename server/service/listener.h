@@ -30,7 +30,6 @@
 #include "server/job/actor/executor.h"
 #include "server/service/call_observer.h"
 #include "server/service/gate.h"
-#include "server/service/handler.h"
 #include "server/service/reads/reader_threads.h"
 #include "server/service/services.h"
 #include "server/store/read_limit.h"

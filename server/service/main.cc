@@ -31,7 +31,7 @@
 #include "common/rpc/grpc_log.h"
 #include "server/job/actor/compiler_environment.h"
 #include "server/research/register.h"
-#include "server/service/metrics.h"
+#include "server/service/call_observer.h"
 #include "server/service/offline_commands.h"
 #include "server/service/server.h"
 #include "server/service/server_flags.h"
@@ -143,11 +143,7 @@ bool IsDeposedBeforeTheEnd(const service::Flags& flags, const sigset_t& signals,
 // Makes a later server listen on the ports that the first one got.
 void KeepPorts(const service::Server& server, service::ServerOptions& options) {
   const std::vector<rpc::Address> addresses = server.addresses();
-  auto next = addresses.begin();
-  for (auto* const list :
-       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
-    for (rpc::Address& address : *list) address = *next++;
-  }
+  for (size_t i = 0; i < addresses.size(); ++i) options.listen[i].address = addresses[i];
 }
 
 int Run(const service::Flags& flags) {
@@ -241,6 +237,10 @@ int Run(const service::Flags& flags) {
     if (page != nullptr) page->Serve(**server);
     return absl::OkStatus();
   };
+  const auto unwatch = [&] {
+    if (metrics != nullptr) metrics->Watch(nullptr);
+    if (page != nullptr) page->Stop();
+  };
   if (const absl::Status started = start(); !started.ok()) {
     return Fail(kFailure, "cannot start", started);
   }
@@ -253,16 +253,14 @@ int Run(const service::Flags& flags) {
   if (!flags.ready_file.empty()) {
     const absl::Status written = WriteFileAtomically(flags.ready_file, ReadyText(**server));
     if (!written.ok()) {
-      if (metrics != nullptr) metrics->Watch(nullptr);  // the server is destroyed first
-      if (page != nullptr) page->Stop();
+      unwatch();  // the server is destroyed first
       return Fail(kFailure, "--ready-file", written);
     }
   }
 
   while (IsDeposedBeforeTheEnd(flags, signals, files, **server, *options)) {
     // A new server competes again, and then loads everything from the store.
-    if (metrics != nullptr) metrics->Watch(nullptr);
-    if (page != nullptr) page->Stop();
+    unwatch();
     server->reset();
     if (const absl::Status started = start(); !started.ok()) {
       return Fail(kFailure, "cannot start again", started);
@@ -270,8 +268,7 @@ int Run(const service::Flags& flags) {
   }
   spdlog::info("shutting down, within {} s", flags.shutdown_limit);
   alarm(static_cast<unsigned>(flags.shutdown_limit) + 5);  // ends the process if Shutdown hangs
-  if (metrics != nullptr) metrics->Watch(nullptr);
-  if (page != nullptr) page->Stop();
+  unwatch();
   const bool has_ended = (*server)->Shutdown(absl::Seconds(flags.shutdown_limit));
   for (const rpc::Address& address : (*server)->addresses()) {
     if (address.IsUnix()) unlink(address.path.c_str());

@@ -1,5 +1,3 @@
-#include "server/service/metrics.h"
-
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/exposer.h>
@@ -24,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/rpc/listener.h"
+#include "server/service/call_observer.h"
 
 namespace hone::service {
 namespace {

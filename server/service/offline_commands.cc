@@ -1,7 +1,6 @@
 #include "server/service/offline_commands.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -258,22 +257,6 @@ struct Maker {
   }
 };
 
-// Writes a file that only the owner can access from its creation on.
-absl::Status WriteNewFile(const std::string& path, absl::string_view content) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("create ", path));
-  const ssize_t written = write(fd, content.data(), content.size());
-  const int error = written < 0                                      ? errno
-                    : written < static_cast<ssize_t>(content.size()) ? ENOSPC
-                                                                     : 0;
-  const int synced = error == 0 ? fsync(fd) : 0;
-  const int sync_error = errno;
-  close(fd);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("write ", path));
-  if (synced != 0) return ErrnoStatus(sync_error, absl::StrCat("write ", path));
-  return absl::OkStatus();
-}
-
 // The name becomes part of file names.
 absl::Status CheckWorkerName(const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
@@ -509,10 +492,10 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   InitReport report{.config = maker.PathOf("hone.toml"), .listen = maker.listen};
   for (const auto& [name, content] : maker.files) {
     report.files.push_back(maker.PathOf(name));
-    const absl::Status status = WriteNewFile(report.files.back(), content);
+    const absl::Status status =
+        WriteFileAtomically(report.files.back(), content, Durability::kMachine, /*mode=*/0600);
     if (status.ok()) continue;
     // Files that stay would prevent a second attempt, for example on a disk with more space.
-    if (absl::IsAlreadyExists(status)) report.files.pop_back();
     for (const std::string& file : report.files) std::filesystem::remove(file, error);
     return status;
   }

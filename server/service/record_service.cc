@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +18,6 @@
 #include "server/job/job_manager.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/request_fields.h"
 #include "server/service/services.h"
 #include "server/store/exchange/exchange.h"
 #include "server/store/read_limit.h"
@@ -58,9 +56,7 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
         std::pair("target", &request.target()), std::pair("operator", &request.operator_()),
         std::pair("job_id", &request.job_id()), std::pair("outcome", &request.outcome()),
         std::pair("proposer", &request.proposer())}) {
-    if (text->size() > kMaxIdBytes) {
-      return FieldError(name, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
-    }
+    HONE_RETURN_IF_ERROR(CheckLength(name, *text));
   }
   if (!request.outcome().empty()) {
     if (const auto known = record::OutcomeFromName(request.outcome()); !known.ok()) {
@@ -80,29 +76,13 @@ absl::StatusOr<store::RecordQuery> ToQuery(const v1::ListRecordsRequest& request
                            .job_id = request.job_id(),
                            .outcome = request.outcome(),
                            .proposer = request.proposer()};
-  switch (request.quarantine()) {
-    case v1::QUARANTINE_UNSPECIFIED:
-      break;
-    case v1::QUARANTINE_ONLY:
-      query.quarantine = store::QuarantineFilter::kOnly;
-      break;
-    case v1::QUARANTINE_NONE:
-      query.quarantine = store::QuarantineFilter::kNone;
-      break;
-    default:
-      return FieldError("quarantine", "not one of its values");
+  static_assert(static_cast<int>(store::QuarantineFilter::kNone) == v1::QUARANTINE_NONE);
+  if (!v1::Quarantine_IsValid(request.quarantine())) {
+    return FieldError("quarantine", "not one of its values");
   }
+  query.quarantine = static_cast<store::QuarantineFilter>(request.quarantine());
   return query;
 }
-
-constexpr std::pair<v1::RecordOrder, store::RecordOrder> kOrders[] = {
-    {v1::RECORD_ORDER_UNSPECIFIED, store::RecordOrder::kId},
-    {v1::RECORD_ORDER_TIME, store::RecordOrder::kTime},
-    {v1::RECORD_ORDER_OPERATOR, store::RecordOrder::kOperator},
-    {v1::RECORD_ORDER_WORKLOAD, store::RecordOrder::kWorkload},
-    {v1::RECORD_ORDER_TARGET, store::RecordOrder::kTarget},
-    {v1::RECORD_ORDER_JOB, store::RecordOrder::kJob},
-    {v1::RECORD_ORDER_LATENCY, store::RecordOrder::kLatency}};
 
 // Page tokens name the last record of the page: its id and, in another order than that of ids, ":"
 // and the value that records are sorted by.
@@ -279,12 +259,13 @@ absl::Status RecordService::ListRecords(const Call&, const v1::ListRecordsReques
   HONE_ASSIGN_OR_RETURN(store::RecordQuery query, ToQuery(request));
   HONE_ASSIGN_OR_RETURN(query.page_size, PageSize(request.page_size()));
   query.newest_first = request.newest_first();
-  const auto* const order =
-      std::ranges::find(kOrders, request.order(), [](const auto& each) { return each.first; });
-  if (order == std::end(kOrders)) return FieldError("order", "not one of its values");
-  query.order = order->second;
-  for (const auto& [message, each] : kOrders) {
-    if (store::IsServed(query, each)) response->add_orders(message);
+  static_assert(static_cast<int>(store::RecordOrder::kLatency) == v1::RECORD_ORDER_LATENCY);
+  if (!v1::RecordOrder_IsValid(request.order()))
+    return FieldError("order", "not one of its values");
+  query.order = static_cast<store::RecordOrder>(request.order());
+  for (int order = v1::RecordOrder_MIN; order <= v1::RecordOrder_MAX; ++order) {
+    if (!store::IsServed(query, static_cast<store::RecordOrder>(order))) continue;
+    response->add_orders(static_cast<v1::RecordOrder>(order));
   }
   if (!store::IsServed(query, query.order)) {
     return FieldError("order",

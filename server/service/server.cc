@@ -40,17 +40,14 @@ bool AsksWhoCalls(const ServerOptions& options) {
 
 absl::Status CheckListeners(const ServerOptions& options) {
   const rpc::ServerSecurity& security = options.security;
-  for (const auto* addresses :
-       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
-    for (const rpc::Address& address : *addresses) {
-      HONE_RETURN_IF_ERROR(rpc::CheckAllowed(address, security.tls(), security.insecure));
-      if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
-      return absl::PermissionDeniedError(absl::StrCat(
-          address.ToText(),
-          " is not limited to this machine, and callers are not authenticated: give tokens, or "
-          "client-certificates = \"require\" (hone-server init makes both), or --insecure if every "
-          "caller on the network may do everything"));
-    }
+  for (const auto& [address, role] : options.listen) {
+    HONE_RETURN_IF_ERROR(rpc::CheckAllowed(address, security.tls(), security.insecure));
+    if (AsksWhoCalls(options) || address.IsLocal() || security.insecure) continue;
+    return absl::PermissionDeniedError(absl::StrCat(
+        address.ToText(),
+        " is not limited to this machine, and callers are not authenticated: give tokens, or "
+        "client-certificates = \"require\" (hone-server init makes both), or --insecure if every "
+        "caller on the network may do everything"));
   }
   return absl::OkStatus();
 }
@@ -58,15 +55,12 @@ absl::Status CheckListeners(const ServerOptions& options) {
 absl::Status CheckCanStart(const ServerOptions& options) {
   HONE_RETURN_IF_ERROR(CheckListeners(options));
   std::set<std::string> seen;
-  for (const auto* addresses :
-       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
-    for (const rpc::Address& address : *addresses) {
-      HONE_RETURN_IF_ERROR(rpc::CheckFree(address));
-      const bool is_any_port = !address.IsUnix() && address.port == 0;
-      if (!is_any_port && !seen.insert(address.ToText()).second) {
-        return absl::AlreadyExistsError(
-            absl::StrCat("the server is to listen on ", address.ToText(), " twice"));
-      }
+  for (const auto& [address, role] : options.listen) {
+    HONE_RETURN_IF_ERROR(rpc::CheckFree(address));
+    const bool is_any_port = !address.IsUnix() && address.port == 0;
+    if (!is_any_port && !seen.insert(address.ToText()).second) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("the server is to listen on ", address.ToText(), " twice"));
     }
   }
   if (options.audit_log.empty()) return absl::OkStatus();
@@ -229,23 +223,6 @@ void Server::Depose(const absl::Status& why) {
   deposed_ = true;
 }
 
-absl::Status Server::AddListeners(const std::vector<rpc::Address>& addresses,
-                                  std::vector<rpc::Role> roles) {
-  for (const rpc::Address& address : addresses) {
-    HONE_ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener,
-                          Listener::Start({.address = address,
-                                           .roles = roles,
-                                           .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
-                                          {.certificates = &certificates_,
-                                           .limiter = &limiter_,
-                                           .connections = &connections_,
-                                           .audit = audit_.get(),
-                                           .services = services_.get()}));
-    listeners_.push_back(std::move(listener));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Server::Listen() {
   HONE_RETURN_IF_ERROR(CheckListeners(options_));
   if (!options_.audit_log.empty()) {
@@ -257,10 +234,18 @@ absl::Status Server::Listen() {
                                                              .audit = audit_.get(),
                                                              .services = services_.get()}));
   }
-  HONE_RETURN_IF_ERROR(AddListeners(options_.listen, {}));
-  HONE_RETURN_IF_ERROR(AddListeners(options_.listen_clients, {rpc::Role::kClient}));
-  HONE_RETURN_IF_ERROR(AddListeners(options_.listen_workers, {rpc::Role::kWorker}));
-  return AddListeners(options_.listen_admin, {rpc::Role::kAdmin});
+  for (const auto& [address, role] : options_.listen) {
+    HONE_ASSIGN_OR_RETURN(listeners_.emplace_back(),
+                          Listener::Start({.address = address,
+                                           .role = role,
+                                           .trusted = address.IsUnix() || !AsksWhoCalls(options_)},
+                                          {.certificates = &certificates_,
+                                           .limiter = &limiter_,
+                                           .connections = &connections_,
+                                           .audit = audit_.get(),
+                                           .services = services_.get()}));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<rpc::Address> Server::addresses() const {
@@ -335,14 +320,6 @@ std::vector<ServerMetric> Server::Metrics() const {
           is_damaged),
       one("hone_store_full", "1 if the disk of the store is full, so that writes and jobs wait.",
           !store_->CheckSpace().ok()),
-      {"hone_retention_removed_total",
-       "Rows that were removed for their age or the size of the store.", "kind", retention.removed,
-       kTotal},
-      {"hone_retention_removed_bytes_total",
-       "Bytes of these rows.",
-       "",
-       {{"", retention.removed_bytes}},
-       kTotal},
       one("hone_retention_last_run_timestamp_seconds",
           "Time of the last complete run since the server started; 0: none.",
           retention.last_run_unix_s),

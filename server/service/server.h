@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,10 +41,11 @@
 namespace hone::service {
 
 struct ServerOptions {
-  std::vector<rpc::Address> listen;          // addresses for all callers
-  std::vector<rpc::Address> listen_clients;  // addresses for one role each
-  std::vector<rpc::Address> listen_workers;
-  std::vector<rpc::Address> listen_admin;
+  struct Listen {
+    rpc::Address address;
+    std::optional<rpc::Role> role = {};  // of the callers that it serves; nullopt: all
+  };
+  std::vector<Listen> listen;
   rpc::ServerSecurity security;  // of TCP addresses
   // The tokens of callers. If null, no tokens are accepted, and callers need a certificate if
   // `security` asks for one. Without either, every caller may do everything, and listening on
@@ -147,8 +149,6 @@ class Server {
   fleet::FleetOptions OptionsOfFleet();
   void NoteRefusedConnection(absl::string_view reason, const std::string& host);
   absl::Status Listen();
-  absl::Status AddListeners(const std::vector<rpc::Address>& addresses,
-                            std::vector<rpc::Role> roles);
   void SetServing(Listener::Serving serving);
   void EndServing();
   // Tries to become the leader, and begins to lead. Errors are those of the reads of the store; the

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
@@ -21,7 +23,9 @@
 #include "common/rpc/revocation.h"
 #include "common/rpc/secret.h"
 #include "common/rpc/token_table.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 
 namespace hone::service {
 namespace {
@@ -29,16 +33,10 @@ namespace {
 // The events and states of the last days are always kept.
 constexpr int kLeastDays = 7;
 
-absl::Status ParseAddresses(absl::string_view option, const std::vector<std::string>& texts,
-                            std::vector<rpc::Address>* addresses) {
-  for (const std::string& text : texts) {
-    absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
-    if (!address.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(option, ": ", address.status().message()));
-    }
-    addresses->push_back(*std::move(address));
-  }
-  return absl::OkStatus();
+absl::StatusOr<rpc::Address> ParseAddress(absl::string_view option, const std::string& text) {
+  absl::StatusOr<rpc::Address> address = rpc::Address::Parse(text);
+  if (address.ok()) return address;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", address.status().message()));
 }
 
 // Reads and parses the file of an option. Returns null if none is given. `advice`: how to make the
@@ -74,16 +72,14 @@ absl::Status CheckOwnAddress(absl::string_view option, const std::string& text,
                              absl::string_view what, const Flags& flags,
                              const ServerOptions& options) {
   if (text.empty()) return absl::OkStatus();
-  std::vector<rpc::Address> own;
-  HONE_RETURN_IF_ERROR(ParseAddresses(option, {text}, &own));
-  if (!rpc::CheckAllowed(own[0], /*tls=*/false, flags.security.insecure).ok()) {
+  HONE_ASSIGN_OR_RETURN(const rpc::Address own, ParseAddress(option, text));
+  if (!rpc::CheckAllowed(own, /*tls=*/false, flags.security.insecure).ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         option, ": ", text, " is not limited to this machine, and ", what,
         " never encrypted: name localhost, or give --insecure if the network is trusted"));
   }
-  for (const std::vector<rpc::Address>* addresses :
-       {&options.listen, &options.listen_clients, &options.listen_workers, &options.listen_admin}) {
-    if (own[0].port == 0 || !absl::c_linear_search(*addresses, own[0])) continue;
+  for (const auto& [address, role] : options.listen) {
+    if (own.port == 0 || address != own) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": ", text, " is also an address of the service; give ",
                      option == "web-listen" ? "the page" : "metrics", " another port"));
@@ -112,14 +108,10 @@ absl::StatusOr<store::RetentionPolicy> ToPolicy(const Flags& flags) {
 // Returns the address by which this machine reaches the server: a Unix socket, or else the first
 // address.
 absl::StatusOr<rpc::Address> OwnAddress(const ServerOptions& options) {
-  std::vector<rpc::Address> all;
-  for (const auto* some :
-       {&options.listen, &options.listen_clients, &options.listen_admin, &options.listen_workers}) {
-    all.insert(all.end(), some->begin(), some->end());
+  for (const auto& [address, role] : options.listen) {
+    if (address.IsUnix()) return address;
   }
-  const auto unix_socket = absl::c_find_if(all, [](const auto& one) { return one.IsUnix(); });
-  if (unix_socket != all.end()) return *unix_socket;
-  rpc::Address address = all.front();
+  rpc::Address address = options.listen.front().address;
   if (address.port == 0) {
     return absl::FailedPreconditionError(
         "the system chooses the server's port, so --check-health cannot know it; give a port, or "
@@ -128,13 +120,6 @@ absl::StatusOr<rpc::Address> OwnAddress(const ServerOptions& options) {
   if (address.host == "0.0.0.0") address.host = "127.0.0.1";
   if (address.host == "::") address.host = "::1";
   return address;
-}
-
-// Whether a response of grpc.health.v1.Health/Check has the status SERVING (1, in field 1).
-bool SaysServing(const grpc::ByteBuffer& response) {
-  grpc::Slice bytes;
-  return response.DumpToSingleSlice(&bytes).ok() && bytes.size() == 2 && bytes.begin()[0] == 0x08 &&
-         bytes.begin()[1] == 1;
 }
 
 }  // namespace
@@ -164,14 +149,18 @@ bool FileWatch::Changed() {
 
 absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
   ServerOptions options{.private_mode = flags.private_mode};
-  HONE_RETURN_IF_ERROR(ParseAddresses("listen", flags.listen, &options.listen));
-  HONE_RETURN_IF_ERROR(
-      ParseAddresses("listen-clients", flags.listen_clients, &options.listen_clients));
-  HONE_RETURN_IF_ERROR(
-      ParseAddresses("listen-workers", flags.listen_workers, &options.listen_workers));
-  HONE_RETURN_IF_ERROR(ParseAddresses("listen-admin", flags.listen_admin, &options.listen_admin));
-  if (flags.listen.empty() && flags.listen_clients.empty() && flags.listen_workers.empty() &&
-      flags.listen_admin.empty()) {
+  const std::tuple<const char*, const std::vector<std::string>&, std::optional<rpc::Role>> all[] = {
+      {"listen", flags.listen, std::nullopt},
+      {"listen-clients", flags.listen_clients, rpc::Role::kClient},
+      {"listen-workers", flags.listen_workers, rpc::Role::kWorker},
+      {"listen-admin", flags.listen_admin, rpc::Role::kAdmin}};
+  for (const auto& [option, texts, role] : all) {
+    for (const std::string& text : texts) {
+      HONE_ASSIGN_OR_RETURN(const rpc::Address address, ParseAddress(option, text));
+      options.listen.push_back({address, role});
+    }
+  }
+  if (options.listen.empty()) {
     return absl::InvalidArgumentError("listen: an address is missing, such as localhost:7070");
   }
   if (flags.store.empty()) return absl::InvalidArgumentError("store: the database file is missing");
@@ -205,6 +194,7 @@ absl::StatusOr<ServerOptions> ToOptions(const Flags& flags) {
 
 absl::Status CheckHealth(const Flags& flags, const ServerOptions& options) {
   constexpr absl::Duration kPatience = absl::Seconds(5);
+  constexpr int kServing = 1;
   HONE_ASSIGN_OR_RETURN(const rpc::Address address, OwnAddress(options));
   rpc::SecuritySources trust{.insecure = true};
   if (options.security.tls() && !address.IsUnix()) {
@@ -221,29 +211,27 @@ absl::Status CheckHealth(const Flags& flags, const ServerOptions& options) {
   HONE_ASSIGN_OR_RETURN(const rpc::ChannelSecurity security, rpc::LoadSecurity(trust));
   HONE_ASSIGN_OR_RETURN(const auto channel, rpc::CreateChannel(address.ToText(), security));
 
-  // HealthCheckRequest{service = 1}. The service is one that a server with a damaged store offers.
-  const std::string service = "hone.v1.TuningService";
-  const grpc::Slice text(
-      absl::StrCat("\x0a", std::string(1, static_cast<char>(service.size())), service));
-  const grpc::ByteBuffer request(&text, 1);
-  grpc::ByteBuffer response;
+  // These have the forms of HealthCheckRequest (the service) and HealthCheckResponse (the status).
+  google::protobuf::StringValue request;
+  google::protobuf::Int32Value response;
+  request.set_value("hone.v1.TuningService");  // a server with a damaged store offers it, too
   grpc::ClientContext context;
   rpc::SetDeadline(context, kPatience);
-  grpc::CompletionQueue queue;
-  grpc::GenericStub stub(channel);
-  const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
-  call->StartCall();
+  grpc::TemplatedGenericStub<google::protobuf::StringValue, google::protobuf::Int32Value> stub(
+      channel);
   grpc::Status status;
-  call->Finish(&response, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
+  absl::Notification answered;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                 [&](grpc::Status answer) {
+                   status = std::move(answer);
+                   answered.Notify();
+                 });
+  answered.WaitForNotification();
   if (!status.ok()) {
     return absl::UnavailableError(
         absl::StrCat(address.ToText(), " does not answer: ", status.error_message()));
   }
-  if (SaysServing(response)) return absl::OkStatus();
+  if (response.value() == kServing) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the server at ", address.ToText(),
                    " is starting or ending, is a standby, or cannot reach its database"));

@@ -1,27 +1,128 @@
 #ifndef HONE_SERVER_SERVICE_SERVICES_H_
 #define HONE_SERVER_SERVICE_SERVICES_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/ir/program.h"
+#include "common/ir/roofline.h"
+#include "common/record/record.h"
+#include "common/rpc/authenticator.h"
+#include "common/rpc/status.h"
+#include "common/target/target.h"
 #include "grpcpp/support/server_callback.h"
 #include "hone/v1/admin.pb.h"
 #include "hone/v1/dashboard.pb.h"
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
+#include "server/fleet/artifact_cache.h"
+#include "server/fleet/fleet.h"
 #include "server/fleet/worker.h"
+#include "server/job/actor/executor.h"
+#include "server/job/actor/task_environment.h"
+#include "server/job/job_manager.h"
+#include "server/job/search/draft_work.h"
 #include "server/job/search/model_work.h"
-#include "server/service/handler.h"
+#include "server/service/call_observer.h"
+#include "server/service/gate.h"
+#include "server/service/reads/reader_threads.h"
+#include "server/service/standing_keeper.h"
 #include "server/service/transfer_handler.h"
+#include "server/service/watch_hub.h"
+#include "server/store/retention.h"
 #include "server/store/store.h"
 #include "server/tuner/cost_model/registry.h"
 
-// The handlers of all calls. Listener says where each runs.
+// The handlers of all calls, and what they depend on. Listener says where each runs.
 namespace hone::service {
+
+// The web page of a server, which server/web implements. Thread-safe.
+class Dashboard {
+ public:
+  virtual ~Dashboard() = default;
+  struct Opened {
+    std::string url;
+    absl::Time expires;
+  };
+  // Opens a session for a caller, in which it may do what its role may do. FailedPrecondition: the
+  // server serves no page. ResourceExhausted: too many sessions.
+  virtual absl::StatusOr<Opened> Open(const rpc::Identity& caller) = 0;
+};
+
+// The objects to which handlers pass the work. All outlive the handlers.
+struct Dependencies {
+  const Clock* clock = nullptr;  // wall clock, for times that are stored
+  const rpc::Authenticator* authenticator = nullptr;
+  const Readiness* readiness = nullptr;
+  store::Store* store = nullptr;
+  fleet::Fleet* fleet = nullptr;
+  fleet::ArtifactCache* artifacts = nullptr;
+  const job::TaskEnvironment* environment = nullptr;
+  job::Executor* executor = nullptr;  // for computation that is too slow for gRPC's threads
+  ReaderThreads* readers = nullptr;   // for reads of the store
+  job::JobManager* jobs = nullptr;
+  job::ModelWork* models = nullptr;
+  job::DraftWork* drafts = nullptr;
+  StandingKeeper* standings = nullptr;
+  WorkerMemory* worker_memory = nullptr;
+  WatchHub* watches = nullptr;
+  TransferHandler* uploads = nullptr;
+  TransferHandler* downloads = nullptr;
+  ServerObserver* observer = nullptr;  // may be null
+  Dashboard* dashboard = nullptr;      // may be null
+  absl::Duration target_wait;          // see ServerOptions
+  store::RetentionPolicy retention;
+};
+
+using Context = grpc::CallbackServerContext;
+
+// A call that the gate has admitted.
+struct Call {
+  Context* context = nullptr;  // valid until the call is answered
+  rpc::Identity caller;
+  std::chrono::steady_clock::time_point arrived;
+};
+
+// For long work: Cancelled once the caller has gone, or its deadline is over.
+inline job::StopCheck StopWithCaller(const Call& call) {
+  return [context = call.context] {
+    return context->IsCancelled() ? absl::CancelledError("the caller has gone") : absl::OkStatus();
+  };
+}
+
+// Describes a read of the store for a call. The read ends when the call does.
+inline ReaderThreads::Read ReadOf(ReaderLane lane, const Call& call) {
+  const std::string host = rpc::PeerHost(*call.context);
+  return {.lane = lane,
+          .caller = call.caller.name.empty() ? host : absl::StrCat(call.caller.name, " at ", host),
+          .cancelled = [context = call.context] { return context->IsCancelled(); }};
+}
+
+// Returns the status for a caller. A write fails with Aborted if the server has lost the
+// leadership; the caller should repeat the call, at the next leader.
+inline grpc::Status ToCaller(const absl::Status& status) {
+  return rpc::ToGrpc(absl::IsAborted(status) ? absl::UnavailableError(status.message()) : status);
+}
+
+// Finishes a unary call. Must be called once, from any thread.
+class Reply {
+ public:
+  explicit Reply(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
+  void operator()(const absl::Status& status) const { reactor_->Finish(ToCaller(status)); }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+};
 
 // What the classes of handlers have in common.
 class Handler {
@@ -128,6 +229,23 @@ absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
 absl::StatusOr<job::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& request,
                                              const job::TaskEnvironment& environment);
 
+// The file in which `hone models export` carries a trained model to another server
+// (proto/hone/v1/model_file.proto).
+
+// Encodes a row with its bytes. `here` names this server; it becomes the origin of a model that
+// this server has trained. An imported model keeps its origin.
+std::string EncodeModelFile(const store::ModelRow& row, const std::string& here);
+
+// Returns the row of a file, without an id. InvalidArgument: it is not such a file, is of another
+// layout, truncated, damaged, or malformed; the message says which.
+absl::StatusOr<store::ModelRow> DecodeModelFile(absl::string_view bytes);
+
+// Checks whether a decoded row may be stored: its model is of this build and can be loaded, its
+// predictions are numbers, its description is of this model, and its numbers are possible.
+// InvalidArgument: something is wrong; the message says what.
+absl::Status CheckImportedModel(const store::ModelRow& row, const job::TaskEnvironment& environment,
+                                absl::Time now);
+
 v1::ModelKind ToProto(const cost_model::CostModelInfo& info);
 v1::StoredModel ToProto(const store::ModelRow& row);
 v1::EvaluateModelsResponse ToProto(const job::ModelEvaluation& evaluation);
@@ -184,7 +302,11 @@ class WorkerService : private Handler {
       const Call&, const v1::DownloadArtifactRequest*);
 
  private:
-  ReferenceCache references_;
+  // Reference kernels that machines with a compiler have built for boards without one. They are
+  // named as in common/record/reference_name.h, because the board cannot know their digests. The
+  // least recently used ones are dropped; builders send them again. The board detects a reference
+  // that computes something else, because it computes some hundred elements with the interpreter.
+  fleet::ByteCache references_{/*max_bytes=*/64 << 20, /*max_names=*/4096};
 };
 
 // The calls of clients and administrators about workers. A drain or a removal is answered once it
@@ -222,6 +344,42 @@ struct Services {
   WorkerService worker{deps};
   DashboardService dashboard{deps};
 };
+
+// Why a schedule is as fast as it is: explanation.cc, for BestService. tuning.proto describes the
+// fields of an explanation.
+
+// What passes from L3 or memory into L2, and from memory into L3, by the estimate; 0 for a GPU.
+struct EstimatedTraffic {
+  double l2_bytes = 0, l3_bytes = 0;
+};
+
+// Estimates a program by the constants of the target or, if `learned` is not null, with the factors
+// of a learned draft (draft_work.h), which compare schedules but know no durations. Terms that cost
+// nothing are left out. The others overlap, so their gains do not add up to 1. InvalidArgument: the
+// program has no block outside the prepack kernel, or a nest that is too deep.
+absl::StatusOr<EstimatedTraffic> EstimateOf(const ir::Program& program,
+                                            const target::Target& target,
+                                            const cost_model::CostModel* learned,
+                                            v1::Explanation& explanation);
+
+// Schedules with at most this many other decisions are near, and this many of them are shown.
+inline constexpr size_t kMostChanges = 2;
+inline constexpr size_t kMostNear = 12;
+
+// What is explained.
+struct Explained {
+  std::string trace;                     // text of a trace file with decisions
+  std::string target;                    // text form
+  std::optional<record::Record> record;  // nullopt: the trace alone, which was not measured
+  ir::MeasuredSpeed speed;               // of the record and its device
+};
+
+// Fills in everything except the best, of which it sets the workload. Reads every record of the
+// workload and the target. Takes milliseconds, and some 10 µs for each record. InvalidArgument: a
+// text is malformed, the trace has open decisions, or it does not replay. Other errors are those of
+// the store.
+absl::Status Explain(store::Store& store, const job::TaskEnvironment& environment,
+                     const Explained& what, v1::Explanation& explanation);
 
 }  // namespace hone::service
 

@@ -1,21 +1,17 @@
 #ifndef HONE_SERVER_SERVICE_TRANSFER_HANDLER_H_
 #define HONE_SERVER_SERVICE_TRANSFER_HANDLER_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "server/fleet/artifact_cache.h"
 
 namespace hone::service {
 
@@ -69,28 +65,6 @@ class TransferHandler {
   std::map<const void*, int> shared_ ABSL_GUARDED_BY(mutex_);  // by how many transfers
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
-// Holds reference kernels that machines with a compiler have built for boards without one. They are
-// named as in common/record/reference_name.h, because the board cannot know their digests. The
-// workload and target of an artifact must match its name. The least recently used artifacts are
-// dropped; builders send them again. The board detects a reference that computes something else,
-// because it computes some hundred elements with the interpreter. Thread-safe.
-class ReferenceCache {
- public:
-  explicit ReferenceCache(int64_t max_bytes = int64_t{64} << 20, size_t max_names = 4096)
-      : cache_(max_bytes, max_names) {}
-
-  bool Has(const std::string& name) const { return cache_.Has(name); }
-  // Stores a reference. Replaces one of the same name, which may be from an older compiler.
-  // InvalidArgument: the name or the artifact is malformed, or the artifact is of another workload
-  // or target.
-  absl::Status Put(const std::string& name, std::string bytes);
-  // NotFound: the cache has no reference of that name.
-  absl::StatusOr<std::shared_ptr<const std::string>> Get(const std::string& name);
-
- private:
-  fleet::ByteCache cache_;
 };
 
 }  // namespace hone::service

@@ -12,13 +12,14 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/ir/workload_parser.h"
+#include "common/record/artifact.h"
 #include "common/record/proto_convert.h"
 #include "common/record/reference_name.h"
 #include "common/rpc/status.h"
 #include "common/target/target.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/request_fields.h"
 #include "server/service/services.h"
 
 namespace hone::service {
@@ -45,10 +46,20 @@ std::string KeyOfTarget(const std::string& text) {
   return key;
 }
 
+// Checks that a reference kernel is of the workload and the target that its name says.
+absl::Status CheckReference(const std::string& name, const std::string& bytes) {
+  HONE_ASSIGN_OR_RETURN(const record::ReferenceName wanted, record::ParseReferenceName(name));
+  HONE_ASSIGN_OR_RETURN(const record::Artifact artifact, record::DecodeArtifact(bytes));
+  HONE_ASSIGN_OR_RETURN(const ir::Workload workload, ir::ParseWorkload(artifact.workload));
+  HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(artifact.target));
+  const record::ReferenceName is{workload.StructuralDigest().ToHex(), target.Key()};
+  if (is == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("it is ", is.ToText(), ", not ", name));
+}
+
 absl::Status CheckId(absl::string_view field, const std::string& id) {
   if (id.empty()) return FieldError(field, "missing");
-  if (id.size() > kMaxIdBytes) return FieldError(field, "too long");
-  return absl::OkStatus();
+  return CheckLength(field, id);
 }
 
 absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
@@ -68,9 +79,9 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.target_key", can.target_key));
     if (can.target.empty()) return FieldError("capabilities.target", "missing");
   }
-  if (can.host.size() > kMaxIdBytes) return FieldError("capabilities.host", "too long");
+  HONE_RETURN_IF_ERROR(CheckLength("capabilities.host", can.host));
   if (can.target.size() > kMaxTargetBytes) return FieldError("capabilities.target", "too long");
-  if (can.target_key.size() > kMaxIdBytes) return FieldError("capabilities.target_key", "too long");
+  HONE_RETURN_IF_ERROR(CheckLength("capabilities.target_key", can.target_key));
   const std::string key = KeyOfTarget(can.target);
   if (!key.empty() && key != can.target_key) {
     return FieldError("capabilities.target_key",
@@ -86,8 +97,7 @@ absl::StatusOr<fleet::Capabilities> FromProto(const v1::Capabilities& message) {
     }
   }
   if (can.memory_bytes < 0) return FieldError("capabilities.memory_bytes", "negative");
-  if (can.accelerator.size() > kMaxIdBytes)
-    return FieldError("capabilities.accelerator", "too long");
+  HONE_RETURN_IF_ERROR(CheckLength("capabilities.accelerator", can.accelerator));
   if (can.build_isas.size() > kMaxIsas) return FieldError("capabilities.build_isas", "too many");
   for (const std::string& isa : can.build_isas) {
     HONE_RETURN_IF_ERROR(CheckId("capabilities.build_isas", isa));
@@ -297,7 +307,9 @@ grpc::ServerReadReactor<v1::WorkerArtifactChunk>* WorkerService::UploadArtifact(
             name, ": this worker holds no lease to build a candidate of that workload")));
       }
       response->set_already_there(references_.Has(name));
-      return done(references_.Put(name, std::move(bytes)));
+      const absl::Status is_right = CheckReference(name, bytes);
+      if (is_right.ok()) references_.Put(name, std::move(bytes));
+      return done(is_right);
     }
     response->set_already_there(deps_.artifacts->Has(name));
     const absl::Status kept = deps_.artifacts->Put(name, std::move(bytes));
@@ -317,7 +329,13 @@ grpc::ServerWriteReactor<v1::WorkerArtifactChunk>* WorkerService::DownloadArtifa
   }
   auto* writer =
       new ArtifactWriter<Chunk>(deps_, call.context, request->offset(), request->deflate());
-  writer->Send(name, references_.Get(name));
+  std::shared_ptr<const std::string> reference = references_.Get(name);
+  if (reference != nullptr) {
+    writer->Send(name, std::move(reference));
+  } else {
+    writer->Send(name,
+                 absl::NotFoundError("no builder has sent the reference of this workload yet"));
+  }
   return writer;
 }
 

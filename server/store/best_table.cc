@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/record/record.h"
-#include "server/store/record_columns.h"
 #include "server/store/store.h"
 #include "server/store/tables.h"
 
@@ -223,12 +222,12 @@ void Store::UnpinBest(const TaskKey& task, Done done) {
 
 absl::StatusOr<std::vector<BestRow>> Store::PinnedBests() {
   return Get([](Connection& c) -> absl::StatusOr<std::vector<BestRow>> {
-    HONE_ASSIGN_OR_RETURN(Statement statement,
-                          c.Prepare(BestSql("b.pinned_unix_ms > 0 ORDER BY b.id")));
     std::vector<BestRow> bests;
-    HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&]() -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(bests.emplace_back(), ReadBest(statement));
-      return absl::OkStatus();
+    auto pinned = c.Prepare(BestSql("b.pinned_unix_ms > 0 ORDER BY b.id"));
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(std::move(pinned), [&](Statement& row) {
+      absl::StatusOr<BestRow> best = ReadBest(row);
+      if (best.ok()) bests.push_back(*std::move(best));
+      return best.status();
     }));
     return bests;
   });

@@ -86,41 +86,49 @@ class Connection {
   // Whether the connection is broken, so that a new one is needed.
   virtual bool IsLost() const { return false; }
 
+  // Returns a use of the statement with these parameters.
+  template <typename First, typename... Params>
+  absl::StatusOr<Statement> Prepare(absl::string_view sql, const First& first,
+                                    const Params&... params) {
+    absl::StatusOr<Statement> statement = Prepare(sql);
+    if (!statement.ok()) return statement;
+    statement->Bind(first);
+    (statement->Bind(params), ...);
+    return statement;
+  }
   // Runs a statement without rows, with these parameters.
   template <typename... Params>
   absl::Status Run(absl::string_view sql, const Params&... params) {
-    absl::StatusOr<Statement> statement = Prepare(sql);
-    if (!statement.ok()) return statement.status();
-    (statement->Bind(params), ...);
-    return statement->Run();
+    return Has(sql, params...).status();
   }
   // Returns whether a statement with these parameters has a row.
   template <typename... Params>
   absl::StatusOr<bool> Has(absl::string_view sql, const Params&... params) {
-    absl::StatusOr<Statement> statement = Prepare(sql);
+    absl::StatusOr<Statement> statement = Prepare(sql, params...);
     if (!statement.ok()) return statement.status();
-    (statement->Bind(params), ...);
     return statement->Step();
   }
 
-  // Returns read(statement) for each row of the statement.
+  // Returns read(row) for each row of the statement.
   template <typename Read>
-  static auto ReadAll(Statement& statement, Read read)
-      -> absl::StatusOr<std::vector<decltype(read(statement))>> {
-    std::vector<decltype(read(statement))> rows;
-    const absl::Status status = ForEachRow(statement, [&] { rows.push_back(read(statement)); });
+  static auto ReadAll(absl::StatusOr<Statement> statement, Read read)
+      -> absl::StatusOr<std::vector<decltype(read(*statement))>> {
+    std::vector<decltype(read(*statement))> rows;
+    const absl::Status status =
+        ForEachRow(std::move(statement), [&](Statement& row) { rows.push_back(read(row)); });
     if (!status.ok()) return status;
     return rows;
   }
-  // Calls read() for each row of the statement. `read` may return a Status or nothing.
+  // Calls read(row) for each row of the statement. `read` may return a Status or nothing.
   template <typename Read>
-  static absl::Status ForEachRow(Statement& statement, Read read) {
+  static absl::Status ForEachRow(absl::StatusOr<Statement> statement, Read read) {
+    if (!statement.ok()) return statement.status();
     while (true) {
-      absl::StatusOr<bool> row = statement.Step();
+      absl::StatusOr<bool> row = statement->Step();
       if (!row.ok() || !*row) return row.status();
-      if constexpr (std::is_void_v<decltype(read())>) {
-        read();
-      } else if (absl::Status status = read(); !status.ok()) {
+      if constexpr (std::is_void_v<decltype(read(*statement))>) {
+        read(*statement);
+      } else if (absl::Status status = read(*statement); !status.ok()) {
         return status;
       }
     }

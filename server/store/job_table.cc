@@ -26,8 +26,8 @@ absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view colum
                                  const std::string& value, absl::string_view condition = "") {
   HONE_ASSIGN_OR_RETURN(Statement statement,
                         connection.Prepare(absl::StrCat("SELECT ", kJobColumns, " FROM job WHERE ",
-                                                        column, " = ?", condition)));
-  statement.Bind(value);
+                                                        column, " = ?", condition),
+                                           value));
   HONE_ASSIGN_OR_RETURN(const bool found, statement.Step());
   if (!found) return absl::NotFoundError(absl::StrCat("no job has ", column, " '", value, "'"));
   return ReadJob(statement);
@@ -35,7 +35,7 @@ absl::StatusOr<JobRow> SelectOne(Connection& connection, absl::string_view colum
 
 absl::Status UpsertJob(Connection& connection, const JobRow& job) {
   HONE_RETURN_IF_ERROR(CheckJob(job));
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(UpsertJobSql()));
+  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(UpsertSql("job", kJobColumns)));
   BindJob(statement, job);
   const absl::Status written = statement.Run();
   return absl::IsAlreadyExists(written) ? SameRequestError(job) : written;
@@ -79,21 +79,10 @@ absl::StatusOr<std::vector<JobRow>> SelectJobs(Connection& connection, int page_
                             " ORDER BY created_unix_ms DESC, id DESC LIMIT ?")));
   if (!after_id.empty()) statement.Bind(before).Bind(after_id);
   statement.Bind(int64_t{page_size});
-  return Connection::ReadAll(statement, ReadJob);
+  return Connection::ReadAll(std::move(statement), ReadJob);
 }
 
 }  // namespace
-
-std::string UpsertJobSql() {
-  // REPLACE would delete the row that the job's events refer to.
-  return absl::StrCat("INSERT INTO job (", kJobColumns,
-                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                      " ON CONFLICT (id) DO UPDATE SET request_id = excluded.request_id,"
-                      " request = excluded.request, state = excluded.state, error = excluded.error,"
-                      " summary = excluded.summary, created_unix_ms = excluded.created_unix_ms,"
-                      " updated_unix_ms = excluded.updated_unix_ms, owner = excluded.owner,"
-                      " priority = excluded.priority");
-}
 
 absl::Status CheckStep(Connection& connection, const JobStep& step) {
   if (step.event < 0) return absl::OkStatus();
@@ -108,8 +97,7 @@ std::string UnfinishedJobsSql() {
 }
 
 absl::StatusOr<std::vector<JobRow>> SelectUnfinishedJobs(Connection& connection) {
-  HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(UnfinishedJobsSql()));
-  return Connection::ReadAll(statement, ReadJob);
+  return Connection::ReadAll(connection.Prepare(UnfinishedJobsSql()), ReadJob);
 }
 
 void Store::PutJob(JobRow job, Done done, WhenFull when_full) {
@@ -145,12 +133,10 @@ void Store::AppendEvent(JobEvent event, Done done) {
 }
 
 absl::StatusOr<std::vector<JobEvent>> Store::Events(const std::string& job_id) {
-  return Get([&](Connection& c) -> absl::StatusOr<std::vector<JobEvent>> {
-    HONE_ASSIGN_OR_RETURN(Statement statement,
-                          c.Prepare("SELECT number, kind, payload FROM job_event"
-                                    " WHERE job = ? ORDER BY number"));
-    statement.Bind(job_id);
-    return Connection::ReadAll(statement, [&](Statement& row) {
+  return Get([&](Connection& c) {
+    auto events = c.Prepare(
+        "SELECT number, kind, payload FROM job_event WHERE job = ? ORDER BY number", job_id);
+    return Connection::ReadAll(std::move(events), [&](Statement& row) {
       JobEvent event{.job_id = job_id};
       event.number = row.Int64();
       event.kind = row.Text();

@@ -118,7 +118,8 @@ absl::StatusOr<ModelRow> SelectModelById(Connection& connection, int64_t id) {
 absl::StatusOr<ModelRow> SelectModel(Connection& connection, const ModelKey& key) {
   HONE_ASSIGN_OR_RETURN(Statement statement, connection.Prepare(SelectModelSql()));
   BindModelKey(statement, key);
-  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, Connection::ReadAll(statement, ReadModel));
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models,
+                        Connection::ReadAll(std::move(statement), ReadModel));
   ModelsOfKey of_key;
   for (ModelRow& model : models) of_key.See(model);
   if (models.empty()) return NoModelError(key);
@@ -135,7 +136,8 @@ absl::StatusOr<std::vector<ModelRow>> SelectModels(Connection& connection, const
                                       " FROM model WHERE (?1 = '' OR name = ?1)"
                                       " AND (?2 = '' OR target = ?2) ORDER BY id DESC")));
   statement.Bind(name).Bind(target);
-  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models, Connection::ReadAll(statement, ReadModel));
+  HONE_ASSIGN_OR_RETURN(std::vector<ModelRow> models,
+                        Connection::ReadAll(std::move(statement), ReadModel));
   std::map<ModelKey, ModelsOfKey> keys;
   for (ModelRow& model : models) keys[model.key].See(model);
   for (const auto& [key, of_key] : keys) of_key.InUse()->in_use = true;

@@ -1,9 +1,8 @@
-#include "server/store/record_columns.h"
-
 #include <bit>
 #include <cstring>
 
 #include "absl/strings/str_replace.h"
+#include "server/store/tables.h"
 
 namespace hone::store {
 namespace {

@@ -1,12 +1,12 @@
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "server/store/record_columns.h"
 #include "server/store/tables.h"
 #include "spdlog/spdlog.h"
 
@@ -14,13 +14,6 @@ namespace hone::store {
 namespace {
 
 constexpr char kOkName[] = "ok";
-
-// "?, ?, ?"
-std::string Parameters(int count) {
-  std::string text = "?";
-  for (int i = 1; i < count; ++i) text += ", ?";
-  return text;
-}
 
 absl::StatusOr<int64_t> EnvironmentId(Connection& connection,
                                       const record::Environment& environment) {
@@ -102,9 +95,9 @@ struct RecordRows {
   absl::Status problem;  // of the last one that was left out
 
   int size() const { return static_cast<int>(records.size()) + left_out; }
-  absl::Status AddAll(Statement& statement) {
-    return Connection::ForEachRow(statement, [&] {
-      absl::StatusOr<record::Record> record = ReadRecord(statement);
+  absl::Status AddAll(Statement statement) {
+    return Connection::ForEachRow(std::move(statement), [&](Statement& row) {
+      absl::StatusOr<record::Record> record = ReadRecord(row);
       if (record.ok()) {
         records.push_back(*std::move(record));
       } else {
@@ -135,7 +128,7 @@ absl::Status AddOrdered(Connection& connection, const RecordQuery& query, bool t
   if (query.since_unix_ms != 0) statement.Bind(query.since_unix_ms);
   if (query.until_unix_ms != 0) statement.Bind(query.until_unix_ms);
   statement.Bind(int64_t{query.page_size} - rows.size());
-  return rows.AddAll(statement);
+  return rows.AddAll(std::move(statement));
 }
 
 absl::StatusOr<RecordRows> QueryOrdered(Connection& connection, const RecordQuery& query) {
@@ -164,7 +157,7 @@ absl::StatusOr<RecordRows> QueryInOrderOfIds(Connection& connection, const Recor
   if (query.unpublished_best) statement.Bind(query.target).Bind(query.workload_digest);
   statement.Bind(int64_t{query.page_size});
   RecordRows rows;
-  HONE_RETURN_IF_ERROR(rows.AddAll(statement));
+  HONE_RETURN_IF_ERROR(rows.AddAll(std::move(statement)));
   return rows;
 }
 
@@ -447,6 +440,27 @@ void Store::Append(record::Record record, const JobStep& step,
 
 absl::StatusOr<std::vector<record::Record>> Store::Query(const RecordQuery& query) {
   return Get([&](Connection& c) { return QueryRecords(c, query); });
+}
+
+absl::Status Store::ForEachRecord(RecordQuery query,
+                                  absl::FunctionRef<void(const record::Record&)> visit,
+                                  const std::function<absl::Status()>& stop) {
+  query.page_size = 1000;
+  while (true) {
+    if (stop != nullptr) HONE_RETURN_IF_ERROR(stop());
+    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, Query(query));
+    for (const record::Record& record : page) visit(record);
+    if (static_cast<int>(page.size()) < query.page_size) return absl::OkStatus();
+    query.after_id = page.back().id;
+  }
+}
+
+absl::StatusOr<record::Record> Store::GetRecord(int64_t id) {
+  HONE_ASSIGN_OR_RETURN(std::vector<record::Record> found,
+                        Query({.page_size = 1, .after_id = id - 1}));
+  if (!found.empty() && found[0].id == id) return std::move(found[0]);
+  return absl::NotFoundError(
+      absl::StrCat("there is no record ", id, "; hone records query lists the records"));
 }
 
 void Store::Quarantine(const std::string& workload_digest, const std::string& target,

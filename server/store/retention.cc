@@ -62,10 +62,7 @@ class Retention {
       : access_(access), options_(options), records_before_(options.before.records) {}
 
   absl::StatusOr<CompactReport> Run() {
-    HONE_RETURN_IF_ERROR(access_.read([this](Connection& c) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(report_.bytes_before, c.SizeBytes());
-      return absl::OkStatus();
-    }));
+    HONE_ASSIGN_OR_RETURN(report_.bytes_before, Get([](Connection& c) { return c.SizeBytes(); }));
     // Finds out early whether this server may write at all.
     if (!options_.dry_run) {
       HONE_RETURN_IF_ERROR(access_.write([](Connection&) { return absl::OkStatus(); }));
@@ -76,18 +73,24 @@ class Retention {
     HONE_RETURN_IF_ERROR(RemoveRecords());
     HONE_RETURN_IF_ERROR(RemoveEvents());
     HONE_RETURN_IF_ERROR(RemoveJobs());
-    if (records_before_ > 0 && options_.seen_until_unix_ms == 0) {
-      HONE_RETURN_IF_ERROR(RemoveBlobs());
-    }
+    if (records_before_ > 0) HONE_RETURN_IF_ERROR(RemoveBlobs());
     if (options_.free_space && !options_.dry_run) HONE_RETURN_IF_ERROR(access_.free_space());
-    HONE_RETURN_IF_ERROR(access_.read([this](Connection& c) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(report_.bytes_after, c.SizeBytes());
-      return absl::OkStatus();
-    }));
+    HONE_ASSIGN_OR_RETURN(report_.bytes_after, Get([](Connection& c) { return c.SizeBytes(); }));
     return report_;
   }
 
  private:
+  // Returns the result of a read, which may run again after its connection broke.
+  template <typename Select>
+  auto Get(Select select) const -> decltype(select(std::declval<Connection&>())) {
+    decltype(select(std::declval<Connection&>())) result = absl::UnknownError("no read ran");
+    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) {
+      result = select(connection);
+      return result.status();
+    }));
+    return result;
+  }
+
   absl::Status Continue() const {
     if (access_.cancelled()) return absl::CancelledError("the compaction was cancelled");
     if (options_.pause > absl::ZeroDuration()) absl::SleepFor(options_.pause);
@@ -126,16 +129,14 @@ class Retention {
   // Removes the replaced bests before their time limit.
   absl::Status RemoveBests() {
     if (options_.before.bests == 0) return absl::OkStatus();
-    std::vector<Victim> victims;
-    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-      victims.clear();
-      HONE_ASSIGN_OR_RETURN(Statement old,
-                            connection.Prepare("SELECT id FROM best WHERE replaced_unix_ms < ?"));
-      old.Bind(options_.before.bests);
-      return Connection::ForEachRow(
-          old, [&] { victims.push_back({.id = old.Int64(), .bytes = kBestBytes}); });
-    }));
-    return RemoveEach(victims, report_.bests, [](Connection& connection, const Victim& victim) {
+    const auto old = Get([&](Connection& connection) {
+      return Connection::ReadAll(
+          connection.Prepare("SELECT id FROM best WHERE replaced_unix_ms < ?",
+                             options_.before.bests),
+          [](Statement& row) { return Victim{.id = row.Int64(), .bytes = kBestBytes}; });
+    });
+    HONE_RETURN_IF_ERROR(old.status());
+    return RemoveEach(*old, report_.bests, [](Connection& connection, const Victim& victim) {
       return connection.Has(
           "DELETE FROM best WHERE id = ? AND replaced_unix_ms IS NOT NULL RETURNING 1", victim.id);
     });
@@ -148,32 +149,29 @@ class Retention {
     candidates_.clear();
     going_on_.clear();
     // A dry run has not removed the old bests.
-    HONE_ASSIGN_OR_RETURN(
-        Statement bests,
-        connection.Prepare("SELECT r.id, r.job, r.target, r.space, r.decisions,"
-                           " b.replaced_unix_ms IS NULL FROM best b CROSS JOIN record r"
-                           " WHERE r.id = b.record AND"
-                           " (b.replaced_unix_ms IS NULL OR b.replaced_unix_ms >= ?)"));
-    bests.Bind(options_.before.bests);
-    HONE_RETURN_IF_ERROR(Connection::ForEachRow(bests, [&] {
-      kept_records_.insert(bests.Int64());
-      kept_jobs_.insert(bests.Text());
-      const size_t candidate = ReadCandidate(bests);
-      if (bests.Bool()) candidates_.insert(candidate);
+    auto bests = connection.Prepare(
+        "SELECT r.id, r.job, r.target, r.space, r.decisions, b.replaced_unix_ms IS NULL"
+        " FROM best b CROSS JOIN record r WHERE r.id = b.record AND"
+        " (b.replaced_unix_ms IS NULL OR b.replaced_unix_ms >= ?)",
+        options_.before.bests);
+    HONE_RETURN_IF_ERROR(Connection::ForEachRow(std::move(bests), [&](Statement& row) {
+      kept_records_.insert(row.Int64());
+      kept_jobs_.insert(row.Text());
+      const size_t candidate = ReadCandidate(row);
+      if (row.Bool()) candidates_.insert(candidate);
     }));
     // A job that has failed or was cancelled can be resumed as long as its state is kept.
-    HONE_ASSIGN_OR_RETURN(
-        Statement jobs,
-        connection.Prepare(absl::StrCat(
-            "SELECT id, created_unix_ms, state IN ('pending', 'running', 'confirming') FROM job"
-            " WHERE ",
-            kUnfinished, " OR (state IN ('failed', 'cancelled') AND updated_unix_ms >= ?)")));
-    jobs.Bind(options_.before.jobs);
+    auto jobs = connection.Prepare(
+        absl::StrCat("SELECT id, created_unix_ms, state IN ('pending', 'running', 'confirming')"
+                     " FROM job WHERE ",
+                     kUnfinished,
+                     " OR (state IN ('failed', 'cancelled') AND updated_unix_ms >= ?)"),
+        options_.before.jobs);
     began_unix_ms_ = access_.now_unix_ms + 1;
-    return Connection::ForEachRow(jobs, [&] {
-      std::string id = jobs.Text();
-      const int64_t created = jobs.Int64();
-      if (jobs.Bool()) began_unix_ms_ = std::min(began_unix_ms_, created);
+    return Connection::ForEachRow(std::move(jobs), [&](Statement& row) {
+      std::string id = row.Text();
+      const int64_t created = row.Int64();
+      if (row.Bool()) began_unix_ms_ = std::min(began_unix_ms_, created);
       going_on_.insert(std::move(id));
     });
   }
@@ -190,16 +188,12 @@ class Retention {
     if (options_.most_bytes == 0 || options_.spare_since_unix_ms <= records_before_) {
       return absl::OkStatus();
     }
-    int64_t used = 0;
-    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(used, connection.UsedBytes());
-      return absl::OkStatus();
-    }));
+    HONE_ASSIGN_OR_RETURN(const int64_t used, Get([](Connection& c) { return c.UsedBytes(); }));
     int64_t excess = used - options_.most_bytes;
     if (excess <= 0) return absl::OkStatus();
     std::map<int64_t, int64_t> bytes_of_days;
     HONE_RETURN_IF_ERROR(ForEachWorkload(
-        0, options_.spare_since_unix_ms, [&](const std::string& workload) -> absl::Status {
+        options_.spare_since_unix_ms, [&](const std::string& workload) -> absl::Status {
           std::vector<Victim> victims;
           std::vector<int64_t> created;
           HONE_RETURN_IF_ERROR(Judge(workload, options_.spare_since_unix_ms, victims, &created));
@@ -219,50 +213,46 @@ class Retention {
 
   absl::Status RemoveRecords() {
     if (records_before_ == 0) return absl::OkStatus();
-    return ForEachWorkload(
-        records_before_ > options_.before.records ? 0 : options_.seen_until_unix_ms,
-        records_before_, [this](const std::string& workload) -> absl::Status {
-          std::vector<Victim> victims;
-          HONE_RETURN_IF_ERROR(Judge(workload, records_before_, victims, nullptr));
-          if (options_.dry_run) {
-            for (const Victim& victim : victims) removed_.insert(victim.id);
-          }
-          // The conditions are checked again, because meanwhile a record may have been published,
-          // a job resumed, or a job of the task begun.
-          return RemoveEach(
-              victims, report_.records, [this](Connection& connection, const Victim& victim) {
-                return connection.Has(
-                    absl::StrCat("DELETE FROM record WHERE id = ? AND NOT EXISTS"
-                                 " (SELECT 1 FROM best b WHERE b.record = record.id) AND NOT EXISTS"
-                                 " (SELECT 1 FROM text t WHERE t.digest = record.workload"
-                                 " AND t.put_unix_ms >= ?) AND NOT EXISTS"
-                                 " (SELECT 1 FROM job j WHERE j.id = record.job AND j.",
-                                 kUnfinished, ") RETURNING 1"),
-                    victim.id, began_unix_ms_);
-              });
-        });
+    return ForEachWorkload(records_before_, [this](const std::string& workload) -> absl::Status {
+      std::vector<Victim> victims;
+      HONE_RETURN_IF_ERROR(Judge(workload, records_before_, victims, nullptr));
+      if (options_.dry_run) {
+        for (const Victim& victim : victims) removed_.insert(victim.id);
+      }
+      // The conditions are checked again, because meanwhile a record may have been published,
+      // a job resumed, or a job of the task begun.
+      return RemoveEach(
+          victims, report_.records, [this](Connection& connection, const Victim& victim) {
+            return connection.Has(
+                absl::StrCat("DELETE FROM record WHERE id = ? AND NOT EXISTS"
+                             " (SELECT 1 FROM best b WHERE b.record = record.id) AND NOT EXISTS"
+                             " (SELECT 1 FROM text t WHERE t.digest = record.workload"
+                             " AND t.put_unix_ms >= ?) AND NOT EXISTS"
+                             " (SELECT 1 FROM job j WHERE j.id = record.job AND j.",
+                             kUnfinished, ") RETURNING 1"),
+                victim.id, began_unix_ms_);
+          });
+    });
   }
 
-  // Calls visit() for each workload with records in a span of time.
+  // Calls visit() for each workload with records before a time.
   template <typename Visit>
-  absl::Status ForEachWorkload(int64_t since_unix_ms, int64_t before_unix_ms, Visit visit) {
+  absl::Status ForEachWorkload(int64_t before_unix_ms, Visit visit) {
     std::set<std::string> workloads;
-    int64_t last_time = since_unix_ms, last_id = 0;
+    int64_t last_time = 0, last_id = 0;
     for (int64_t rows = kRowsPerRead; rows == kRowsPerRead;) {
       HONE_RETURN_IF_ERROR(Continue());
       const int64_t after_time = last_time, after_id = last_id;
-      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) {
         rows = 0;
-        HONE_ASSIGN_OR_RETURN(
-            Statement page,
-            connection.Prepare("SELECT created_unix_ms, id, workload FROM record"
-                               " WHERE (created_unix_ms, id) > (?, ?) AND created_unix_ms < ?"
-                               " ORDER BY created_unix_ms, id LIMIT ?"));
-        page.Bind(after_time).Bind(after_id).Bind(before_unix_ms).Bind(kRowsPerRead);
-        return Connection::ForEachRow(page, [&] {
-          last_time = page.Int64();
-          last_id = page.Int64();
-          workloads.insert(page.Text());
+        auto page = connection.Prepare(
+            "SELECT created_unix_ms, id, workload FROM record WHERE (created_unix_ms, id) > (?, ?)"
+            " AND created_unix_ms < ? ORDER BY created_unix_ms, id LIMIT ?",
+            after_time, after_id, before_unix_ms, kRowsPerRead);
+        return Connection::ForEachRow(std::move(page), [&](Statement& row) {
+          last_time = row.Int64();
+          last_id = row.Int64();
+          workloads.insert(row.Text());
           ++rows;
         });
       }));
@@ -277,13 +267,11 @@ class Retention {
     HONE_RETURN_IF_ERROR(Continue());
     // A job puts the text of its workload when it begins. It may need all records of its task
     // again, to continue after a restart with the same knowledge.
-    bool is_in_use = false;
-    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-      HONE_ASSIGN_OR_RETURN(
-          is_in_use, connection.Has("SELECT 1 FROM text WHERE digest = ? AND put_unix_ms >= ?",
-                                    workload, began_unix_ms_));
-      return absl::OkStatus();
-    }));
+    HONE_ASSIGN_OR_RETURN(const bool is_in_use, Get([&](Connection& connection) {
+                            return connection.Has(
+                                "SELECT 1 FROM text WHERE digest = ? AND put_unix_ms >= ?",
+                                workload, began_unix_ms_);
+                          }));
     if (is_in_use) return absl::OkStatus();
     // By target and tolerance.
     std::map<std::pair<std::string, double>, std::vector<RecordEntry>> tasks;
@@ -322,29 +310,26 @@ class Retention {
       Connection& connection, const std::string& workload, int64_t after,
       std::map<std::pair<std::string, double>, std::vector<RecordEntry>>& tasks,
       std::set<std::pair<std::string, double>>& in_use, int64_t& last, int64_t& rows) const {
-    HONE_ASSIGN_OR_RETURN(
-        Statement page,
-        connection.Prepare("SELECT id, created_unix_ms, tolerance, job, latency_ns,"
-                           " outcome = 'ok', quarantined, policy_name, is_default,"
-                           " length(samples_ns) + length(decisions), target, target, space,"
-                           " decisions FROM record WHERE workload = ? AND id > ?"
-                           " ORDER BY id LIMIT ?"));
-    page.Bind(workload).Bind(after).Bind(kRowsPerRead);
-    return Connection::ForEachRow(page, [&] {
-      RecordEntry entry{.id = page.Int64(), .created_unix_ms = page.Int64()};
-      const double tolerance = page.Double();
-      const std::string job = page.Text();
-      entry.latency_ns = page.Double();
-      const bool is_ok = page.Bool();
-      entry.is_quarantined = page.Bool();
+    auto page = connection.Prepare(
+        "SELECT id, created_unix_ms, tolerance, job, latency_ns, outcome = 'ok', quarantined,"
+        " policy_name, is_default, length(samples_ns) + length(decisions), target, target, space,"
+        " decisions FROM record WHERE workload = ? AND id > ? ORDER BY id LIMIT ?",
+        workload, after, kRowsPerRead);
+    return Connection::ForEachRow(std::move(page), [&](Statement& row) {
+      RecordEntry entry{.id = row.Int64(), .created_unix_ms = row.Int64()};
+      const double tolerance = row.Double();
+      const std::string job = row.Text();
+      entry.latency_ns = row.Double();
+      const bool is_ok = row.Bool();
+      entry.is_quarantined = row.Bool();
       entry.is_good = is_ok && !entry.is_quarantined && entry.latency_ns > 0;
-      const std::string policy = page.Text();
+      const std::string policy = row.Text();
       entry.is_screened = policy == "screen";
       entry.is_confirmed = policy == "confirm";
-      entry.is_default = page.Bool();
-      entry.bytes = kRecordBytes + page.Int64();
-      const std::pair task(page.Text(), tolerance);
-      entry.candidate = ReadCandidate(page);
+      entry.is_default = row.Bool();
+      entry.bytes = kRecordBytes + row.Int64();
+      const std::pair task(row.Text(), tolerance);
+      entry.candidate = ReadCandidate(row);
       last = entry.id;
       ++rows;
       if (MayGoOn(job)) in_use.insert(task);
@@ -359,70 +344,45 @@ class Retention {
 
   // Reads the victims of a table: rows of a text and a size.
   absl::StatusOr<std::vector<Victim>> Find(const std::string& sql, int64_t before_unix_ms) {
-    std::vector<Victim> victims;
-    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-      victims.clear();
-      HONE_ASSIGN_OR_RETURN(Statement rows, connection.Prepare(sql));
-      rows.Bind(before_unix_ms);
-      return Connection::ForEachRow(rows, [&] {
-        Victim& victim = victims.emplace_back();
-        victim.key = rows.Text();
-        victim.bytes = rows.Int64();
+    return Get([&](Connection& connection) {
+      return Connection::ReadAll(connection.Prepare(sql, before_unix_ms), [](Statement& row) {
+        Victim victim{.key = row.Text()};
+        victim.bytes = row.Int64();
+        return victim;
       });
-    }));
-    return victims;
+    });
   }
 
-  // Removes the events of a job, if it has a state in which it does not need them any more.
-  static absl::StatusOr<RemovedRows> RemoveEventsOf(Connection& connection, const std::string& job,
-                                                    absl::string_view state) {
-    RemovedRows events;
-    HONE_ASSIGN_OR_RETURN(
-        Statement remove,
-        connection.Prepare(absl::StrCat("DELETE FROM job_event WHERE job = ?1 AND EXISTS (SELECT 1"
-                                        " FROM job WHERE id = ?1 AND ",
-                                        state, ") RETURNING length(payload)")));
-    remove.Bind(job);
-    HONE_RETURN_IF_ERROR(Connection::ForEachRow(remove, [&] {
-      ++events.rows;
-      events.bytes += remove.Int64();
-    }));
-    return events;
-  }
-
-  // Removes the events of jobs, all of a job in one transaction: a part of them is of no use. In a
-  // dry run, counts them.
+  // Removes the events of jobs, all of a job in one transaction: a part of them is of no use.
+  // Leaves out jobs that do not have the state any more. In a dry run, counts them.
   absl::Status RemoveEventsOf(const std::vector<Victim>& jobs, absl::string_view state,
                               bool with_job) {
     for (const Victim& job : jobs) {
       HONE_RETURN_IF_ERROR(Continue());
       RemovedRows events, rows;
       const auto work = [&](Connection& connection) -> absl::Status {
-        rows = RemovedRows();
-        if (options_.dry_run) {
-          HONE_ASSIGN_OR_RETURN(
-              Statement count,
-              connection.Prepare("SELECT COUNT(*), COALESCE(SUM(length(payload)), 0)"
-                                 " FROM job_event WHERE job = ?"));
-          HONE_RETURN_IF_ERROR(count.Bind(job.key).Run());
-          events.rows = count.Int64();
-          events.bytes = count.Int64();
-          rows = {.rows = 1, .bytes = job.bytes};
-          return absl::OkStatus();
-        }
-        HONE_ASSIGN_OR_RETURN(events, RemoveEventsOf(connection, job.key, state));
-        if (!with_job) return absl::OkStatus();
+        events = rows = RemovedRows();
         HONE_ASSIGN_OR_RETURN(
-            const bool was_there,
-            connection.Has(absl::StrCat("DELETE FROM job WHERE id = ? AND ", state, " RETURNING 1"),
-                           job.key));
-        if (was_there) rows = {.rows = 1, .bytes = job.bytes};
-        return absl::OkStatus();
+            const bool is_there,
+            connection.Has(absl::StrCat("SELECT 1 FROM job WHERE id = ? AND ", state), job.key));
+        if (!is_there) return absl::OkStatus();
+        if (with_job) rows = {.rows = 1, .bytes = job.bytes};
+        HONE_RETURN_IF_ERROR(Connection::ForEachRow(
+            connection.Prepare("SELECT COUNT(*), COALESCE(SUM(length(payload)), 0)"
+                               " FROM job_event WHERE job = ?",
+                               job.key),
+            [&](Statement& row) {
+              events.rows = row.Int64();
+              events.bytes = row.Int64();
+            }));
+        if (options_.dry_run) return absl::OkStatus();
+        HONE_RETURN_IF_ERROR(connection.Run("DELETE FROM job_event WHERE job = ?", job.key));
+        return with_job ? connection.Run("DELETE FROM job WHERE id = ?", job.key)
+                        : absl::OkStatus();
       };
       HONE_RETURN_IF_ERROR(options_.dry_run ? access_.read(work) : access_.write(work));
       report_.events.rows += events.rows;
       report_.events.bytes += events.bytes;
-      if (!with_job) continue;
       report_.jobs.rows += rows.rows;
       report_.jobs.bytes += rows.bytes;
     }
@@ -457,16 +417,12 @@ class Retention {
         Find(absl::StrCat("SELECT id, length(request) + length(summary) FROM job WHERE NOT (",
                           kUnfinished, ") AND updated_unix_ms < ?"),
              options_.before.jobs));
-    int64_t last = 0;
-    HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
-      if (connection.dialect() != Dialect::kSqlite) return absl::OkStatus();
-      HONE_ASSIGN_OR_RETURN(
-          Statement largest,
-          connection.Prepare("SELECT IFNULL(MAX(CAST(id AS INTEGER)), 0) FROM job"));
-      HONE_RETURN_IF_ERROR(largest.Run());
-      last = largest.Int64();
-      return absl::OkStatus();
-    }));
+    HONE_ASSIGN_OR_RETURN(const int64_t last, Get([](Connection& c) -> absl::StatusOr<int64_t> {
+                            if (c.dialect() != Dialect::kSqlite) return 0;
+                            HONE_ASSIGN_OR_RETURN(Statement largest, c.Prepare(kLastJobSql));
+                            HONE_RETURN_IF_ERROR(largest.Run());
+                            return largest.Int64();
+                          }));
     std::erase_if(jobs, [&](const Victim& job) {
       // The tasks of a network are its children.
       return kept_jobs_.contains(job.key) || MayGoOn(job.key) ||
@@ -499,22 +455,21 @@ class Retention {
       if (unnamed_texts.empty() && unnamed_artifacts.empty()) return absl::OkStatus();
       HONE_RETURN_IF_ERROR(Continue());
       const int64_t after = last;
-      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) -> absl::Status {
+      HONE_RETURN_IF_ERROR(access_.read([&](Connection& connection) {
         rows = 0;
         // `inputs` may name data to measure on, which is kept like an artifact.
-        HONE_ASSIGN_OR_RETURN(
-            Statement page,
-            connection.Prepare("SELECT id, workload, space, artifact, inputs FROM record"
-                               " WHERE id > ? ORDER BY id LIMIT ?"));
-        page.Bind(after).Bind(kRowsPerRead);
-        return Connection::ForEachRow(page, [&] {
-          last = page.Int64();
+        auto page = connection.Prepare(
+            "SELECT id, workload, space, artifact, inputs FROM record WHERE id > ? ORDER BY id"
+            " LIMIT ?",
+            after, kRowsPerRead);
+        return Connection::ForEachRow(std::move(page), [&](Statement& row) {
+          last = row.Int64();
           ++rows;
           if (removed_.contains(last)) return;
-          unnamed_texts.erase(page.Text());
-          unnamed_texts.erase(page.Text());
-          unnamed_artifacts.erase(page.Text());
-          unnamed_artifacts.erase(page.Text());
+          unnamed_texts.erase(row.Text());
+          unnamed_texts.erase(row.Text());
+          unnamed_artifacts.erase(row.Text());
+          unnamed_artifacts.erase(row.Text());
         });
       }));
     }
@@ -582,7 +537,7 @@ absl::StatusOr<CompactReport> RemoveOldRows(const RetentionAccess& access,
                                             const CompactOptions& options) {
   const CompactOptions::Before& before = options.before;
   if (std::min({before.records, before.bests, before.events, before.jobs, options.most_bytes,
-                options.spare_since_unix_ms, options.seen_until_unix_ms}) < 0 ||
+                options.spare_since_unix_ms}) < 0 ||
       std::min(options.keep_best, options.keep_sample) < 0) {
     return absl::InvalidArgumentError("the limits of a compaction must not be negative");
   }

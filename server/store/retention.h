@@ -4,9 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,22 +35,17 @@ struct RetentionPolicy {
   CompactOptions At(absl::Time now) const;
 };
 
-// Compacts the store by a policy in the background: some time after the start, and then every hour.
-// Every run looks at what has become too old since the run before. Once a day a run looks at
-// everything, also at texts and artifacts. Thread-safe.
+// Compacts the store by a policy in the background: some time after the start, and then once a day;
+// if a run fails, again after an hour. Thread-safe.
 class RetentionWork {
  public:
   struct Options {
     RetentionPolicy policy;
     absl::Duration first_wait = absl::Minutes(10);
-    absl::Duration interval = absl::Hours(1);
-    absl::Duration whole_interval = absl::Hours(24);
     absl::Duration pause = absl::Milliseconds(20);  // between two steps
   };
   // For metrics, since the start of the server.
   struct Stats {
-    std::map<std::string, int64_t> removed;  // rows by kind
-    int64_t removed_bytes = 0;
     int64_t last_run_unix_s = 0;  // when the last complete run ended; 0: none has
     bool has_failed = false;      // the last run
   };
@@ -73,7 +65,7 @@ class RetentionWork {
 
  private:
   void RunAll();
-  void RunOnce(absl::Time began);
+  absl::Status RunOnce();
   bool IsCancelled() const;
 
   const Clock& clock_;         // the time of day
@@ -86,10 +78,6 @@ class RetentionWork {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time next_ ABSL_GUARDED_BY(mutex_);
   Stats stats_ ABSL_GUARDED_BY(mutex_);
-
-  // Used only by the thread.
-  std::optional<absl::Time> whole_at_;  // when the last run that looked at everything began
-  int64_t seen_until_unix_ms_ = 0;
   std::thread thread_;  // not started without a policy
 };
 

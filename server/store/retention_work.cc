@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -10,6 +11,12 @@
 #include "spdlog/spdlog.h"
 
 namespace hone::store {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Hours(24);
+constexpr absl::Duration kRetryInterval = absl::Hours(1);
+
+}  // namespace
 
 bool RetentionPolicy::IsNone() const {
   constexpr absl::Duration kForever = absl::ZeroDuration();
@@ -82,19 +89,21 @@ void RetentionWork::RunAll() {
       if (cancelled_) return;
     }
     const absl::Time began = steady_clock_.Now();
-    RunOnce(began);
+    const absl::Status status = RunOnce();
     absl::MutexLock lock(&mutex_);
     is_due_ = false;
-    next_ = began + options_.interval;
+    next_ = began + (status.ok() ? kInterval : kRetryInterval);
+    // The server ends, or has lost the leadership.
+    if (absl::IsCancelled(status) || absl::IsAborted(status)) continue;
+    stats_.has_failed = !status.ok();
+    if (status.ok()) stats_.last_run_unix_s = absl::ToUnixSeconds(clock_.Now());
   }
 }
 
-void RetentionWork::RunOnce(absl::Time began) {
-  const bool is_whole = !whole_at_.has_value() || began - *whole_at_ >= options_.whole_interval;
+absl::Status RetentionWork::RunOnce() {
   CompactOptions options = options_.policy.At(clock_.Now());
   options.pause = options_.pause;
   options.free_space = false;  // new rows use it
-  if (!is_whole) options.seen_until_unix_ms = seen_until_unix_ms_;
   // Also ends a statement that runs.
   const auto check = [this] {
     return IsCancelled() ? absl::CancelledError("the server ends") : absl::OkStatus();
@@ -103,27 +112,21 @@ void RetentionWork::RunOnce(absl::Time began) {
   const absl::StatusOr<CompactReport> report =
       store_.Compact(options, [this] { return IsCancelled(); });
   const absl::Status& status = report.status();
-  // The server ends, or has lost the leadership.
-  if (absl::IsCancelled(status) || absl::IsAborted(status)) return;
+  if (absl::IsCancelled(status) || absl::IsAborted(status)) return status;
   if (!status.ok()) {
     spdlog::warn("old rows could not be removed from the store, which is tried again: {}",
                  std::string(status.message()));
+    return status;
   }
   std::vector<std::string> removed;
-  absl::MutexLock lock(&mutex_);
-  stats_.has_failed = !status.ok();
-  if (!status.ok()) return;
-  stats_.last_run_unix_s = absl::ToUnixSeconds(clock_.Now());
   for (const auto& [kind, member] : kRemovedKinds) {
-    const RemovedRows& rows = (*report).*member;
-    stats_.removed[kind] += rows.rows;
-    stats_.removed_bytes += rows.bytes;
-    if (rows.rows > 0) removed.push_back(Counted(rows.rows, kind));
+    const int64_t rows = ((*report).*member).rows;
+    if (rows > 0) removed.push_back(Counted(rows, kind));
   }
-  if (is_whole) whole_at_ = began;
-  seen_until_unix_ms_ = options.before.records;
-  if (removed.empty()) return;
-  spdlog::info("removed from the store, by age and size: {}", absl::StrJoin(removed, ", "));
+  if (!removed.empty()) {
+    spdlog::info("removed from the store, by age and size: {}", absl::StrJoin(removed, ", "));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hone::store

@@ -184,7 +184,7 @@ struct Forgotten {
   std::vector<record::Record> bests;  // the published ones, as they were before
 };
 
-// The health of the store, for people and metrics.
+// The health of the store, for metrics; CheckWritable says what is damaged.
 struct StoreHealth {
   // The state of the check that reads the database after opening.
   enum class Check {
@@ -193,9 +193,7 @@ struct StoreHealth {
     kDamaged,     // found by the check or later; the store is only read
     kNotChecked,  // the check is switched off, or the database has its own checks
   };
-  std::string backend;  // "sqlite", "postgresql"
   Check check = Check::kNotChecked;
-  std::string damage;         // if kDamaged: what is wrong and what to do
   int64_t size_bytes = 0;     // on disk
   int64_t queued_writes = 0;  // not committed yet
 };
@@ -224,9 +222,6 @@ struct CompactOptions {
   // records are removed, but none that is as new as `spare_since_unix_ms`.
   int64_t most_bytes = 0;
   int64_t spare_since_unix_ms = 0;
-  // Only tasks with records since this time are looked at, because an earlier compaction has seen
-  // the older ones. Texts and artifacts are then not looked at.
-  int64_t seen_until_unix_ms = 0;
   bool dry_run = false;    // count, but change nothing
   bool free_space = true;  // gives unused space back to the disk
   absl::Duration pause;    // between two steps
@@ -336,6 +331,13 @@ class Store {
   // Returns a page of records. Rows that cannot be decoded are left out, with a warning, and others
   // take their places.
   virtual absl::StatusOr<std::vector<record::Record>> Query(const RecordQuery& query);
+  // Calls `visit` with each record that the query finds on any page; `page_size` has no effect.
+  // `stop` is called before each page and ends this with its error. May be null.
+  absl::Status ForEachRecord(RecordQuery query,
+                             absl::FunctionRef<void(const record::Record&)> visit,
+                             const std::function<absl::Status()>& stop = nullptr);
+  // NotFound: there is no record with this id.
+  absl::StatusOr<record::Record> GetRecord(int64_t id);
   // Makes a confirmed record the published best of its (workload, target, tolerance, policy) in one
   // transaction. The caller has decided that it is better than `incumbent`, the id of the record
   // that LookupBest returned for any policy (0 if it found none). nullopt replaces any incumbent.

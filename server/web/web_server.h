@@ -10,8 +10,8 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/clock.h"
 #include "common/rpc/address.h"
-#include "server/service/handler.h"
 #include "server/service/server.h"
+#include "server/service/services.h"
 #include "server/web/session_book.h"
 
 namespace hone::web {

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "common/base/status_macros.h"
-#include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace hone::store {
 namespace {

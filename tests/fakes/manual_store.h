@@ -43,7 +43,7 @@ class ManualStore : public Store {
 
   void AppendEvent(JobEvent event, Done done) override;
   absl::StatusOr<int64_t> NextJobNumber() override { return ++job_number_; }
-  StoreHealth Health() override { return {.backend = "memory"}; }
+  StoreHealth Health() override { return {}; }
   absl::Status Flush() override;
   // Returns Unimplemented.
   absl::StatusOr<BackupReport> Backup(const std::string& path,

@@ -236,8 +236,9 @@ Verdict CheckIntegrity(store::Store& store) {
       [&] { return store.Health().check != store::StoreHealth::Check::kUnderWay; });
   const store::StoreHealth health = store.Health();
   if (!over || health.check != store::StoreHealth::Check::kSound) {
-    verdict.violations.push_back(over ? absl::StrCat("damaged or not checked: ", health.damage)
-                                      : "the check does not end");
+    verdict.violations.push_back(
+        over ? absl::StrCat("damaged or not checked: ", store.CheckWritable().message())
+             : "the check does not end");
   }
   verdict.note = absl::StrCat(health.size_bytes, " bytes");
   return verdict;

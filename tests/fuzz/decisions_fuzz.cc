@@ -1,7 +1,7 @@
 // A blob of decisions is refused or can be read back. As the decisions of a trace it gives a
 // program or an error.
 #include "common/schedule/replay.h"
-#include "server/store/record_columns.h"
+#include "server/store/tables.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

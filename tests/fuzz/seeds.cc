@@ -17,7 +17,7 @@
 #include "hone/v1/tuning.pb.h"
 #include "hone/v1/worker.pb.h"
 #include "server/job/actor/job_codec.h"
-#include "server/store/record_columns.h"
+#include "server/store/tables.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/flat_forest.h"
 #include "server/tuner/cost_model/model_file.h"

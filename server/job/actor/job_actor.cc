@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/seconds_text.h"
 #include "server/job/actor/executor.h"
-#include "server/job/actor/job_advice.h"
 #include "server/job/actor/job_codec.h"
 #include "spdlog/spdlog.h"
 
@@ -206,10 +205,10 @@ void JobActor::Save(absl::AnyInvocable<void(const absl::Status&) &&> done) {
   absl::MutexLock lock(&save_mutex_);
   if (suspended_ && !last) return;
   at_shutdown_.reset();
-  if (!last && (state_.risky_step.has_value() || state_.crashes > 0)) {
+  if (!last && (state_.risky_step.has_value() || !state_.crashed_servers.empty())) {
     at_shutdown_ = state_;
     at_shutdown_->risky_step.reset();
-    at_shutdown_->crashes = 0;
+    at_shutdown_->crashed_servers.clear();
   }
   services_.store->PutJob(
       RowOf(state_, Now()),
@@ -279,9 +278,10 @@ void JobActor::OnException(const absl::Status& threw) {
 }
 
 absl::Status JobActor::CheckCrashes() const {
-  if (state_.crashes < kMostCrashes) return absl::OkStatus();
+  if (CountedCrashes(state_) < kMostCrashes) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
-      "the server ended abnormally ", state_.crashes, " times while it worked on this job",
+      "the server ended abnormally ", state_.crashed_servers.size(),
+      " times while it worked on this job",
       crashed_while_.empty() ? "" : absl::StrCat(", the last time while ", crashed_while_),
       "; \"hone jobs resume ", id_, "\" tries once more"));
 }
@@ -300,7 +300,8 @@ void JobActor::End(JobState state, absl::Status why) {
   state_.wait_reason.clear();
   state_.risky_step.reset();
   // If a job that was given up is resumed, it has one more try.
-  state_.crashes = state_.crashes >= kMostCrashes ? kMostCrashes - 1 : 0;
+  std::vector<std::string>& crashed = state_.crashed_servers;
+  crashed.erase(crashed.begin(), CheckCrashes().ok() ? crashed.end() : crashed.end() - 1);
   if (state == JobState::kFailed) {
     state_.is_resumable = IsOfTheSurroundings(why);
     state_.error = absl::StrCat(why.message(), ResumeAdvice(state_, why.message()));

@@ -73,7 +73,7 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   void SetPhase(JobPhase phase);
   // Adds a clause to the note; "" adds nothing.
   void AddNote(const std::string& text);
-  // See SilentWork (job_advice.h); looked up once a second.
+  // See SilentWork; looked up once a second.
   const JobPhase& silent_work() const { return silent_work_; }
   // Sets the description of the current work, for the message of an exception.
   void SetDoing(const char* doing) { doing_ = doing; }
@@ -209,6 +209,41 @@ class JobActor : public std::enable_shared_from_this<JobActor> {
   absl::Time saved_ = absl::InfinitePast();
   absl::Time shown_at_ = absl::InfinitePast();
 };
+
+// Returns whether a worker that runs the job's target takes work, or may yet call a server that has
+// just started.
+bool WorkerAnswers(const JobActor& job);
+
+// Returns why no worker builds kernels, or none runs them on the job's target, and what to do:
+// names the workers that could, and says when each was last seen. "" if workers for both take work.
+std::string WhyNoWorker(const JobActor& job);
+
+// If one worker has all work of a job and does not answer, describes this worker. Otherwise returns
+// "".
+std::string WhyWorkIsSilent(const JobActor& job);
+// Returns a time as text for users, with its time zone, because they may be in another one.
+std::string TimeText(absl::Time time);
+
+// Returns the phase of a job of which a worker that does not answer holds candidates, while other
+// workers go on: kMeasuringWithout, or kNone.
+JobPhase SilentWork(const JobActor& job);
+
+// Returns why a job ended before anything was measured, and what to do: names the workers of its
+// target and says when each was last seen, or that the first candidate was not ready in time.
+std::string WhyUnmeasured(const JobActor& job);
+
+// Whether the cause of a failure lies outside of the job and may go away. This holds for
+// FailedPrecondition (such as no worker), Unavailable and ResourceExhausted.
+bool IsOfTheSurroundings(const absl::Status& why);
+
+// Returns a clause that tells how to continue a job that fails with the message `why`, to be
+// appended to that message. Returns "" in these cases:
+// - The job is not resumable (JobSnapshot::is_resumable).
+// - The message names the command already.
+// - The job publishes nothing. The command that uses its result has ended.
+// - The job tunes a task of a network. The job of the network decides whether it can go on.
+// REQUIRES: `job.wall` is up to date.
+std::string ResumeAdvice(const JobSnapshot& job, absl::string_view why);
 
 }  // namespace hone::job
 

@@ -1,5 +1,3 @@
-#include "server/job/actor/job_advice.h"
-
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "server/job/actor/job_actor.h"
 
 namespace hone::job {
 namespace {

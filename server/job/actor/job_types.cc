@@ -1,6 +1,7 @@
 #include "server/job/actor/job_types.h"
 
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -46,6 +47,12 @@ bool EndedByItself(const RiskyStep& step, absl::string_view server, absl::string
   if (step.server == server) return false;
   const bool same_host = HostOf(step.server) == HostOf(server);
   return !same_host || step.boot == boot;
+}
+
+int CountedCrashes(const JobSnapshot& job) {
+  std::set<absl::string_view> hosts;
+  for (const std::string& server : job.crashed_servers) hosts.insert(HostOf(server));
+  return static_cast<int>(job.crashed_servers.size()) - (hosts.size() > 1 ? 1 : 0);
 }
 
 std::vector<TaskProgress> ProgressOf(const NetworkSpec& spec, const NetworkState& state) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/record/fields.h"
 #include "common/record/record.h"
 #include "server/job/scheduler/task_scheduler.h"
 
@@ -256,10 +257,9 @@ struct JobSnapshot {
   int64_t version = 0;       // increases with every change
   // The risky step that was in progress when this was stored; nullopt between such steps.
   std::optional<RiskyStep> risky_step;
-  // How often a server has crashed in a risky step of this job, and the run of the last of these
-  // servers. Reset to 0 at an orderly shutdown, and when the job ends.
-  int crashes = 0;
-  std::string crashed_server;
+  // The runs of the servers that have crashed in a risky step of this job. Cleared at an orderly
+  // shutdown, and when the job ends.
+  std::vector<std::string> crashed_servers;
   // For a child: the number of candidates that it may propose, and the number of these that have no
   // result yet, whether or not they were proposed. The second number is not stored.
   int64_t allowance = 0;
@@ -268,8 +268,154 @@ struct JobSnapshot {
   std::map<std::string, ProposerState> proposers;  // by name
 };
 
+// Returns how many crashes count against a job. A server that was cut off from the database looks
+// like one that crashed; so if servers of several machines did, one of them is not counted.
+int CountedCrashes(const JobSnapshot& job);
+
 // Makes a job that has ended pending again, without what its end said.
 void Reopen(JobSnapshot& job);
+
+// The descriptions of the structs, as in common/record/fields.h, by which they are stored
+// (job_codec.h) and shown to clients (server/service/job_convert.h).
+template <record::Is<JobSpec> S, typename Visit>
+void VisitFields(S& spec, Visit& visit) {
+  visit({.proto = "request_id"}, spec.request_id);
+  visit({.proto = "workload"}, spec.workload);
+  visit({.proto = "requested_target"}, spec.requested_target);
+  visit({.proto = "target_key"}, spec.target_key);
+  visit({.proto = "target"}, spec.target);
+  visit({.proto = "max_trials"}, spec.max_trials);
+  visit({.proto = "max_time_ms"}, spec.max_time);
+  visit({.proto = "seed"}, spec.seed);
+  visit({.proto = "strategy"}, spec.strategy);
+  visit({.proto = "cost_model"}, spec.cost_model);
+  visit({.proto = "tolerance"}, spec.tolerance);
+  visit({.proto = "feature_set"}, spec.feature_set);
+  visit({.proto = "draft_model"}, spec.draft_model);
+  visit({.proto = "space"}, spec.space);
+  visit({.proto = "revalidate"}, spec.revalidate);
+  visit({.proto = "owner"}, spec.owner);
+  visit({.proto = "priority"}, spec.priority);
+  visit({.proto = "unpublished"}, spec.unpublished);
+  visit({.proto = "parent"}, spec.parent);
+  visit({.proto = "inputs_digest"}, spec.inputs_digest);
+  visit({.proto = "is_check"}, spec.is_check);
+  visit({.proto = "network"}, spec.network);
+}
+
+template <record::Is<Best> B, typename Visit>
+void VisitFields(B& best, Visit& visit) {
+  visit({.proto = "record"}, best.record);
+  visit({.proto = "workload"}, best.workload);
+  visit({.proto = "trace"}, best.trace);
+  visit({.proto = "gflops"}, best.gflops);
+  visit({.proto = "peak_gflops"}, best.peak_gflops);
+  visit({.proto = "read_gbps"}, best.read_gbps);
+  visit({.proto = "pinned_by"}, best.pinned_by);
+  visit({.proto = "pinned_unix_ms"}, best.pinned_unix_ms);
+}
+
+// All fields except the kind.
+template <record::Is<JobPhase> P, typename Visit>
+void VisitFields(P& phase, Visit& visit) {
+  visit({.proto = "detail"}, phase.detail);
+  visit({.proto = "done"}, phase.done);
+  visit({.proto = "whole"}, phase.whole);
+  visit({.proto = "round"}, phase.round);
+  visit({.proto = "cancelling"}, phase.cancelling);
+}
+
+// All fields except the state, the outcomes and the networks.
+template <record::Is<JobSnapshot> S, typename Visit>
+void VisitFields(S& snapshot, Visit& visit) {
+  visit({.proto = "id"}, snapshot.id);
+  visit({.proto = "cancelled"}, snapshot.cancelled);
+  visit({.proto = "error"}, snapshot.error);
+  visit({.proto = "workload_digest"}, snapshot.workload_digest);
+  visit({.proto = "trials"}, snapshot.trials);
+  visit({.proto = "dropped"}, snapshot.dropped);
+  visit({.proto = "quarantined"}, snapshot.quarantined);
+  visit({.proto = "created_unix_ms"}, snapshot.created_unix_ms);
+  visit({.proto = "wall_ms"}, snapshot.wall);
+  visit({.proto = "phase"}, snapshot.phase);
+  visit({.proto = "note"}, snapshot.note);
+  visit({.proto = "unconfirmed"}, snapshot.unconfirmed);
+  visit({.proto = "changes"}, snapshot.version);
+  visit({.proto = "best"}, snapshot.best);
+  visit({.proto = "default_schedule"}, snapshot.default_schedule);
+  visit({.proto = "given"}, snapshot.given);
+  visit({.proto = "crashed_servers"}, snapshot.crashed_servers);
+  visit({.proto = "risky_step"}, snapshot.risky_step);
+  visit({.proto = "own_best"}, snapshot.own_best);
+  visit({.proto = "disturbed"}, snapshot.disturbed);
+  visit({.proto = "disturbance"}, snapshot.disturbance);
+  visit({.proto = "allowance"}, snapshot.allowance);
+  visit({.proto = "cancelled_ms"}, snapshot.after_cancel);
+  visit({.proto = "is_resumable"}, snapshot.is_resumable);
+}
+
+template <record::Is<NetworkSpec> S, typename Visit>
+void VisitFields(S& spec, Visit& visit) {
+  visit({.proto = "name"}, spec.name);
+  visit({.proto = "objective"}, spec.objective);
+  visit({.proto = "scheduler"}, spec.scheduler);
+  visit({.proto = "patience"}, spec.patience);
+  visit({.proto = "early_stop"}, spec.early_stop);
+  visit({.proto = "only_missing"}, spec.only_missing);
+  visit({.proto = "limits_ns"}, spec.limits_ns);
+  visit({.proto = "references_ns"}, spec.references_ns);
+  visit({.proto = "network_names"}, spec.network_names);
+  visit({.proto = "tasks"}, spec.tasks);
+}
+
+template <record::Is<NetworkTaskSpec> S, typename Visit>
+void VisitFields(S& task, Visit& visit) {
+  visit({.proto = "workload"}, task.workload);
+  visit({.proto = "weights"}, task.weights);
+}
+
+// All fields except the curve.
+template <record::Is<NetworkTaskState> S, typename Visit>
+void VisitFields(S& task, Visit& visit) {
+  visit({.proto = "workload_digest"}, task.workload_digest);
+  visit({.proto = "op"}, task.op);
+  visit({.proto = "flops"}, task.flops);
+  visit({.proto = "granted"}, task.granted);
+  visit({.proto = "trials"}, task.trials);
+  visit({.proto = "earlier_trials"}, task.earlier_trials);
+  visit({.proto = "known_latency_ns"}, task.known_latency_ns);
+  visit({.proto = "latency_ns"}, task.latency_ns);
+  visit({.proto = "default_latency_ns"}, task.default_latency_ns);
+  visit({.proto = "gflops"}, task.gflops);
+  visit({.proto = "peak_gflops"}, task.peak_gflops);
+  visit({.proto = "seconds"}, task.seconds);
+  visit({.proto = "confirmed"}, task.confirmed);
+  visit({.proto = "disturbed"}, task.disturbed);
+  visit({.proto = "closed"}, task.closed);
+  visit({.proto = "state"}, task.state);
+  visit({.proto = "error"}, task.error);
+}
+
+template <record::Is<NetworkEstimate> E, typename Visit>
+void VisitFields(E& estimate, Visit& visit) {
+  visit({.proto = "wall_ms"}, estimate.wall_ms);
+  visit({.proto = "trials"}, estimate.trials);
+  visit({.proto = "latency_ns"}, estimate.latency_ns);
+}
+
+template <record::Is<ProposerState> P, typename Visit>
+void VisitFields(P& proposer, Visit& visit) {
+  visit({.proto = "accepted"}, proposer.accepted);
+  visit({.proto = "measured"}, proposer.measured);
+  visit({.proto = "latency_ns"}, proposer.latency_ns);
+}
+
+template <record::Is<RiskyStep> S, typename Visit>
+void VisitFields(S& step, Visit& visit) {
+  visit({.proto = "name"}, step.name);
+  visit({.proto = "server"}, step.server);
+  visit({.proto = "boot"}, step.boot);
+}
 
 }  // namespace hone::job
 

@@ -13,8 +13,8 @@
 #include "common/base/status_macros.h"
 #include "common/record/processes.h"
 #include "server/confirm/confirm_phase.h"
-#include "server/job/actor/job_advice.h"
-#include "server/job/job_starter.h"
+#include "server/job/actor/job_actor.h"
+#include "server/job/job_book.h"
 #include "server/job/search/task_search.h"
 #include "spdlog/spdlog.h"
 

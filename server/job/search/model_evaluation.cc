@@ -17,7 +17,6 @@
 #include "common/base/rng.h"
 #include "common/base/status_macros.h"
 #include "server/job/search/model_work.h"
-#include "server/job/search/recorded_task.h"
 #include "server/tuner/cost_model/metric.h"
 
 namespace hone::job {

@@ -1,4 +1,3 @@
-#include "server/job/search/search_phase.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,14 @@
 #include "server/job/search/task_search.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/digest.h"
 #include "common/base/status_macros.h"
-#include "server/job/search/recorded_task.h"
+#include "common/record/processes.h"
+#include "server/job/search/model_work.h"
 
 namespace hone::job {
 namespace {
@@ -251,6 +254,52 @@ absl::Duration ConfirmationTime(absl::Duration max_time, absl::Duration step) {
 absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_t tasks) {
   const absl::Duration limit = std::max(kLeastConfirmation * tasks, searched * kConfirmationShare);
   return cancelled ? std::min(limit, kConfirmationAfterCancel) : limit;
+}
+
+search::Measured MeasuredOf(const record::Record& record) {
+  return {record.candidate, record.result.outcome, record::SteadyLatencyNs(record.result)};
+}
+
+absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
+                                                  int64_t up_to_record) {
+  const JobSpec& spec = job.spec();
+  EarlierResults earlier;
+  std::set<Digest> seen;
+  const auto add = [&](const record::Record& record) {
+    if (record.tolerance != spec.tolerance) return;
+    // A job keeps its own results, also if the inputs that workers make have changed since.
+    if (record.job_id != job.id() && !task.HasSameInputs(record)) return;
+    earlier.default_schedule.Add(record);
+    if (record.policy.name != "screen") {
+      const bool counts = record.job_id == job.id() && !record.quarantined &&
+                          record.result.outcome == record::Outcome::kOk &&
+                          record.result.processes == 0;
+      if (counts) earlier.again.push_back(record);
+      return;
+    }
+    if (record.job_id == job.id()) {
+      earlier.own.emplace(record.trial, record);
+      return;
+    }
+    if (record.quarantined) return;
+    if (!task.spaces().IsSearched(record.candidate)) {
+      if (!record.proposer.empty()) earlier.foreign.push_back(record.candidate);
+      return;
+    }
+    if (up_to_record >= 0 && record.id > up_to_record) return;
+    if (task.IsOnly(record.candidate)) return;  // otherwise it would not be measured again
+    earlier.last_record = std::max(earlier.last_record, record.id);
+    if (!seen.insert(CandidateDigest(record.candidate)).second) return;
+    earlier.prior.push_back(MeasuredOf(record));
+  };
+  HONE_RETURN_IF_ERROR(job.services().store->ForEachRecord(
+      {.workload_digest = task.workload().digest, .target = spec.target_key}, add));
+  // A confirmation also measures the published best, which another job may have found.
+  std::erase_if(earlier.again, [&](const record::Record& record) {
+    const auto own = earlier.own.find(record.trial);
+    return own == earlier.own.end() || own->second.candidate != record.candidate;
+  });
+  return earlier;
 }
 
 }  // namespace hone::job

@@ -2,6 +2,7 @@
 #define HONE_SERVER_JOB_SEARCH_TASK_SEARCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,9 +16,15 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/digest.h"
+#include "common/record/record.h"
+#include "server/confirm/finalist.h"
+#include "server/confirm/leader.h"
+#include "server/job/actor/job_actor.h"
 #include "server/job/actor/job_codec.h"
 #include "server/job/actor/job_services.h"
+#include "server/job/actor/job_task.h"
 #include "server/job/actor/task_environment.h"
+#include "server/job/search/proposals.h"
 #include "server/store/store.h"
 #include "server/tuner/cost_model/cost_model.h"
 #include "server/tuner/search/search_strategy.h"
@@ -158,6 +165,176 @@ absl::Duration ConfirmationLimit(absl::Duration searched, bool cancelled, int64_
 
 // Returns the number of candidates of each Propose, unless fewer trials are left.
 int BatchSizeOf(const JobSpec& spec, const JobOptions& options);
+
+// The stored results of a task.
+struct EarlierResults {
+  std::vector<search::Measured> prior;     // of other jobs, in the spaces that this one searches
+  std::vector<record::Candidate> foreign;  // proposed to other jobs, in other spaces
+  std::map<int64_t, record::Record> own;   // by trial
+  std::vector<record::Record> again;       // repeated measurements of own candidates
+  StoredDefault default_schedule;
+  int64_t last_record = 0;  // of other jobs
+};
+
+search::Measured MeasuredOf(const record::Record& record);
+
+// Reads the stored results of a task. Reads records of other jobs only up to `up_to_record` (-1:
+// all of them), so that a continued search starts from the same records as before.
+absl::StatusOr<EarlierResults> ReadEarlierResults(const JobActor& job, const JobTask& task,
+                                                  int64_t up_to_record);
+
+// The search of a job: it proposes candidates, keeps the fleet busy with them, tells the search
+// their results, and trains the model in the background. Meanwhile, the best of the job is the
+// leader (leader.h). Belongs to the job's strand.
+class SearchPhase {
+ public:
+  // `on_done` is called once nothing is left to measure.
+  SearchPhase(JobActor& job, JobTask& task, std::function<void()> on_done)
+      : job_(job), task_(task), on_done_(std::move(on_done)) {}
+
+  // Leaves the default schedule out, for a job that only measures and confirms its first choice.
+  // Once the job is started again, its search measures it. REQUIRES: the phase has not begun.
+  void SkipDefault() { skips_default_ = true; }
+  // Continues the search where its stored events end.
+  absl::Status Restore();
+  // Submits proposed candidates that have no result, beginning with the default schedule.
+  void Begin();
+  // Proposes candidates if the fleet is about to run out of them. Ends the phase when it is over.
+  void Pump();
+  // Stops proposing. Work that has begun may finish.
+  void Stop() {
+    stopping_ = true;
+    challenges_.Stop();
+  }
+  bool IsStopping() const { return stopping_; }
+  // Returns whether the search has proposed candidates, or found that there are none.
+  bool HasProposed() const { return Proposed() > 0 || exhausted_ || IsExternal(); }
+  // Returns when the first candidates were submitted, if the time of the job was over by then;
+  // otherwise the infinite past.
+  absl::Time late_submission() const { return late_submission_; }
+  // Returns the part of the time limit that is reserved for the confirmation, which depends on how
+  // long the measurements have taken so far.
+  absl::Duration ReservedTime() const;
+  // Returns whether the job has measured all candidates that it may propose until more are allowed.
+  bool IsIdle() const { return outstanding_ == 0 && IsOutOfAllowance(); }
+  // Takes the schedules of another program that it can measure, stores them, and answers. `given`:
+  // what was read of the traces of `proposals`.
+  void Accept(const Proposals& proposals, std::vector<GivenCandidate> given, ProposalAnswer answer);
+  // Called periodically. Resubmits candidates that the fleet had no room for, and calls Pump.
+  void Tick();
+  // Stores, as an event, the results that the search was told since the last event. Called before
+  // each Propose and from time to time. Results whose event is lost in a crash are told again, in
+  // the order of their trials.
+  void LogTells();
+  // Returns the results. REQUIRES: the phase is over.
+  Found TakeFound();
+  // For a job that ends without a confirmed best: shows the one that it confirmed before it was
+  // resumed, or else, if no candidate took the lead, the fastest screened one.
+  void ShowUnconfirmed();
+  // Frees the search. Later messages change nothing.
+  void Close();
+  // Called before Close. Results that arrive are only counted, and nothing is proposed.
+  void BeginClose() { closing_ = true; }
+
+ private:
+  struct Trial {
+    record::Candidate candidate;
+    int64_t event = -1;  // the event that proposed it; -1 for the default schedule
+    bool told = false;
+    bool waits = false;  // see waiting_
+  };
+  // Reads the proposals of other programs from the stored events. `own`: as in EarlierResults.
+  absl::Status RestoreExternal(const std::vector<store::JobEvent>& events,
+                               const std::map<int64_t, record::Record>& own);
+  absl::Status Replay(const std::vector<store::JobEvent>& events, TaskSearchOptions options,
+                      EarlierResults earlier);
+  // Notes the best and the default schedule that the job confirmed before it was resumed.
+  void KeepConfirmed();
+  // Whether a job that continues still shows the best that it showed last, which is not confirmed,
+  // until a candidate leads. It does not if its record was quarantined since, as when it was
+  // forgotten. `own`: the job's stored records.
+  bool KeepsShown(const std::map<int64_t, record::Record>& own) const;
+  // Counts the job's stored records. Tells the search those that it was not told before.
+  void CountAgain(const std::map<int64_t, record::Record>& own);
+  int BatchSize() const;
+  int NextBatch() const;  // the size of the next Propose
+  // The candidates that were submitted or will be with the next batch.
+  int64_t Proposed() const {
+    return static_cast<int64_t>(trials_.size()) - 1 - static_cast<int64_t>(waiting_.size());
+  }
+  // The number of candidates that the job may propose besides those that were proposed.
+  int64_t Room() const;
+  bool IsOutOfAllowance() const;
+  // Whether the job only measures what other programs propose.
+  bool IsExternal() const { return job_.spec().strategy == kExternalStrategy; }
+  // Whether another Propose would probably end after the time of the search.
+  bool ProposingIsLate() const;
+  // See JobSnapshot::unmeasured.
+  int64_t Unmeasured() const;
+  // Publishes that the allowance is used up, once.
+  void Settle();
+  void Propose();
+  // Returns why a schedule of another program is refused, or a verdict without a trial.
+  Verdict Judge(const std::string& proposer, const GivenCandidate& given) const;
+  // Submits up to n of the waiting proposals of other programs.
+  void SubmitWaiting(int n);
+  std::vector<int64_t> TakeWaiting(int n);
+  // Submits proposed trials, or drops them if the job is stopping.
+  void Submit(const std::vector<int64_t>& trials);
+  void Submit(int64_t trial);
+  // Does without the result of a trial.
+  void Drop(Trial& trial);
+  void OnRecord(const record::Record& record, const std::string& worker_id);
+  void CountTrial(const record::Record& record);
+  // Counts a result that arrives after BeginClose.
+  void CountLate(const record::Record& record);
+  void OnError(int64_t trial, const absl::Status& status);
+  void Tell(const record::Record& record, const std::string& worker_id);
+  void Count(const record::Record& record, const std::string& worker_id);
+  // Shows a result as the best of the job, unless the one that an earlier run of the job has
+  // confirmed is faster, or the result is disturbed or of the same candidate.
+  void Show(const record::Record& record);
+  // Whether the search has a leader. It has none if nothing is confirmed, if there is only one
+  // candidate, or in a child, because the scheduler of networks needs to know every improvement.
+  bool HasLeader() const {
+    return !job_.spec().unpublished && job_.spec().parent.empty() && !task_.IsDecided();
+  }
+  // Whether candidates work but none of them leads yet, and none is confirmed.
+  bool LacksLeader() const;
+  void ShowLeader();
+  void MaybeTrain();
+  void OnTrained(const absl::Status& threw,
+                 absl::StatusOr<std::shared_ptr<const cost_model::CostModel>> model);
+
+  JobActor& job_;
+  JobTask& task_;
+  const std::function<void()> on_done_;
+  std::unique_ptr<TaskSearch> search_;
+  std::map<int64_t, Trial> trials_;  // including the default schedule
+  WaitingProposals waiting_;         // of trials_
+  ProposerNames names_;
+  int outstanding_ = 0;            // trials submitted or about to be
+  std::vector<int64_t> deferred_;  // outstanding trials to resubmit
+  absl::Duration propose_took_;    // time of the longest Propose, which blocks the job
+  absl::Time late_submission_ = absl::InfinitePast();
+  absl::Time began_;   // when the first work was submitted
+  absl::Time last_;    // when the last result arrived
+  int results_ = 0;    // since began_
+  int fruitless_ = 0;  // consecutive Proposes without a new candidate
+  bool skips_default_ = false;
+  bool first_model_pending_ = false;  // the first Propose waits for a model of earlier records
+  bool exhausted_ = false;
+  bool stopping_ = false;
+  bool closing_ = false;
+  ScreenedList screened_{&task_};
+  std::optional<Screened> untiled_;
+  std::optional<record::Record> fastest_;        // screened
+  std::optional<record::Record> known_default_;  // see Found
+  // From before the job was resumed, its own best if it had one.
+  std::optional<Best> confirmed_;
+  std::optional<Best> confirmed_default_;
+  Challenges challenges_{job_, task_, screened_, [this] { ShowLeader(); }, [this] { Pump(); }};
+};
 
 }  // namespace hone::job
 

@@ -21,7 +21,7 @@
 #include "common/ir/workload_parser.h"
 #include "common/record/dataset.h"
 #include "server/job/actor/compiler_environment.h"
-#include "server/job/search/recorded_task.h"
+#include "server/job/search/model_work.h"
 #include "server/research/lab/modelled.h"
 #include "server/research/lab/sample.h"
 #include "server/tuner/search/run_in_threads.h"

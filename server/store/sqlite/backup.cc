@@ -17,8 +17,6 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/integrity_check.h"
-#include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sqlite_store.h"
 
 namespace hone::store {

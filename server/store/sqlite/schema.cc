@@ -1,4 +1,4 @@
-#include "server/store/sqlite/schema.h"
+#include "server/store/schema.h"
 
 #include <string>
 
@@ -6,9 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status_macros.h"
-#include "server/store/schema.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/integrity_check.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace hone::store {
 namespace {
@@ -66,13 +65,13 @@ absl::Status Apply(SqliteConnection& connection, int64_t version, const char* mi
 
 // Returns the SQL of each table and index, by a key such as "table record".
 absl::StatusOr<absl::btree_map<std::string, std::string>> ReadSchema(SqliteConnection& connection) {
-  HONE_ASSIGN_OR_RETURN(Statement statement,
-                        connection.Prepare("SELECT type || ' ' || name, sql FROM sqlite_schema"
-                                           " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"));
   absl::btree_map<std::string, std::string> schema;
-  HONE_RETURN_IF_ERROR(Connection::ForEachRow(statement, [&] {
-    std::string name = statement.Text();
-    schema[std::move(name)] = statement.Text();
+  auto tables = connection.Prepare(
+      "SELECT type || ' ' || name, sql FROM sqlite_schema"
+      " WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
+  HONE_RETURN_IF_ERROR(Connection::ForEachRow(std::move(tables), [&](Statement& row) {
+    std::string name = row.Text();
+    schema[std::move(name)] = row.Text();
   }));
   return schema;
 }

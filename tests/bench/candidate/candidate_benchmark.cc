@@ -19,7 +19,7 @@
 #include "common/operator/operator.h"
 #include "common/target/target.h"
 #include "nlohmann/json.hpp"
-#include "server/store/record_columns.h"
+#include "server/store/tables.h"
 #include "server/tuner/space/generate.h"
 #include "tests/temporary_folder.h"
 #include "worker/builder/build.h"

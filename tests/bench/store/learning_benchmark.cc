@@ -24,7 +24,7 @@
 #include "common/target/target.h"
 #include "server/job/actor/compiler_environment.h"
 #include "server/job/actor/job_codec.h"
-#include "server/job/search/recorded_task.h"
+#include "server/job/search/model_work.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"
 

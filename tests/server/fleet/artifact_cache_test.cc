@@ -44,5 +44,18 @@ TEST(ArtifactCacheTest, LimitsTheNumberOfArtifacts) {
   EXPECT_TRUE(cache.Has(DigestText("99")));
 }
 
+TEST(ByteCacheTest, ReplacesAndDropsTheLeastRecentlyUsed) {
+  ByteCache cache(/*max_bytes=*/35, /*max_names=*/3);
+  cache.Put("1", "an older one");
+  for (int i = 1; i <= 9; ++i) {
+    cache.Put(std::to_string(i), "ten bytes.");
+    ASSERT_NE(cache.Get("1"), nullptr) << "a used entry stays";
+    EXPECT_EQ(*cache.Get("1"), "ten bytes.");
+  }
+  for (int i = 2; i <= 7; ++i) EXPECT_FALSE(cache.Has(std::to_string(i))) << i;
+  EXPECT_TRUE(cache.Has("8"));
+  EXPECT_TRUE(cache.Has("9"));
+}
+
 }  // namespace
 }  // namespace hone::fleet

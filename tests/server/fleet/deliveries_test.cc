@@ -1,10 +1,9 @@
-#include "server/fleet/deliveries.h"
-
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/fleet/fleet_parts.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/status.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "server/fleet/worker_calls.h"
+#include "server/fleet/fleet_parts.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace hone::fleet {

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/fleet/deliveries.h"
+#include "server/fleet/fleet_parts.h"
 
 namespace hone::fleet {
 namespace {

@@ -1,6 +1,5 @@
-#include "server/fleet/standings.h"
-
 #include "gtest/gtest.h"
+#include "server/fleet/worker_registry.h"
 
 namespace hone::fleet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/fleet/worker_calls.h"
+#include "server/fleet/fleet_parts.h"
 #include "tests/status.h"
 
 namespace hone::fleet {

@@ -1,10 +1,9 @@
-#include "server/fleet/worker_calls.h"
-
 #include <optional>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/fleet/fleet_parts.h"
 #include "tests/server/fleet/fleet_parts.h"
 
 namespace hone::fleet {

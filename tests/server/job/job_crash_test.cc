@@ -126,8 +126,8 @@ TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
     ASSERT_THAT(server.jobs->Restore(), IsOk());
     server.Run();
     ASSERT_TRUE(std::filesystem::exists(Path(3))) << "the job is resumed once";
-    EXPECT_EQ(server.Get(bad)->crashes, 1);
-    EXPECT_EQ(server.Get(beside)->crashes, 0) << "the other job only waited";
+    EXPECT_EQ(server.Get(bad)->crashed_servers.size(), 1u);
+    EXPECT_EQ(server.Get(beside)->crashed_servers.size(), 0u) << "the other job only waited";
   }
   ServerRun server(Path(3));
   server.CrashAt("open", "bad", Path(4));
@@ -140,7 +140,7 @@ TEST_P(JobCrashAtStep, JobThatCrashedTheServerTwiceIsNotResumed) {
                     HasSubstr(GetParam() == std::string("open") ? "making the design spaces"
                                                                 : "proposing candidates")));
   EXPECT_EQ(server.Get(beside)->state, JobState::kRunning) << server.Get(beside)->error;
-  EXPECT_EQ(server.Get(beside)->crashes, 0);
+  EXPECT_EQ(server.Get(beside)->crashed_servers.size(), 0u);
 
   // A user may try once more.
   server.jobs->Resume(bad, 0, absl::ZeroDuration(),
@@ -155,19 +155,19 @@ TEST_F(JobCrashTest, AfterACrashJobsStartOneByOneSuspectLast) {
   const auto [bad, beside] = FirstRun("propose");
   ServerRun server(Path(2));
   std::vector<std::string> order;
-  server.environment.WatchSteps(
-      [&, one = bad, other = beside](absl::string_view step, absl::string_view name) {
-        if (step != "open") return;
-        order.emplace_back(name);
-        EXPECT_THAT(server.store->Flush(), IsOk());
-        const std::string& waiting = name == "bad" ? other : one;
-        const auto risky = server.Stored(waiting).risky_step;
-        // A step recorded by the earlier server is not counted twice.
-        EXPECT_TRUE(!risky.has_value() || server.Stored(waiting).crashes == 0) << waiting;
-        if (name == "bad") {
-          EXPECT_FALSE(risky.has_value());
-        }
-      });
+  server.environment.WatchSteps([&, one = bad, other = beside](absl::string_view step,
+                                                               absl::string_view name) {
+    if (step != "open") return;
+    order.emplace_back(name);
+    EXPECT_THAT(server.store->Flush(), IsOk());
+    const std::string& waiting = name == "bad" ? other : one;
+    const auto risky = server.Stored(waiting).risky_step;
+    // A step recorded by the earlier server is not counted twice.
+    EXPECT_TRUE(!risky.has_value() || server.Stored(waiting).crashed_servers.empty()) << waiting;
+    if (name == "bad") {
+      EXPECT_FALSE(risky.has_value());
+    }
+  });
   ASSERT_THAT(server.jobs->Restore(), IsOk());
   server.Run();
   EXPECT_THAT(order, ::testing::ElementsAre("beside", "bad"));
@@ -190,7 +190,7 @@ TEST_F(JobCrashTest, ShutdownInARiskyStepIsNotACrash) {
   ASSERT_THAT(server.jobs->Restore(), IsOk());
   server.Run();
   EXPECT_EQ(server.Get(id)->state, JobState::kRunning);
-  EXPECT_EQ(server.Get(id)->crashes, 0);
+  EXPECT_EQ(server.Get(id)->crashed_servers.size(), 0u);
 }
 
 TEST_F(JobCrashTest, ShutdownResetsTheCrashCount) {
@@ -199,10 +199,10 @@ TEST_F(JobCrashTest, ShutdownResetsTheCrashCount) {
     ServerRun server(Path(2));
     ASSERT_THAT(server.jobs->Restore(), IsOk());
     server.Run();
-    ASSERT_EQ(server.Get(bad)->crashes, 1);
+    ASSERT_EQ(server.Get(bad)->crashed_servers.size(), 1u);
   }
   ServerRun server(Path(2));
-  EXPECT_EQ(server.Stored(bad).crashes, 0);
+  EXPECT_EQ(server.Stored(bad).crashed_servers.size(), 0u);
 }
 
 }  // namespace

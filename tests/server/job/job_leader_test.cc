@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -157,29 +158,44 @@ TEST_F(JobLeaderTest, ACrashInARiskyStepIsCounted) {
     store_.PutJob(RowOf(snapshot, clock_.Now()), [](const absl::Status&) {});
   }
   const auto two = Next();
-  EXPECT_EQ((*two->jobs.Get("1"))->crashes, 1);
-  EXPECT_EQ((*two->jobs.Get("2"))->crashes, 0) << "the machine was restarted";
+  EXPECT_EQ(CountedCrashes(**two->jobs.Get("1")), 1);
+  EXPECT_EQ(CountedCrashes(**two->jobs.Get("2")), 0) << "the machine was restarted";
 }
 
-// Two servers lead in turn. Each is cut off from the database while it makes the design spaces,
-// but neither crashes.
+TEST_F(JobLeaderTest, CrashesOfThreeMachinesGiveAJobUp) {
+  for (const auto& [id, more] : std::map<std::string, std::vector<std::string>>{
+           {"1", {"a/1"}}, {"2", {"a/1", "b/1"}}, {"3", {"c/2"}}}) {
+    JobSnapshot snapshot{.id = id, .spec = JobHarness::Spec(60, id), .state = JobState::kRunning};
+    snapshot.risky_step = RiskyStep{"proposing", "c/1", ThisBoot()};
+    snapshot.crashed_servers = more;
+    store_.PutJob(RowOf(snapshot, clock_.Now()), [](const absl::Status&) {});
+  }
+  const auto next = Next("d/1");
+  Run(*next, 30);
+  EXPECT_NE((*next->jobs.Get("1"))->state, JobState::kFailed) << "one may have been cut off";
+  EXPECT_THAT((*next->jobs.Get("2"))->error, testing::HasSubstr("ended abnormally 3 times"));
+  EXPECT_THAT((*next->jobs.Get("3"))->error, testing::HasSubstr("ended abnormally 2 times"));
+}
+
+// Three servers lead in turn. Each is cut off from the database while it makes the design spaces,
+// but none crashes.
 TEST_F(JobLeaderTest, ServersThatWereCutOffHaveNotCrashed) {
   environment_.WatchSteps([&](absl::string_view step, absl::string_view) {
     if (step == "open") store_.FailWrites(absl::AbortedError("the database cannot be reached"));
   });
   std::string id;
-  for (int i = 0; i < 6; ++i) {
-    const auto leader = Next(i % 2 == 0 ? "host/1" : "other/2");
-    if (i == 0) id = Create(*leader, JobHarness::Spec(60));
+  for (const char* run : {"a/1", "b/2", "a/1", "b/2", "c/3", "a/1", "b/2", "c/3"}) {
+    const auto leader = Next(run);
+    if (id.empty()) id = Create(*leader, JobHarness::Spec(60));
     leader->executor.RunAll();
-    EXPECT_LE((*leader->jobs.Get(id))->crashes, 1);
+    EXPECT_LE(CountedCrashes(**leader->jobs.Get(id)), 1);
     leader->jobs.Suspend();
     leader->executor.RunAll();
     store_.FailWrites(absl::OkStatus());
     ASSERT_TRUE(DecodeSnapshot(store_.GetJob(id)->summary)->risky_step.has_value());
   }
   environment_.WatchSteps(nullptr);
-  const auto last = Next("host/1");
+  const auto last = Next("a/1");
   Run(*last, 200);
   EXPECT_EQ((*last->jobs.Get(id))->state, JobState::kDone) << (*last->jobs.Get(id))->error;
 }

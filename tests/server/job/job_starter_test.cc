@@ -1,10 +1,9 @@
-#include "server/job/job_starter.h"
-
 #include <optional>
 #include <utility>
 
 #include "gtest/gtest.h"
 #include "server/job/actor/job_codec.h"
+#include "server/job/job_book.h"
 #include "tests/server/job/starter_harness.h"
 #include "tests/status.h"
 

@@ -2,7 +2,7 @@
 #define HONE_TESTS_SERVER_JOB_STARTER_HARNESS_H_
 
 #include "gtest/gtest.h"
-#include "server/job/job_starter.h"
+#include "server/job/job_book.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fakes/manual_executor.h"

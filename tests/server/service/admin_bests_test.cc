@@ -27,7 +27,7 @@ class AdminBestsTest : public ::testing::Test, protected ServiceHarness {
   // The administrator root has a token and an address. Others use the socket.
   void SetUp() override {
     ServerOptions options;
-    options.listen_admin.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kAdmin});
     options.tokens = std::make_shared<const rpc::TokenTable>(
         *rpc::TokenTable::Parse(rpc::TokenLine({"root", rpc::Role::kAdmin}, kRoot)));
     options.audit_log = folder + "/audit.jsonl";

@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
 #include "nlohmann/json.hpp"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
 

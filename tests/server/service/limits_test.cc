@@ -66,7 +66,7 @@ class LimitsTest : public ::testing::Test, protected ServiceHarness {
   void TearDown() override { Stop(); }  // before the observer is destroyed
   // Starts a server that also listens on a loopback port, for clients with tokens.
   void Serve(ServerOptions options = {}) {
-    options.listen_clients.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kClient});
     options.tokens = std::make_shared<const rpc::TokenTable>(
         *rpc::TokenTable::Parse(rpc::TokenLine({"ann", rpc::Role::kClient}, "token-of-ann") +
                                 rpc::TokenLine({"bob", rpc::Role::kClient}, "token-of-bob")));

@@ -1,5 +1,3 @@
-#include "server/service/metrics.h"
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -13,6 +11,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/service/call_observer.h"
 #include "tests/status.h"
 
 namespace hone::service {

@@ -1,7 +1,5 @@
 // The file that carries a trained model to another server: what is read back, and what is refused.
 
-#include "server/service/model/model_exchange.h"
-
 #include <functional>
 #include <limits>
 
@@ -11,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "hone/v1/model_file.pb.h"
 #include "server/job/actor/compiler_environment.h"
+#include "server/service/services.h"
 #include "server/tuner/cost_model/byte_io.h"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/cost_model/model_file.h"

@@ -6,7 +6,7 @@
 #include "client/connection/connection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
 

@@ -57,9 +57,9 @@ class SecurityTest : public ::testing::Test, protected ServiceHarness {
  protected:
   // Starts a server that also listens on loopback ports and requires tokens there.
   void Serve(ServerOptions options = {}) {
-    options.listen_clients.push_back(*rpc::Address::Parse("127.0.0.1:0"));
-    options.listen_workers.push_back(*rpc::Address::Parse("127.0.0.1:0"));
-    options.listen_admin.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+    options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kClient});
+    options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kWorker});
+    options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kAdmin});
     options.tokens = Tokens();
     options.audit_log = folder + "/audit.jsonl";
     ASSERT_THAT(Start(std::move(options)), IsOk());
@@ -380,7 +380,7 @@ TEST_F(SecurityTest, AuditLogThatCannotBeReopenedKeepsItsFiles) {
 
 TEST_F(SecurityTest, RemoteAddressesNeedTlsAndAuthentication) {
   ServerOptions options;
-  options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
+  options.listen = {{*rpc::Address::Parse("0.0.0.0:0")}};
   EXPECT_THAT(std::string(CheckListeners(options).message()), HasSubstr("not encrypted"));
   const rpc::KeyPair authority =
       *rpc::MakeAuthority("Test", absl::UnixEpoch(), absl::Now() + absl::Hours(1));
@@ -468,7 +468,7 @@ TEST_F(InitTest, GeneratedCredentialsAdmitEachRole) {
                                               absl::Now());
   options.tokens = std::make_shared<const rpc::TokenTable>(
       *rpc::TokenTable::Parse(*ReadFile(Value("hone.toml", "tokens"))));
-  options.listen_clients = {*rpc::Address::Parse("127.0.0.1:0")};
+  options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kClient});
   ASSERT_THAT(Start(options), IsOk());
   const auto dial = [&](const std::string& file, bool token) {
     return *rpc::CreateChannel(server->addresses()[1].ToText(),

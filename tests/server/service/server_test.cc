@@ -193,7 +193,7 @@ TEST_F(ServerTest, DamageThatIsFoundLaterStopsJobs) {
 
 TEST_F(ServerTest, RemoteAddressesNeedInsecure) {
   ServerOptions options;
-  options.listen = {*rpc::Address::Parse("0.0.0.0:0")};
+  options.listen = {{*rpc::Address::Parse("0.0.0.0:0")}};
   EXPECT_THAT(Server::Start(options, *store::OpenSqliteStore(folder + "/hone.db"), nullptr),
               StatusIs(absl::StatusCode::kPermissionDenied));
 }
@@ -276,7 +276,7 @@ TEST_F(ServerTest, ShutdownDoesNotWaitForALongProposal) {
 class LeaderTest : public ServerTest {
  protected:
   absl::Status StartOnStore() {
-    ServerOptions options{.listen = {address}};
+    ServerOptions options{.listen = {{address}}};
     options.job.respect_timing_lock = false;
     auto started = Server::Start(options, store_, std::make_unique<job::FakeTaskEnvironment>());
     if (!started.ok()) return started.status();

@@ -146,7 +146,7 @@ absl::Status ServiceHarness::Start(ServerOptions options) {
 absl::Status ServiceHarness::StartWith(std::unique_ptr<store::Store> store, ServerOptions options,
                                        std::unique_ptr<job::TaskEnvironment> environment) {
   if (environment == nullptr) environment = std::make_unique<job::FakeTaskEnvironment>();
-  options.listen = {address};
+  options.listen.insert(options.listen.begin(), {address});
   options.job.respect_timing_lock = false;
   auto started = Server::Start(std::move(options), std::move(store), std::move(environment));
   if (!started.ok()) return started.status();

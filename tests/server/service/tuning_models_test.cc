@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hone/v1/admin.grpc.pb.h"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 #include "server/store/store.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/server/service/service_harness.h"

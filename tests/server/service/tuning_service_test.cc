@@ -19,7 +19,7 @@
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/service/service_harness.h"
 #include "tests/status.h"
@@ -429,7 +429,7 @@ TEST_F(TuningServiceTest, JobMayBeCreatedBeforeItsWorkerConnects) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_DONE) << job.error();
 }
 
-// The explanations themselves: tests/server/job/search/explanation_test.cc.
+// The explanations themselves: tests/server/service/explanation_test.cc.
 TEST_F(TuningServiceTest, WhatCannotBeExplainedIsRefusedWithTheReason) {
   v1::ExplainScheduleRequest request;
   v1::Explanation explanation;

@@ -12,7 +12,7 @@
 #include "common/target/target.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/service/request_fields.h"
+#include "server/service/job_convert.h"
 #include "server/store/store.h"
 #include "tests/fakes/fake_task_environment.h"
 #include "tests/fault/tcp_proxy.h"

@@ -12,7 +12,6 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"

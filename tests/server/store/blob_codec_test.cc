@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/record_columns.h"
+#include "server/store/tables.h"
 #include "tests/status.h"
 
 namespace hone::store {

@@ -1,7 +1,7 @@
 // The contract of Store for results of other autotuners.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "server/store/tables.h"
 #include "tests/server/store/done.h"
 #include "tests/server/store/store_rows.h"

@@ -17,8 +17,6 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/integrity_check.h"
-#include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/store/child_process.h"
 #include "tests/server/store/done.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "server/store/tables.h"
 #include "tests/status.h"
 

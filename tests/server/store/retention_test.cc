@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "server/store/sqlite/connection.h"
-#include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "server/store/tables.h"
 #include "tests/server/store/store_rows.h"
 #include "tests/status.h"

@@ -1,5 +1,3 @@
-#include "server/store/sqlite/schema.h"
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -7,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
 

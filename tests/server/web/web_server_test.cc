@@ -147,7 +147,7 @@ TEST_F(WebServerTest, ASessionEndsWithItsTimeAndWithItsCallersToken) {
   };
   const std::string root = rpc::TokenLine({"root", rpc::Role::kAdmin}, "token-of-root");
   service::ServerOptions options;
-  options.listen_clients.push_back(*rpc::Address::Parse("127.0.0.1:0"));
+  options.listen.push_back({*rpc::Address::Parse("127.0.0.1:0"), rpc::Role::kClient});
   options.tokens = tokens(root + rpc::TokenLine({"ann", rpc::Role::kClient}, "token-of-ann") +
                           rpc::TokenLine({"eve", rpc::Role::kViewer}, "token-of-eve"));
   options.audit_log = folder + "/audit.jsonl";

@@ -229,7 +229,7 @@ TEST(TimingTest, ABriefConfirmationTakesFewBlocks) {
 }
 
 // The host takes away 2 % of the time of each of two processors, 10 ms at a time, and a kernel
-// waits for its slower thread. That must not look like a disturbed machine (record_policy.cc).
+// waits for its slower thread. That must not look like a disturbed machine (WhyOutOfPolicy).
 TEST(TimingTest, ALittleStealDisturbsNoConfirmation) {
   Rng rng(1, 1);
   for (const int min_blocks : {0, 3}) {

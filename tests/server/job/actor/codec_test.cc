@@ -44,8 +44,7 @@ TEST(CodecTest, SnapshotRoundTrips) {
   snapshot.given->record.result.outcome = record::Outcome::kWrongOutput;
   snapshot.phase = {PhaseKind::kRound, "detail", 2, 5, 1, true};
   snapshot.unconfirmed = true;
-  snapshot.crashes = 1;
-  snapshot.crashed_server = "host/2";
+  snapshot.crashed_servers = {"host/2", "other/1"};
   snapshot.proposers = {{"a", {3, 2, 0.5}}, {"b", {}}};
   snapshot.risky_step = {.name = "proposing", .server = "host/1", .boot = "b"};
   HONE_ASSERT_OK_AND_ASSIGN(JobSnapshot read, DecodeSnapshot(EncodeSnapshot(snapshot)));
@@ -60,8 +59,7 @@ TEST(CodecTest, SnapshotRoundTrips) {
   EXPECT_FALSE(read.default_schedule.has_value());
   EXPECT_EQ(read.phase, snapshot.phase);
   EXPECT_TRUE(read.unconfirmed);
-  EXPECT_EQ(read.crashes, 1);
-  EXPECT_EQ(read.crashed_server, "host/2");
+  EXPECT_EQ(read.crashed_servers, snapshot.crashed_servers);
   EXPECT_EQ(read.proposers, snapshot.proposers);
   EXPECT_EQ(read.risky_step, snapshot.risky_step);
 }

@@ -1,5 +1,5 @@
 #include "gtest/gtest.h"
-#include "server/job/actor/job_advice.h"
+#include "server/job/actor/job_actor.h"
 
 namespace hone::job {
 namespace {

@@ -2,40 +2,125 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/base/digest.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
+#include "common/record/message_fields.h"
 #include "common/target/target.h"
+#include "hone/v1/model_file.pb.h"
+#include "nlohmann/json.hpp"
 #include "server/job/actor/executor.h"
 #include "server/service/artifact_stream.h"
 #include "server/service/job_convert.h"
-#include "server/service/model/model_exchange.h"
-#include "server/service/request_fields.h"
 #include "server/service/services.h"
+#include "server/tuner/cost_model/byte_io.h"
+#include "server/tuner/cost_model/draft_weights.h"
+#include "server/tuner/cost_model/model_file.h"
 
 namespace hone::service {
 namespace {
 
-absl::Status CheckText(absl::string_view field, const std::string& text) {
-  if (text.size() <= kMaxIdBytes) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("longer than ", kMaxIdBytes, " bytes"));
+constexpr absl::string_view kFileMagic = "HONELRND";
+constexpr uint32_t kFileLayout = 1;
+constexpr size_t kFileHead = kFileMagic.size() + sizeof(uint32_t);
+constexpr size_t kFileDigest = 2 * sizeof(uint64_t);
+
+constexpr size_t kMostMetrics = 64 << 10;     // bytes
+constexpr int kMostMetricDepth = 8;           // of objects in objects
+constexpr size_t kMostTargetText = 64 << 10;  // bytes, as for workers
+constexpr int64_t kMostCounted = int64_t{1} << 40;
+constexpr uint32_t kMostColumns = 1 << 16;
+constexpr absl::Duration kMostAhead = absl::Hours(24);  // of the clock of another server
+
+absl::Status BadFile(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("not a usable file of a model: ", why,
+                                                 "; hone models export writes such files"));
 }
 
-// Checks a name; "" stands for a default.
-absl::Status CheckKnown(absl::string_view field, const std::string& name,
-                        const std::vector<std::string>& known) {
-  HONE_RETURN_IF_ERROR(CheckText(field, name));
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) {
-    return absl::OkStatus();
+absl::Status CheckWord(absl::string_view what, absl::string_view text, size_t most) {
+  if (text.size() > most) {
+    return BadFile(
+        absl::StrCat(what, " has ", text.size(), " bytes; at most ", most, " are allowed"));
   }
-  return FieldError(
-      field, absl::StrCat("there is no '", name, "'; there are: ", absl::StrJoin(known, ", ")));
+  if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    return BadFile(absl::StrCat(what, " has a control character"));
+  return absl::OkStatus();
+}
+
+bool IsPlain(const nlohmann::json& json, int depth) {
+  if (json.is_number()) return std::isfinite(json.get<double>());
+  if (json.is_object() || json.is_array()) {
+    return depth > 0 && std::ranges::all_of(json, [&](const nlohmann::json& each) {
+             return IsPlain(each, depth - 1);
+           });
+  }
+  return true;
+}
+
+absl::Status CheckMetrics(const std::string& text) {
+  if (text.size() > kMostMetrics)
+    return BadFile(absl::StrCat("the metrics have ", text.size(), " bytes; at most ", kMostMetrics,
+                                " are allowed"));
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return BadFile("the metrics are not a JSON object");
+  if (!IsPlain(json, kMostMetricDepth))
+    return BadFile("the metrics are nested too deeply, or one is not a finite number");
+  return absl::OkStatus();
+}
+
+absl::Status CheckCounts(const store::ModelRow& row, absl::Time now) {
+  if (row.records < 1 || row.records > kMostCounted || row.workloads < 1 ||
+      row.workloads > row.records) {
+    return BadFile(absl::StrCat("a model cannot be trained on ", row.records, " records of ",
+                                row.workloads, " workloads"));
+  }
+  if (row.created_unix_ms <= 0 || row.created_unix_ms > absl::ToUnixMillis(now + kMostAhead)) {
+    return BadFile(absl::StrCat("it was trained at an impossible time, ", row.created_unix_ms,
+                                " ms after 1970"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTargetOf(const store::ModelRow& row) {
+  if (row.key.target.empty()) return BadFile("it names no target");
+  HONE_RETURN_IF_ERROR(CheckWord("the target", row.key.target, kMaxIdBytes));
+  HONE_RETURN_IF_ERROR(
+      CheckWord("the description of the target", row.target_text, kMostTargetText));
+  if (row.target_text.empty()) return absl::OkStatus();
+  const absl::StatusOr<target::Target> target = target::Target::FromText(row.target_text);
+  if (!target.ok()) return BadFile(absl::StrCat("its target: ", target.status().message()));
+  if (target->Key() == row.key.target) return absl::OkStatus();
+  return BadFile(
+      absl::StrCat("its target is described as ", target->Key(), ", but named ", row.key.target));
+}
+
+// Asks the model for a few rows, because numbers that were changed by hand may be read but spoil
+// every search. A draft refuses rows of the other kind of device than its own; those of a GPU have
+// an estimate of its cycles.
+absl::Status CheckAnswers(const cost_model::CostModel& model, uint32_t columns, bool of_gpu) {
+  if (columns == 0) return absl::OkStatus();
+  if (columns > kMostColumns) return BadFile(absl::StrCat("it reads ", columns, " columns"));
+  cost_model::FeatureMatrix rows{.columns = static_cast<int>(columns)};
+  for (const float value : {0.0f, 1.0f, 100.0f}) {
+    std::vector<float> row(columns, value);
+    if (columns >= cost_model::kDraftColumns)
+      row[columns - cost_model::kDraftColumns + cost_model::kGpuEstimate] = of_gpu ? 1 + value : 0;
+    rows.Append(row, 1);
+  }
+  const absl::StatusOr<cost_model::Prediction> answers = model.Predict(rows);
+  if (!answers.ok()) return BadFile(answers.status().message());
+  if (std::ranges::all_of(answers->mean, [](double mean) { return std::isfinite(mean); }))
+    return absl::OkStatus();
+  return BadFile("the model predicts what is not a number");
 }
 
 constexpr int64_t kMostRecords = 200'000;  // of a training, which then needs 1.9 GB
@@ -49,9 +134,10 @@ std::string NameOfServer(const std::string& store_identity) {
 
 absl::StatusOr<job::ModelChoice> ToChoice(const v1::ModelChoice& choice,
                                           const job::TaskEnvironment& environment) {
-  HONE_RETURN_IF_ERROR(CheckKnown("cost_model", choice.name(), AllModelNames(environment)));
   HONE_RETURN_IF_ERROR(
-      CheckKnown("feature_set", choice.feature_set(), environment.FeatureSetNames()));
+      Choose("cost_model", choice.name(), "", AllModelNames(environment)).status());
+  HONE_RETURN_IF_ERROR(
+      Choose("feature_set", choice.feature_set(), "", environment.FeatureSetNames()).status());
   if (choice.stored() < 0) return FieldError("stored", "negative");
   if (choice.stored() > 0 && !(choice.name().empty() && choice.feature_set().empty()))
     return FieldError("stored", "a stored model has its own kind and feature set");
@@ -60,8 +146,8 @@ absl::StatusOr<job::ModelChoice> ToChoice(const v1::ModelChoice& choice,
 
 template <typename Request>
 absl::StatusOr<job::RecordedTaskQuery> ToRecordQuery(const Request& request) {
-  HONE_RETURN_IF_ERROR(CheckText("target", request.target()));
-  HONE_RETURN_IF_ERROR(CheckText("operator", request.operator_()));
+  HONE_RETURN_IF_ERROR(CheckLength("target", request.target()));
+  HONE_RETURN_IF_ERROR(CheckLength("operator", request.operator_()));
   if (request.max_records() < 0 || request.max_records() > kMostRecords)
     return FieldError("max_records", absl::StrCat("not in 0 to ", kMostRecords));
   job::RecordedTaskQuery query{.target = request.target(), .op = request.operator_()};
@@ -78,7 +164,94 @@ job::WorkLimit LimitOf(const Call& call, absl::Time now) {
           .cancelled = [context = call.context] { return context->IsCancelled(); }};
 }
 
+// The fields of a model that files and lists have in common.
+template <typename Row, typename Visit>
+void VisitModel(Row& row, Visit visit) {
+  visit({.proto = "name"}, row.key.name);
+  visit({.proto = "feature_set"}, row.key.feature_set);
+  visit({.proto = "target"}, row.key.target);
+  visit({.proto = "target_text"}, row.target_text);
+  visit({.proto = "operator"}, row.key.scope);
+  visit({.proto = "version"}, row.version);
+  visit({.proto = "records"}, row.records);
+  visit({.proto = "workloads"}, row.workloads);
+  visit({.proto = "created_unix_ms"}, row.created_unix_ms);
+  visit({.proto = "metrics"}, row.metrics);
+  visit({.proto = "origin"}, row.origin);
+}
+
 }  // namespace
+
+std::string EncodeModelFile(const store::ModelRow& row, const std::string& here) {
+  v1::ModelFile file;
+  VisitModel(row, record::MessageWriter(file));
+  if (row.origin.empty()) file.set_origin(here);
+  file.set_model(row.bytes);
+  cost_model::ByteWriter head, tail;
+  head.Add(kFileLayout);
+  const std::string bytes =
+      absl::StrCat(kFileMagic, std::move(head).Finish(), file.SerializeAsString());
+  const Digest digest = DigestOf(bytes);
+  tail.Add(digest.high, digest.low);
+  return absl::StrCat(bytes, std::move(tail).Finish());
+}
+
+absl::StatusOr<store::ModelRow> DecodeModelFile(absl::string_view bytes) {
+  if (!absl::StartsWith(bytes, kFileMagic))
+    return BadFile(absl::StrCat("it does not begin with ", kFileMagic));
+  if (bytes.size() < kFileHead + kFileDigest) return BadFile("it is truncated");
+  const absl::string_view signed_part = bytes.substr(0, bytes.size() - kFileDigest);
+  cost_model::ByteReader head(signed_part.substr(kFileMagic.size()));
+  HONE_ASSIGN_OR_RETURN(const uint32_t layout, head.Read<uint32_t>());
+  if (layout != kFileLayout) {
+    return BadFile(
+        absl::StrCat("it is of layout ", layout, ", but this program reads layout ", kFileLayout));
+  }
+  cost_model::ByteReader tail(bytes.substr(signed_part.size()));
+  Digest digest;
+  HONE_RETURN_IF_ERROR(tail.Read(digest.high, digest.low));
+  if (DigestOf(signed_part) != digest)
+    return BadFile("it is truncated or damaged: its digest does not match");
+  v1::ModelFile file;
+  const absl::string_view message = signed_part.substr(kFileHead);
+  if (!file.ParseFromArray(message.data(), static_cast<int>(message.size())))
+    return BadFile("its message is malformed");
+  store::ModelRow row{.bytes = std::move(*file.mutable_model())};
+  VisitModel(row, record::MessageReader(file, /*check=*/false));
+  row.size = static_cast<int64_t>(row.bytes.size());
+  return row;
+}
+
+absl::Status CheckImportedModel(const store::ModelRow& row, const job::TaskEnvironment& environment,
+                                absl::Time now) {
+  HONE_RETURN_IF_ERROR(CheckWord("the name", row.key.name, kMaxIdBytes));
+  HONE_RETURN_IF_ERROR(CheckWord("the feature set", row.key.feature_set, kMaxIdBytes));
+  HONE_RETURN_IF_ERROR(CheckWord("the operator", row.key.scope, kMaxIdBytes));
+  HONE_RETURN_IF_ERROR(CheckWord("the origin", row.origin, kMaxIdBytes));
+  if (row.origin.empty()) return BadFile("it does not say which server trained it");
+  HONE_RETURN_IF_ERROR(CheckTargetOf(row));
+  HONE_RETURN_IF_ERROR(CheckCounts(row, now));
+  HONE_RETURN_IF_ERROR(CheckMetrics(row.metrics));
+  if (row.bytes.size() > store::Store::kMaxModelBytes)
+    return BadFile(absl::StrCat("the model has ", row.bytes.size(), " bytes; at most ",
+                                store::Store::kMaxModelBytes, " are allowed"));
+  const absl::StatusOr<cost_model::ModelHeader> header = cost_model::ReadModelHeader(row.bytes);
+  if (!header.ok()) return BadFile(header.status().message());
+  if (header->name != row.key.name || header->feature_set != row.key.feature_set ||
+      int64_t{header->version} != row.version) {
+    return BadFile(absl::StrCat("it describes version ", row.version, " of model '", row.key.name,
+                                "' on feature set '", row.key.feature_set, "', but holds version ",
+                                header->version, " of '", header->name, "' on '",
+                                header->feature_set, "'"));
+  }
+  const absl::StatusOr<std::unique_ptr<cost_model::CostModel>> model =
+      environment.CreateModel(row.key.name, {.feature_set = row.key.feature_set});
+  if (!model.ok()) return BadFile(model.status().message());
+  if (const absl::Status loaded = (*model)->Load(row.bytes); !loaded.ok())
+    return BadFile(loaded.message());
+  const absl::StatusOr<target::Target> target = target::Target::FromText(row.target_text);
+  return CheckAnswers(**model, header->columns, target.ok() && target->kind != target::Kind::kCpu);
+}
 
 absl::StatusOr<job::TrainingQuery> ToQuery(const v1::TrainModelRequest& request,
                                            const job::TaskEnvironment& environment) {
@@ -108,7 +281,7 @@ absl::StatusOr<job::EvaluationQuery> ToQuery(const v1::EvaluateModelsRequest& re
     return FieldError("held_out", absl::StrCat("more than ", kMaxHeldOut));
   }
   for (const std::string& word : request.held_out()) {
-    HONE_RETURN_IF_ERROR(CheckText("held_out", word));
+    HONE_RETURN_IF_ERROR(CheckLength("held_out", word));
     query.held_out.push_back(word);
   }
   if (!(query.held_out_trials >= 0 && query.held_out_trials < 1)) {
@@ -131,20 +304,10 @@ v1::ModelKind ToProto(const cost_model::CostModelInfo& info) {
 
 v1::StoredModel ToProto(const store::ModelRow& row) {
   v1::StoredModel message;
+  VisitModel(row, record::MessageWriter(message));
   message.set_id(row.id);
-  message.set_name(row.key.name);
-  message.set_feature_set(row.key.feature_set);
-  message.set_target(row.key.target);
-  message.set_operator_(row.key.scope);
-  message.set_version(row.version);
-  message.set_records(row.records);
-  message.set_workloads(row.workloads);
-  message.set_created_unix_ms(row.created_unix_ms);
-  message.set_metrics(row.metrics);
   message.set_size_bytes(row.size);
-  message.set_origin(row.origin);
   message.set_in_use(row.in_use);
-  message.set_target_text(row.target_text);
   if (const auto target = target::Target::FromText(row.target_text); target.ok())
     AddConstants(*target, *message.mutable_constants());
   return message;
@@ -296,9 +459,7 @@ grpc::ServerReadReactor<v1::ArtifactChunk>* ModelService::ImportModel(const Call
 
 absl::Status ModelService::DescribeFeatures(const Call&, const v1::DescribeFeaturesRequest& request,
                                             v1::FeatureTable* response) {
-  if (request.feature_set().size() > kMaxIdBytes) {
-    return FieldError("feature_set", "too long");
-  }
+  HONE_RETURN_IF_ERROR(CheckLength("feature_set", request.feature_set()));
   HONE_ASSIGN_OR_RETURN(const std::string target, DescribedTarget(request.target(), *deps_.fleet));
   HONE_ASSIGN_OR_RETURN(
       const job::FeatureTable table,

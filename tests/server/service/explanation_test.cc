@@ -1,19 +1,19 @@
-#include "server/job/search/explanation.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digest.h"
+#include "common/base/status_macros.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/job/actor/compiler_environment.h"
+#include "server/service/services.h"
 #include "tests/fakes/manual_store.h"
 #include "tests/status.h"
 
-namespace hone::job {
+namespace hone::service {
 namespace {
 
 using ::testing::ElementsAre;
@@ -33,7 +33,7 @@ constexpr char kSpace[] =
 
 std::string Trace(const std::string& end, const std::vector<int64_t>& decisions) {
   const auto text =
-      MakeCompilerEnvironment(1)->TraceText(absl::StrCat(kWorkload, kSpace, end), decisions);
+      job::MakeCompilerEnvironment(1)->TraceText(absl::StrCat(kWorkload, kSpace, end), decisions);
   EXPECT_THAT(text, IsOk());
   return text.value_or("");
 }
@@ -47,17 +47,22 @@ class ExplanationTest : public ::testing::Test {
     target.cores = cores;
     return target;
   }
-  absl::StatusOr<Explanation> ExplainTrace(const std::string& trace, int cores = 2) {
-    return Explain(store_, *environment_, {.trace = trace, .target = Machine(cores).ToText()});
+  absl::StatusOr<v1::Explanation> ExplainIt(const Explained& what) {
+    v1::Explanation explanation;
+    HONE_RETURN_IF_ERROR(Explain(store_, *environment_, what, explanation));
+    return explanation;
   }
-  Estimate EstimateOfTrace(const std::string& trace, int cores = 2) {
+  absl::StatusOr<v1::Explanation> ExplainTrace(const std::string& trace, int cores = 2) {
+    return ExplainIt({.trace = trace, .target = Machine(cores).ToText()});
+  }
+  v1::Explanation EstimateOfTrace(const std::string& trace, int cores = 2) {
     const auto explanation = ExplainTrace(trace, cores);
     EXPECT_THAT(explanation, IsOk());
-    return explanation.ok() ? explanation->estimate : Estimate();
+    return explanation.value_or(v1::Explanation());
   }
-  static const EstimateTerm* Find(const Estimate& estimate, absl::string_view name) {
-    for (const EstimateTerm& term : estimate.terms) {
-      if (term.name == name) return &term;
+  static const v1::EstimateTerm* Find(const v1::Explanation& estimate, absl::string_view name) {
+    for (const v1::EstimateTerm& term : estimate.terms()) {
+      if (term.name() == name) return &term;
     }
     return nullptr;
   }
@@ -74,54 +79,54 @@ class ExplanationTest : public ::testing::Test {
     });
     return record;
   }
-  TriedSchedules Tried(const record::Record& record) {
-    const auto explanation = Explain(store_, *environment_,
-                                     {.trace = Trace("", record.candidate.decisions),
-                                      .target = Machine(2).ToText(),
-                                      .record = record});
+  v1::Explanation Tried(const record::Record& record) {
+    const auto explanation = ExplainIt({.trace = Trace("", record.candidate.decisions),
+                                        .target = Machine(2).ToText(),
+                                        .record = record});
     EXPECT_THAT(explanation, IsOk());
-    return explanation.ok() ? explanation->tried : TriedSchedules();
+    return explanation.value_or(v1::Explanation());
   }
 
   store::ManualStore store_;
-  const std::unique_ptr<TaskEnvironment> environment_ = MakeCompilerEnvironment(1);
+  const std::unique_ptr<job::TaskEnvironment> environment_ = job::MakeCompilerEnvironment(1);
 };
 
 TEST_F(ExplanationTest, TermsAddUpToTheEstimateOfTheDraft) {
-  const Estimate estimate = EstimateOfTrace(Trace("parallel(l3)\n", {32, 16, 32, 16, 0}));
-  ASSERT_THAT(estimate.statements, SizeIs(1));
-  EXPECT_EQ(estimate.statements[0].name, "C");
-  EXPECT_DOUBLE_EQ(estimate.statements[0].cycles, estimate.cycles);
-  EXPECT_FALSE(estimate.learned);
+  const v1::Explanation estimate = EstimateOfTrace(Trace("parallel(l3)\n", {32, 16, 32, 16, 0}));
+  ASSERT_THAT(estimate.statements(), SizeIs(1));
+  EXPECT_EQ(estimate.statements(0).name(), "C");
+  EXPECT_DOUBLE_EQ(estimate.statements(0).cycles(), estimate.estimate_cycles());
+  EXPECT_FALSE(estimate.learned());
   const auto features = environment_->DescribeFeatures(Trace("parallel(l3)\n", {32, 16, 32, 16, 0}),
                                                        Machine(2).ToText(), "analytic");
   ASSERT_THAT(features, IsOk());
   for (size_t c = 0; c < features->columns.size(); ++c) {
     if (features->columns[c] != "draft_cycles") continue;
-    EXPECT_NEAR(std::exp2(features->values[c]) - 1, estimate.cycles, 1e-4 * estimate.cycles);
+    EXPECT_NEAR(std::exp2(features->values[c]) - 1, estimate.estimate_cycles(),
+                1e-4 * estimate.estimate_cycles());
   }
   double previous = 1;
-  for (const EstimateTerm& term : estimate.terms) {
-    EXPECT_LE(term.gain, previous) << term.name;
-    EXPECT_GE(term.gain, 0) << term.name;
-    EXPECT_LE(term.cycles, estimate.cycles * (1 + 1e-6)) << term.name;
-    previous = term.gain;
+  for (const v1::EstimateTerm& term : estimate.terms()) {
+    EXPECT_LE(term.gain(), previous) << term.name();
+    EXPECT_GE(term.gain(), 0) << term.name();
+    EXPECT_LE(term.cycles(), estimate.estimate_cycles() * (1 + 1e-6)) << term.name();
+    previous = term.gain();
   }
-  EXPECT_EQ(estimate.statements[0].limit, estimate.terms[0].name);
+  EXPECT_EQ(estimate.statements(0).limit(), estimate.terms(0).name());
 }
 
 TEST_F(ExplanationTest, AnIdleCoreIsImbalance) {
   const std::vector<int64_t> decisions = {32, 16, 32, 16, 0};
-  const EstimateTerm* imbalance = nullptr;
-  const Estimate serial = EstimateOfTrace(Trace("", decisions), /*cores=*/4);
+  const v1::EstimateTerm* imbalance = nullptr;
+  const v1::Explanation serial = EstimateOfTrace(Trace("", decisions), /*cores=*/4);
   ASSERT_NE(imbalance = Find(serial, "imbalance"), nullptr);
-  EXPECT_NEAR(imbalance->gain, 0.75, 0.01) << "three of four cores do nothing";
-  EXPECT_EQ(serial.terms[0].name, "imbalance");
+  EXPECT_NEAR(imbalance->gain(), 0.75, 0.01) << "three of four cores do nothing";
+  EXPECT_EQ(serial.terms(0).name(), "imbalance");
   EXPECT_EQ(Find(serial, "forks"), nullptr) << "it has no parallel loop";
 
-  const Estimate parallel = EstimateOfTrace(Trace("parallel(l3)\n", decisions), /*cores=*/4);
+  const v1::Explanation parallel = EstimateOfTrace(Trace("parallel(l3)\n", decisions), /*cores=*/4);
   imbalance = Find(parallel, "imbalance");
-  EXPECT_TRUE(imbalance == nullptr || imbalance->gain < 0.05);
+  EXPECT_TRUE(imbalance == nullptr || imbalance->gain() < 0.05);
   EXPECT_NE(Find(parallel, "forks"), nullptr);
 }
 
@@ -130,7 +135,7 @@ TEST_F(ExplanationTest, ASumOverRowsThatDoNotFitACacheIsLimitedByIt) {
       "workload copy\ninput A: f32[4096, 4096]\noutput C[i: 4096, j: 4096] = A[i, j] + 1.0\n"
       "trace 1\nb0 = block(\"C\")\nl0, l1 = loops(b0)\nl2, l3 = split(l1, 512, 8)\n"
       "vectorize(l3)\nparallel(l0)\n";
-  EXPECT_EQ(EstimateOfTrace(kCopy).terms[0].name, "memory");
+  EXPECT_EQ(EstimateOfTrace(kCopy).terms(0).name(), "memory");
 }
 
 TEST_F(ExplanationTest, ALearnedDraftChangesTheWeightOfATerm) {
@@ -156,13 +161,14 @@ TEST_F(ExplanationTest, ALearnedDraftChangesTheWeightOfATerm) {
       const ir::Program program,
       schedule::Replay(std::make_shared<const ir::Workload>(std::move(file.workload)),
                        file.parsed.trace, file.parsed.decisions));
-  HONE_ASSERT_OK_AND_ASSIGN(const Estimate estimate, EstimateOf(program, Machine(2), &learned));
-  EXPECT_TRUE(estimate.learned);
-  EXPECT_EQ(estimate.cycle_ns, 0) << "learned factors compare schedules only";
-  EXPECT_EQ(estimate.terms[0].name, "load ports");
-  HONE_ASSERT_OK_AND_ASSIGN(const Estimate preset, EstimateOf(program, Machine(2), nullptr));
-  EXPECT_NEAR(Find(estimate, "load ports")->cycles, 16 * Find(preset, "load ports")->cycles,
-              1e-3 * estimate.cycles);
+  v1::Explanation estimate, preset;
+  EXPECT_THAT(EstimateOf(program, Machine(2), &learned, estimate), IsOk());
+  EXPECT_TRUE(estimate.learned());
+  EXPECT_EQ(estimate.cycle_ns(), 0) << "learned factors compare schedules only";
+  EXPECT_EQ(estimate.terms(0).name(), "load ports");
+  EXPECT_THAT(EstimateOf(program, Machine(2), nullptr, preset), IsOk());
+  EXPECT_NEAR(Find(estimate, "load ports")->cycles(), 16 * Find(preset, "load ports")->cycles(),
+              1e-3 * estimate.estimate_cycles());
 }
 
 TEST_F(ExplanationTest, GpusHaveTermsOfTheirOwn) {
@@ -171,12 +177,11 @@ TEST_F(ExplanationTest, GpusHaveTermsOfTheirOwn) {
       "trace 1\nb0 = block(\"C\")\nl0 = loops(b0)\nl1, l2 = split(l0, 256, 256)\n"
       "bind(l1, \"blockIdx.x\")\nbind(l2, \"threadIdx.x\")\n";
   const auto explanation =
-      Explain(store_, *environment_,
-              {.trace = kBound, .target = target::TargetByName("nvidia/a100")->ToText()});
+      ExplainIt({.trace = kBound, .target = target::TargetByName("nvidia/a100")->ToText()});
   ASSERT_THAT(explanation, IsOk());
-  EXPECT_NE(Find(explanation->estimate, "launches"), nullptr);
-  EXPECT_EQ(Find(explanation->estimate, "pipes"), nullptr);
-  EXPECT_GT(explanation->estimate.cycles, 0);
+  EXPECT_NE(Find(*explanation, "launches"), nullptr);
+  EXPECT_EQ(Find(*explanation, "pipes"), nullptr);
+  EXPECT_GT(explanation->estimate_cycles(), 0);
 }
 
 TEST_F(ExplanationTest, CountersBecomeRatios) {
@@ -186,43 +191,40 @@ TEST_F(ExplanationTest, CountersBecomeRatios) {
       "wall_ns 2e6\nprocessor_ns 4e6\ninstructions 6.7108864e7\ncycles 1.6777216e7\n"
       "l1d_misses 134217.728\nl2_misses 1000\nllc_misses ? this machine has none\n"
       "unheard_of 7\n";
-  const auto explanation = Explain(store_, *environment_,
-                                   {.trace = Trace("parallel(l3)\n", record.candidate.decisions),
-                                    .target = Machine(2).ToText(),
-                                    .record = record,
-                                    .speed = {.gflops = 45, .peak_gflops = 90}});
+  const auto explanation = ExplainIt({.trace = Trace("parallel(l3)\n", record.candidate.decisions),
+                                      .target = Machine(2).ToText(),
+                                      .record = record,
+                                      .speed = {.gflops = 45, .peak_gflops = 90}});
   ASSERT_THAT(explanation, IsOk());
   const auto find = [&](absl::string_view name) {
-    const auto found = std::ranges::find(explanation->ratios, name, &MeasuredValue::name);
-    return found == explanation->ratios.end() ? MeasuredValue() : *found;
+    const auto found = std::ranges::find(explanation->ratios(), name, &v1::MeasuredValue::name);
+    return found == explanation->ratios().end() ? v1::MeasuredValue() : *found;
   };
-  EXPECT_EQ(explanation->not_counted, "");
-  EXPECT_EQ(find("share of the peak").value, 0.5);
-  EXPECT_EQ(find("busy cores").value, 2);
-  EXPECT_DOUBLE_EQ(find("clock, GHz").value, 4.194304);
-  EXPECT_EQ(find("instructions per cycle").value, 4);
-  EXPECT_EQ(find("instructions per multiply-add").value, 0.5);
-  EXPECT_DOUBLE_EQ(find("L1 misses").value, 2);
-  EXPECT_EQ(find("bytes from beyond L2").value, 64000);
-  EXPECT_EQ(find("bytes from beyond L2").estimate, explanation->estimate.l2_bytes);
+  EXPECT_EQ(explanation->not_counted(), "");
+  EXPECT_EQ(find("share of the peak").value(), 0.5);
+  EXPECT_EQ(find("busy cores").value(), 2);
+  EXPECT_DOUBLE_EQ(find("clock, GHz").value(), 4.194304);
+  EXPECT_EQ(find("instructions per cycle").value(), 4);
+  EXPECT_EQ(find("instructions per multiply-add").value(), 0.5);
+  EXPECT_DOUBLE_EQ(find("L1 misses").value(), 2);
+  EXPECT_EQ(find("bytes from beyond L2").value(), 64000);
   // A and B are read at least once.
-  EXPECT_GE(explanation->estimate.l2_bytes, 2 * 512 * 512 * 4);
-  EXPECT_GE(explanation->estimate.l2_bytes, explanation->estimate.l3_bytes);
-  EXPECT_EQ(find("last-level misses").missing, "this machine has none");
-  EXPECT_EQ(find("bytes from memory").missing, "this machine has none");
-  EXPECT_THAT(find("branch misses").missing, HasSubstr("Hone knows no event"));
-  EXPECT_THAT(explanation->counters, SizeIs(7)) << "unknown counters are left out";
+  EXPECT_GE(find("bytes from beyond L2").estimate(), 2 * 512 * 512 * 4);
+  EXPECT_GE(find("bytes from beyond L2").estimate(), find("bytes from memory").estimate());
+  EXPECT_EQ(find("last-level misses").missing(), "this machine has none");
+  EXPECT_EQ(find("bytes from memory").missing(), "this machine has none");
+  EXPECT_THAT(find("branch misses").missing(), HasSubstr("Hone knows no event"));
+  EXPECT_THAT(explanation->counters(), SizeIs(7)) << "unknown counters are left out";
 }
 
 TEST_F(ExplanationTest, SaysWhyThereAreNoCounters) {
   const auto why = [&](const record::Record& record, const std::string& target) {
-    const auto explanation = Explain(
-        store_, *environment_,
+    const auto explanation = ExplainIt(
         {.trace = Trace("", record.candidate.decisions), .target = target, .record = record});
     EXPECT_THAT(explanation, IsOk());
-    EXPECT_THAT(explanation->counters, IsEmpty());
-    EXPECT_THAT(explanation->ratios, IsEmpty());
-    return explanation->not_counted;
+    EXPECT_THAT(explanation->counters(), IsEmpty());
+    EXPECT_THAT(explanation->ratios(), IsEmpty());
+    return explanation->not_counted();
   };
   const std::string cpu = Machine(2).ToText();
   record::Record record = Put({32, 16, 32, 16, 0}, 100, "confirm");
@@ -246,24 +248,24 @@ TEST_F(ExplanationTest, NearSchedulesAreThoseWithOneOrTwoOtherDecisions) {
   const record::Record other = Put({4}, 84, "confirm", "another");
   EXPECT_NE(screened, best.id);
 
-  const TriedSchedules tried = Tried(best);
-  EXPECT_EQ(tried.same_space, 3);
-  EXPECT_EQ(tried.near_count, 2);
-  EXPECT_EQ(tried.near_failed, 1);
-  EXPECT_EQ(tried.other_spaces, 2);
-  ASSERT_THAT(tried.near, SizeIs(2));
-  EXPECT_EQ(tried.near[0].record, one.id);
-  EXPECT_DOUBLE_EQ(tried.near[0].ratio, 1.25) << "both were measured by a search";
-  ASSERT_THAT(tried.near[0].changes, SizeIs(1));
-  EXPECT_EQ(tried.near[0].changes[0].text, "split(i, *, *)");
-  EXPECT_THAT(tried.near[0].changes[0].before, ElementsAre(32, 16));
-  EXPECT_THAT(tried.near[0].changes[0].after, ElementsAre(64, 8));
-  EXPECT_EQ(tried.near[1].record, two.id);
-  EXPECT_DOUBLE_EQ(tried.near[1].ratio, 1.5);
-  EXPECT_THAT(tried.near[1].changes, SizeIs(2));
-  ASSERT_TRUE(tried.best_of_others.has_value());
-  EXPECT_DOUBLE_EQ(tried.best_of_others->ratio, 0.75) << "of the two searches";
-  EXPECT_NE(tried.best_of_others->record, other.id);
+  const v1::Explanation tried = Tried(best);
+  EXPECT_EQ(tried.same_space(), 3);
+  EXPECT_EQ(tried.near_count(), 2);
+  EXPECT_EQ(tried.near_failed(), 1);
+  EXPECT_EQ(tried.other_spaces(), 2);
+  ASSERT_THAT(tried.near(), SizeIs(2));
+  EXPECT_EQ(tried.near(0).record(), one.id);
+  EXPECT_DOUBLE_EQ(tried.near(0).ratio(), 1.25) << "both were measured by a search";
+  ASSERT_THAT(tried.near(0).changes(), SizeIs(1));
+  EXPECT_EQ(tried.near(0).changes(0).name(), "split(i, *, *)");
+  EXPECT_THAT(tried.near(0).changes(0).before(), ElementsAre(32, 16));
+  EXPECT_THAT(tried.near(0).changes(0).after(), ElementsAre(64, 8));
+  EXPECT_EQ(tried.near(1).record(), two.id);
+  EXPECT_DOUBLE_EQ(tried.near(1).ratio(), 1.5);
+  EXPECT_THAT(tried.near(1).changes(), SizeIs(2));
+  ASSERT_TRUE(tried.has_best_of_others());
+  EXPECT_DOUBLE_EQ(tried.best_of_others().ratio(), 0.75) << "of the two searches";
+  EXPECT_NE(tried.best_of_others().record(), other.id);
 }
 
 // Results of other inputs, of another tolerance, and those that were withdrawn.
@@ -279,9 +281,9 @@ TEST_F(ExplanationTest, WhatCannotBeComparedIsNotTried) {
   other.result.inputs = best.result.inputs;
   other.tolerance = 0.01;
   append(other);
-  const TriedSchedules tried = Tried(best);
-  EXPECT_EQ(tried.same_space, 0);
-  EXPECT_THAT(tried.near, IsEmpty());
+  const v1::Explanation tried = Tried(best);
+  EXPECT_EQ(tried.same_space(), 0);
+  EXPECT_THAT(tried.near(), IsEmpty());
 }
 
 TEST_F(ExplanationTest, BadTracesAreRefusedWithTheReason) {
@@ -291,11 +293,9 @@ TEST_F(ExplanationTest, BadTracesAreRefusedWithTheReason) {
   EXPECT_THAT(open.status().message(), HasSubstr("an explanation is of a single schedule"));
   EXPECT_THAT(ExplainTrace(absl::StrCat(kWorkload, "trace 1\nb0 = block(\"D\")\n")).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(Explain(store_, *environment_,
-                      {.trace = Trace("", {32, 16, 32, 16, 0}), .target = "no target"})
-                  .status(),
+  EXPECT_THAT(ExplainIt({.trace = Trace("", {32, 16, 32, 16, 0}), .target = "no target"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace
-}  // namespace hone::job
+}  // namespace hone::service

@@ -1,5 +1,3 @@
-#include "server/job/search/explanation.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,16 +9,18 @@
 #include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/record/counters.h"
+#include "common/schedule/named_call.h"
 #include "common/schedule/replay.h"
 #include "common/schedule/trace.h"
 #include "nlohmann/json.hpp"
 #include "server/job/search/draft_work.h"
+#include "server/service/services.h"
 #include "server/tuner/cost_model/draft_weights.h"
 #include "server/tuner/feature/analytic_terms.h"
 #include "server/tuner/feature/feature_set.h"
 #include "server/tuner/feature/gpu_terms.h"
 
-namespace hone::job {
+namespace hone::service {
 namespace {
 
 using cost_model::DraftWeights;
@@ -75,7 +75,7 @@ constexpr Term kTerms[] = {
     {"device memory", "sectors from memory", 1, {cost_model::kGpuMemoryPart}},
     {"launches", "starting kernels", 1, {cost_model::kGpuLaunchPart}},
 };
-constexpr absl::string_view kImbalance = "imbalance";
+constexpr char kImbalance[] = "imbalance";
 
 // Every part of the cycles belongs to one term. memory_jumps and the last columns of GPUs are none.
 constexpr bool CoversEveryPart() {
@@ -164,15 +164,15 @@ struct Measurements {
 };
 
 // Returns the measurement to compare with those of the explained schedule.
-TriedSchedule Compare(const Measurements& tried, const Measurements& explained, double own_ns) {
-  TriedSchedule schedule;
+v1::TriedSchedule Compare(const Measurements& tried, const Measurements& explained, double own_ns) {
+  v1::TriedSchedule schedule;
   for (const auto& [policy, one] : tried.by_policy) {  // "confirm" before "screen"
     const auto same = explained.by_policy.find(policy);
     const bool is_same = same != explained.by_policy.end();
-    if (schedule.record != 0 && !is_same) continue;
-    schedule.record = one.record;
-    schedule.latency_ns = one.latency_ns;
-    schedule.ratio = one.latency_ns / (is_same ? same->second.latency_ns : own_ns);
+    if (schedule.record() != 0 && !is_same) continue;
+    schedule.set_record(one.record);
+    schedule.set_latency_ns(one.latency_ns);
+    schedule.set_ratio(one.latency_ns / (is_same ? same->second.latency_ns : own_ns));
     if (is_same) break;
   }
   return schedule;
@@ -185,62 +185,70 @@ using MeasuredCandidates =
 absl::StatusOr<MeasuredCandidates> ReadMeasured(store::Store& store,
                                                 const record::Record& explained) {
   MeasuredCandidates candidates;
-  store::RecordQuery query{.workload_digest = explained.workload_digest,
-                           .target = explained.target,
-                           .page_size = 1000,
-                           .quarantine = store::QuarantineFilter::kNone};
-  while (true) {
-    HONE_ASSIGN_OR_RETURN(const std::vector<record::Record> page, store.Query(query));
-    for (const record::Record& record : page) {
-      query.after_id = record.id;
-      if (record.tolerance != explained.tolerance) continue;
-      Measurements& seen = candidates[{record.candidate.space_digest, record.candidate.decisions}];
-      if (record.result.outcome != record::Outcome::kOk) {
-        seen.failed = true;
-        continue;
-      }
-      const double latency = record::SteadyLatencyNs(record.result);
-      if (record.result.inputs != explained.result.inputs || !(latency > 0)) continue;
-      seen.by_policy[record.policy.name] = {record.id, latency};
+  const auto add = [&](const record::Record& record) {
+    if (record.tolerance != explained.tolerance) return;
+    Measurements& seen = candidates[{record.candidate.space_digest, record.candidate.decisions}];
+    if (record.result.outcome != record::Outcome::kOk) {
+      seen.failed = true;
+      return;
     }
-    if (static_cast<int>(page.size()) < query.page_size) return candidates;
-  }
+    const double latency = record::SteadyLatencyNs(record.result);
+    if (record.result.inputs != explained.result.inputs || !(latency > 0)) return;
+    seen.by_policy[record.policy.name] = {record.id, latency};
+  };
+  HONE_RETURN_IF_ERROR(store.ForEachRecord({.workload_digest = explained.workload_digest,
+                                            .target = explained.target,
+                                            .quarantine = store::QuarantineFilter::kNone},
+                                           add));
+  return candidates;
 }
 
-absl::StatusOr<TriedSchedules> TriedNear(store::Store& store, const record::Record& explained,
-                                         absl::Span<const schedule::NamedCall> calls) {
+absl::Status AddTried(store::Store& store, const record::Record& explained,
+                      absl::Span<const schedule::NamedCall> calls, v1::Explanation& explanation) {
   HONE_ASSIGN_OR_RETURN(const MeasuredCandidates candidates, ReadMeasured(store, explained));
   const std::pair own(explained.candidate.space_digest, explained.candidate.decisions);
   const double own_ns = record::SteadyLatencyNs(explained.result);
-  TriedSchedules tried;
   const auto found = candidates.find(own);
-  if (found == candidates.end() || !(own_ns > 0)) return tried;
+  if (found == candidates.end() || !(own_ns > 0)) return absl::OkStatus();
+  int64_t same_space = 0, other_spaces = 0, near_failed = 0;
+  std::vector<v1::TriedSchedule> near;
   for (const auto& [candidate, seen] : candidates) {
     if (candidate == own) continue;
     const bool ran = !seen.by_policy.empty();
-    TriedSchedule schedule = Compare(seen, found->second, own_ns);
+    v1::TriedSchedule schedule = Compare(seen, found->second, own_ns);
     if (candidate.first != own.first) {
       if (!ran) continue;
-      ++tried.other_spaces;
-      if (!tried.best_of_others.has_value() || schedule.ratio < tried.best_of_others->ratio)
-        tried.best_of_others = std::move(schedule);
+      ++other_spaces;
+      if (!explanation.has_best_of_others() ||
+          schedule.ratio() < explanation.best_of_others().ratio()) {
+        *explanation.mutable_best_of_others() = std::move(schedule);
+      }
       continue;
     }
-    if (ran) ++tried.same_space;
+    if (ran) ++same_space;
     if (candidate.second.size() != own.second.size()) continue;  // damaged
-    schedule.changes =
-        schedule::ChangedDecisions(calls, candidate.second, TriedSchedules::kMostChanges);
-    if (schedule.changes.size() > TriedSchedules::kMostChanges) continue;
-    if (ran) {
-      tried.near.push_back(std::move(schedule));
-    } else if (seen.failed) {
-      ++tried.near_failed;
+    const auto changes = schedule::ChangedDecisions(calls, candidate.second, kMostChanges);
+    if (changes.size() > kMostChanges) continue;
+    if (!ran) {
+      near_failed += seen.failed ? 1 : 0;
+      continue;
     }
+    for (const schedule::ChangedDecision& changed : changes) {
+      v1::ChangedDecision& row = *schedule.add_changes();
+      row.set_name(changed.text);
+      row.mutable_before()->Add(changed.before.begin(), changed.before.end());
+      row.mutable_after()->Add(changed.after.begin(), changed.after.end());
+    }
+    near.push_back(std::move(schedule));
   }
-  tried.near_count = static_cast<int64_t>(tried.near.size());
-  std::ranges::stable_sort(tried.near, {}, &TriedSchedule::ratio);
-  if (tried.near.size() > TriedSchedules::kMostNear) tried.near.resize(TriedSchedules::kMostNear);
-  return tried;
+  explanation.set_same_space(same_space);
+  explanation.set_other_spaces(other_spaces);
+  explanation.set_near_count(static_cast<int64_t>(near.size()));
+  explanation.set_near_failed(near_failed);
+  std::ranges::stable_sort(near, {}, &v1::TriedSchedule::ratio);
+  if (near.size() > kMostNear) near.resize(kMostNear);
+  explanation.mutable_near()->Add(near.begin(), near.end());
+  return absl::OkStatus();
 }
 
 struct CounterMeaning {
@@ -264,37 +272,44 @@ constexpr CounterMeaning kCounterMeanings[] = {
 // known number.
 class MeasuredRatios {
  public:
-  explicit MeasuredRatios(Explanation& explanation) : explanation_(explanation) {}
+  explicit MeasuredRatios(v1::Explanation& explanation) : explanation_(explanation) {}
 
-  void Add(absl::string_view name, absl::string_view meaning, double factor,
-           absl::string_view above, absl::string_view below) {
+  void Add(const char* name, const char* meaning, double factor, absl::string_view above,
+           absl::string_view below) {
     Add(name, meaning, factor, above, ValueOf(below));
   }
-  void Add(absl::string_view name, absl::string_view meaning, double factor,
-           absl::string_view above, double below, double estimate = 0) {
-    MeasuredValue& ratio = Add(name, meaning, factor, above, {.value = below});
-    if (estimate > 0) ratio.estimate = estimate;
+  void Add(const char* name, const char* meaning, double factor, absl::string_view above,
+           double below, double estimate = 0) {
+    v1::MeasuredValue divisor;
+    divisor.set_value(below);
+    v1::MeasuredValue& ratio = Add(name, meaning, factor, above, divisor);
+    if (estimate > 0) ratio.set_estimate(estimate);
   }
 
  private:
-  MeasuredValue& Add(absl::string_view name, absl::string_view meaning, double factor,
-                     absl::string_view above, const MeasuredValue& divisor) {
-    const MeasuredValue counter = ValueOf(above);
-    MeasuredValue ratio{.name = std::string(name), .meaning = std::string(meaning)};
-    ratio.missing = !counter.missing.empty()   ? counter.missing
-                    : !divisor.missing.empty() ? divisor.missing
-                    : divisor.value > 0        ? ""
-                                               : "there is nothing to compare with";
-    if (ratio.missing.empty()) ratio.value = factor * counter.value / divisor.value;
-    return explanation_.ratios.emplace_back(std::move(ratio));
+  v1::MeasuredValue& Add(const char* name, const char* meaning, double factor,
+                         absl::string_view above, const v1::MeasuredValue& divisor) {
+    const v1::MeasuredValue counter = ValueOf(above);
+    v1::MeasuredValue& ratio = *explanation_.add_ratios();
+    ratio.set_name(name);
+    ratio.set_meaning(meaning);
+    ratio.set_missing(!counter.missing().empty()   ? counter.missing()
+                      : !divisor.missing().empty() ? divisor.missing()
+                      : divisor.value() > 0        ? ""
+                                                   : "there is nothing to compare with");
+    if (ratio.missing().empty()) ratio.set_value(factor * counter.value() / divisor.value());
+    return ratio;
   }
-  MeasuredValue ValueOf(absl::string_view name) const {
-    const auto found = std::ranges::find(explanation_.counters, name, &MeasuredValue::name);
-    if (found != explanation_.counters.end()) return *found;
-    return {.missing = "Hone knows no event for it on this kind of processor"};
+  v1::MeasuredValue ValueOf(absl::string_view name) const {
+    for (const v1::MeasuredValue& counter : explanation_.counters()) {
+      if (counter.name() == name) return counter;
+    }
+    v1::MeasuredValue none;
+    none.set_missing("Hone knows no event for it on this kind of processor");
+    return none;
   }
 
-  Explanation& explanation_;
+  v1::Explanation& explanation_;
 };
 
 std::string WhyNotCounted(const record::Record& record, target::Kind kind) {
@@ -307,30 +322,33 @@ std::string WhyNotCounted(const record::Record& record, target::Kind kind) {
   return "its worker did not count; hone revalidate measures it again";
 }
 
-void AddMeasured(const Explained& what, target::Kind kind, Explanation& explanation) {
+void AddMeasured(const Explained& what, target::Kind kind, const EstimatedTraffic& estimated,
+                 v1::Explanation& explanation) {
   const record::Record& record = *what.record;
   for (const record::Counter& counter : record::ParseCounters(record.result.counters)) {
     const auto* const known =
         std::ranges::find(kCounterMeanings, counter.name, &CounterMeaning::name);
     if (known == std::end(kCounterMeanings)) continue;
-    explanation.counters.push_back({.name = counter.name,
-                                    .meaning = std::string(known->meaning),
-                                    .value = counter.value,
-                                    .missing = counter.missing});
+    v1::MeasuredValue& row = *explanation.add_counters();
+    row.set_name(counter.name);
+    row.set_meaning(std::string(known->meaning));
+    row.set_value(counter.value);
+    row.set_missing(counter.missing);
   }
-  if (explanation.counters.empty()) {
-    explanation.not_counted = WhyNotCounted(record, kind);
+  if (explanation.counters().empty()) {
+    explanation.set_not_counted(WhyNotCounted(record, kind));
     return;
   }
   using record::kBranchMisses, record::kCycles, record::kFlops, record::kInstructions,
       record::kL1dMisses, record::kL2Misses, record::kLlcMisses, record::kProcessorNs,
       record::kWallNs;
   MeasuredRatios ratios(explanation);
-  const double flops = explanation.roofline.flops;
+  const double flops = explanation.roofline().flops();
   if (what.speed.peak_gflops > 0 && what.speed.gflops > 0) {
-    explanation.ratios.push_back({.name = "share of the peak",
-                                  .meaning = "useful operations over those of the measured peak",
-                                  .value = what.speed.gflops / what.speed.peak_gflops});
+    v1::MeasuredValue& share = *explanation.add_ratios();
+    share.set_name("share of the peak");
+    share.set_meaning("useful operations over those of the measured peak");
+    share.set_value(what.speed.gflops / what.speed.peak_gflops);
   }
   ratios.Add("busy cores", "processor time over time; threads that wait actively are busy", 1,
              kProcessorNs, kWallNs);
@@ -345,9 +363,9 @@ void AddMeasured(const Explained& what, target::Kind kind, Explanation& explanat
   ratios.Add("last-level misses", kPerThousand, 1000, kLlcMisses, kInstructions);
   ratios.Add("branch misses", kPerThousand, 1000, kBranchMisses, kInstructions);
   ratios.Add("bytes from beyond L2", "lines of L2 misses", feature::kLineBytes, kL2Misses, 1.0,
-             explanation.estimate.l2_bytes);
+             estimated.l2_bytes);
   ratios.Add("bytes from memory", "lines of last-level misses", feature::kLineBytes, kLlcMisses,
-             1.0, explanation.estimate.l3_bytes);
+             1.0, estimated.l3_bytes);
 }
 
 // Returns the lines of a statement that a level of caches gets from the next one.
@@ -362,15 +380,16 @@ double LinesOf(const feature::AnalyticTerms& terms, const feature::AnalyticMachi
 
 }  // namespace
 
-absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Target& given,
-                                    const cost_model::CostModel* learned) {
+absl::StatusOr<EstimatedTraffic> EstimateOf(const ir::Program& program, const target::Target& given,
+                                            const cost_model::CostModel* learned,
+                                            v1::Explanation& explanation) {
   target::Target target = given;
-  Estimate estimate{.learned = learned != nullptr};
+  explanation.set_learned(learned != nullptr);
   // A learned draft has factors for the constants of the kind of machine.
-  if (estimate.learned) {
+  if (learned != nullptr) {
     target.calibration = {};
   } else {
-    estimate.cycle_ns = CycleNs(target);
+    explanation.set_cycle_ns(CycleNs(target));
   }
   HONE_ASSIGN_OR_RETURN(const feature::FeatureSet* features, feature::FindFeatureSet("draft"));
   DraftRows rows;
@@ -379,54 +398,60 @@ absl::StatusOr<Estimate> EstimateOf(const ir::Program& program, const target::Ta
   HONE_RETURN_IF_ERROR(nest.Analyze(program));
   const DraftWeights weights = WeightsOf(learned);
   const std::vector<double> imbalances = ImbalancesOf(nest, target);
+  EstimatedTraffic traffic;
   if (target.kind == target::Kind::kCpu) {
     const feature::AnalyticMachine machine = feature::AnalyticMachine::Of(target);
     for (const feature::AnalyticTerms& terms : feature::EstimateCost(nest, machine).statements) {
-      estimate.l2_bytes += feature::kLineBytes * LinesOf(terms, machine, 1);
-      estimate.l3_bytes += feature::kLineBytes * LinesOf(terms, machine, 2);
+      traffic.l2_bytes += feature::kLineBytes * LinesOf(terms, machine, 1);
+      traffic.l3_bytes += feature::kLineBytes * LinesOf(terms, machine, 2);
     }
   }
-  double imbalance = 0;
-  std::vector<double> without(std::size(kTerms), 0);  // of the whole program
-  estimate.terms.resize(std::size(kTerms));
+  double cycles = 0, imbalance = 0;
+  std::vector<double> alone(std::size(kTerms), 0), without(std::size(kTerms), 0);  // by term
   for (int i = 0; i < rows.count; ++i) {
     const absl::Span<const float> row = rows.row(i);
-    StatementEstimate& statement = estimate.statements.emplace_back();
-    statement.name = nest.statements()[i].block->name;
-    statement.cycles = CyclesOf(weights, row);
-    estimate.cycles += statement.cycles;
+    v1::StatementEstimate& statement = *explanation.add_statements();
+    statement.set_name(nest.statements()[i].block->name);
+    statement.set_cycles(CyclesOf(weights, row));
+    cycles += statement.cycles();
     const double unbalanced = imbalances[i] * weights.Cycles(row);
     imbalance += unbalanced;
     double most = unbalanced;
-    if (unbalanced > 0) statement.limit = kImbalance;
+    if (unbalanced > 0) statement.set_limit(kImbalance);
     for (size_t t = 0; t < std::size(kTerms); ++t) {
       const double rest = CyclesOf(Without(weights, kTerms[t]), row);
       without[t] += rest;
-      estimate.terms[t].cycles += CyclesOf(OnlyWith(weights, kTerms[t]), row);
-      if (statement.cycles - rest <= most) continue;
-      most = statement.cycles - rest;
-      statement.limit = kTerms[t].name;
+      alone[t] += CyclesOf(OnlyWith(weights, kTerms[t]), row);
+      if (statement.cycles() - rest <= most) continue;
+      most = statement.cycles() - rest;
+      statement.set_limit(std::string(kTerms[t].name));
     }
   }
-  const double whole = std::max(estimate.cycles, 1.0);
+  explanation.set_estimate_cycles(cycles);
+  std::vector<v1::EstimateTerm> terms;
+  const auto add = [&](absl::string_view name, absl::string_view meaning, double cost,
+                       double saved) {
+    if (!(cost > 0)) return;
+    v1::EstimateTerm& term = terms.emplace_back();
+    term.set_name(std::string(name));
+    term.set_meaning(std::string(meaning));
+    term.set_cycles(cost);
+    term.set_gain(saved / std::max(cycles, 1.0));
+  };
   for (size_t t = 0; t < std::size(kTerms); ++t) {
-    estimate.terms[t].name = kTerms[t].name;
-    estimate.terms[t].meaning = kTerms[t].meaning;
-    estimate.terms[t].gain = (estimate.cycles - without[t]) / whole;
+    add(kTerms[t].name, kTerms[t].meaning, alone[t], cycles - without[t]);
   }
-  estimate.terms.push_back({.name = kImbalance,
-                            .meaning = target.kind == target::Kind::kCpu
-                                           ? "cores that wait for the busiest one"
-                                           : "compute units without work at the end",
-                            .cycles = imbalance,
-                            .gain = imbalance / whole});
-  std::erase_if(estimate.terms, [](const EstimateTerm& term) { return !(term.cycles > 0); });
-  std::ranges::stable_sort(estimate.terms, std::ranges::greater(), &EstimateTerm::gain);
-  return estimate;
+  add(kImbalance,
+      target.kind == target::Kind::kCpu ? "cores that wait for the busiest one"
+                                        : "compute units without work at the end",
+      imbalance, imbalance);
+  std::ranges::stable_sort(terms, std::ranges::greater(), &v1::EstimateTerm::gain);
+  explanation.mutable_terms()->Add(terms.begin(), terms.end());
+  return traffic;
 }
 
-absl::StatusOr<Explanation> Explain(store::Store& store, const TaskEnvironment& environment,
-                                    const Explained& what) {
+absl::Status Explain(store::Store& store, const job::TaskEnvironment& environment,
+                     const Explained& what, v1::Explanation& explanation) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::Target::FromText(what.target));
   HONE_ASSIGN_OR_RETURN(schedule::TraceFile file, schedule::ParseTraceFile(what.trace));
   const schedule::ParsedTrace& parsed = file.parsed;
@@ -435,18 +460,23 @@ absl::StatusOr<Explanation> Explain(store::Store& store, const TaskEnvironment& 
   const absl::StatusOr<ir::Program> program =
       schedule::Replay(workload, parsed.trace, parsed.decisions);
   if (!program.ok()) return absl::InvalidArgumentError(program.status().message());
-  Explanation explanation{.workload = workload->ToText(),
-                          .roofline = ir::RooflineOf(*workload, what.speed)};
-  HONE_ASSIGN_OR_RETURN(const int64_t newest, NewestDraft(store, target.Key()));
-  HONE_ASSIGN_OR_RETURN(
-      explanation.estimate,
-      EstimateOf(*program, target, LoadDraft(&store, environment, newest, what.target).get()));
-  if (!what.record.has_value()) return explanation;
+  explanation.set_target(what.target);
+  explanation.mutable_best()->set_workload(workload->ToText());
+  const ir::Roofline roofline = ir::RooflineOf(*workload, what.speed);
+  explanation.mutable_roofline()->set_flops(roofline.flops);
+  explanation.mutable_roofline()->set_bytes(roofline.bytes);
+  explanation.mutable_roofline()->set_gflops(roofline.gflops);
+  explanation.mutable_roofline()->set_bound(ir::BoundOf(roofline));
+  HONE_ASSIGN_OR_RETURN(const int64_t newest, job::NewestDraft(store, target.Key()));
+  const auto learned = job::LoadDraft(&store, environment, newest, what.target);
+  HONE_ASSIGN_OR_RETURN(const EstimatedTraffic estimated,
+                        EstimateOf(*program, target, learned.get(), explanation));
+  if (!what.record.has_value()) return absl::OkStatus();
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::NamedCall> calls,
                         schedule::NamedCallsOf(workload, parsed.trace, parsed.decisions));
-  HONE_ASSIGN_OR_RETURN(explanation.tried, TriedNear(store, *what.record, calls));
-  AddMeasured(what, target.kind, explanation);
-  return explanation;
+  HONE_RETURN_IF_ERROR(AddTried(store, *what.record, calls, explanation));
+  AddMeasured(what, target.kind, estimated, explanation);
+  return absl::OkStatus();
 }
 
-}  // namespace hone::job
+}  // namespace hone::service
