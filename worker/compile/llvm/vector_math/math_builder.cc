@@ -48,7 +48,8 @@ Value* MathBuilder::IfSmall(Value* x, double f32, double f64, llvm::function_ref
                             llvm::function_ref<Value*()> any) {
   const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   llvm::BasicBlock* const block = b_.GetInsertBlock();
-  if (type == nullptr || !machine_.BranchesOnLanes() || b_.GetInsertPoint() != block->end())
+  if (type == nullptr || !all_lanes_used_ || !machine_.BranchesOnLanes() ||
+      b_.GetInsertPoint() != block->end())
     return any();
   // The lanes that fill up a register are arbitrary, so a branch must not depend on them.
   const int lanes = static_cast<int>(type->getNumElements());
@@ -83,12 +84,25 @@ Value* MathBuilder::IfSmall(Value* x, double f32, double f64, llvm::function_ref
 
 namespace {
 
+// The lanes of a part that ComputeInParts computes at a time.
+int LanesOfPart(Value* x, int vector_bits) {
+  return kFunctionRegisters * vector_bits / static_cast<int>(x->getType()->getScalarSizeInBits());
+}
+
+// Whether the last part has no arbitrary lanes.
+bool FillsParts(Value* x, int vector_bits) {
+  const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (type == nullptr) return true;
+  const int lanes = static_cast<int>(type->getNumElements()), part = LanesOfPart(x, vector_bits);
+  return lanes <= part || lanes % part == 0;
+}
+
 template <typename... Values>
 Value* ComputeInParts(llvm::IRBuilder<>& b, int vector_bits, auto f, Value* x, Values*... more) {
   const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (type == nullptr) return f(x, more...);
   const int lanes = static_cast<int>(type->getNumElements());
-  const int part = kFunctionRegisters * vector_bits / static_cast<int>(type->getScalarSizeInBits());
+  const int part = LanesOfPart(x, vector_bits);
   if (lanes <= part) return f(x, more...);
   const auto parts = SplitLanes(b, x, part);
   llvm::SmallVector<Value*, 8> results;
@@ -104,10 +118,12 @@ Value* ComputeInParts(llvm::IRBuilder<>& b, int vector_bits, auto f, Value* x, V
 }  // namespace
 
 Value* MathBuilder::InParts(Value* x, Value* (*f)(MathBuilder&, Value*)) {
+  all_lanes_used_ = FillsParts(x, machine_.vector_bits());
   return ComputeInParts(b_, machine_.vector_bits(), [&](Value* part) { return f(*this, part); }, x);
 }
 
 Value* MathBuilder::InParts(Value* x, Value* y, Value* (*f)(MathBuilder&, Value*, Value*)) {
+  all_lanes_used_ = FillsParts(x, machine_.vector_bits());
   return ComputeInParts(
       b_, machine_.vector_bits(), [&](Value* a, Value* b) { return f(*this, a, b); }, x, y);
 }

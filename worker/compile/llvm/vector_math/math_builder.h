@@ -79,6 +79,7 @@ class MathBuilder {
  private:
   llvm::IRBuilder<>& b_;
   const Machine& machine_;
+  bool all_lanes_used_ = true;  // by the argument of the function that is emitted
 };
 
 }  // namespace hone::codegen
