@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
@@ -67,6 +68,26 @@ trace 1
 b0 = block("C")
 )");
   EXPECT_EQ(MostExecutions(cost), 40 * 41 / 2);
+}
+
+// exp has a branch for vectors with a lane whose result may be denormal, 0 or infinite.
+TEST(ModelledCostTest, ABranchThatDependsOnTheDataGoesTheUsualWay) {
+  const ModelledCost cost = CostOf(Preset("x86-avx2"), R"(workload powers
+input A: f32[64]
+output C[i: 64] = exp(A[i])
+trace 1
+b0 = block("C")
+l0 = loops(b0)
+l1, l2 = split(l0, 0, 8)
+vectorize(l2)
+)");
+  double usual = 0, rare = 0;
+  for (const ModelledBlock& block : cost.blocks) {
+    if (absl::StrContains(block.name, "/usual")) usual += block.executions;
+    if (absl::StrContains(block.name, "/rare")) rare += block.executions;
+  }
+  EXPECT_EQ(usual, 8);
+  EXPECT_EQ(rare, 0);
 }
 
 TEST(ModelledCostTest, VectorsAndTilesCostLess) {

@@ -1,6 +1,8 @@
 // The sign of a zero quotient when a vector is divided by one number, which is computed with a
-// reciprocal and a correction. tests/worker/compile/invariant_test.cc tests other quotients.
+// reciprocal and a correction, and where it is not. tests/worker/compile/invariant_test.cc tests
+// other quotients.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,6 +65,20 @@ TEST(QuotientTest, AZeroHasItsSign) {
       }
     }
   }
+}
+
+// On Zen, the divider is faster than the reciprocal with its correction.
+TEST(QuotientTest, OnlyZenDividesVectors) {
+  const std::string trace = WithVectors(
+      "workload w\ninput X: f32[4096]\ninput V: f32[1]\noutput Y[i: 4096] = X[i] / V[0]\n", {"Y"},
+      8);
+  target::Target target = Preset("x86-avx2");
+  const auto divides = testing::ContainsRegex("vdivps\t[^\n]*%ymm");
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string other, AssemblyOf(target, trace));
+  EXPECT_THAT(other, testing::Not(divides));
+  target.cpu = "znver1";
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string zen, AssemblyOf(target, trace));
+  EXPECT_THAT(zen, divides);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ const Function kFunctions[] = {
     {"log", [](long double x) { return std::log(x); }, 1, 1},
     {"tanh", [](long double x) { return std::tanh(x); }, 2, 2.5},
     {"erf", [](long double x) { return std::erf(x); }, 1.5, 1.5},
-    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2, 2},
+    {"sigmoid", [](long double x) { return 1 / (1 + std::exp(-x)); }, 2.5, 2.5},
     {"normal_cdf", ExactNormalCdf, 3.5, 3.5},
     {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
     {"sqrt", [](long double x) { return std::sqrt(x); }, 0.5, 0.5},

@@ -19,6 +19,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/ProfDataUtils.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
@@ -181,6 +182,11 @@ class BranchesOnly {
         if (const llvm::Function* const body =
                 call != nullptr ? ReadParallelFor(*call, loop) : nullptr)
           shares_[body->getName().str()] = loop.BusiestShare(cores);
+        // A branch with weights depends on the data, and goes the usual way.
+        auto* const branch = llvm::dyn_cast<llvm::BranchInst>(&instruction);
+        if (uint64_t taken = 0, other = 0;
+            branch != nullptr && llvm::extractBranchWeights(*branch, taken, other))
+          branch->setCondition(llvm::ConstantInt::getBool(module_->getContext(), taken > other));
         auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
         if (load != nullptr && load->getType()->isPointerTy() &&
             SlotOf(function, load->getPointerOperand()) == runtime_slot_)

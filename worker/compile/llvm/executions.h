@@ -23,8 +23,9 @@ struct Executions {
 // machine's CPU, whatever the module is for: no buffer is read or written. Most loops of known
 // length are replaced by their length, so this takes milliseconds. Names the blocks that have no
 // name. `arguments`: of the program; `cores`: that share the iterations of parallel loops.
-// Unimplemented: a branch depends on the contents of a buffer. Internal: LLVM cannot compile the
-// branches for this machine.
+// A branch with weights (MathBuilder::IfSmall) goes the likely way.
+// Unimplemented: another branch depends on the contents of a buffer. Internal: LLVM cannot compile
+// the branches for this machine.
 absl::StatusOr<std::map<std::string, Executions>> CountExecutions(llvm::Module& module,
                                                                   const std::string& main,
                                                                   int arguments, int cores);

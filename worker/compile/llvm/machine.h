@@ -67,6 +67,11 @@ class Machine {
   // Whether the CPU adds, subtracts, multiplies, divides and takes roots in f16.
   virtual bool ComputesF16() const { return false; }
 
+  // Whether dividing vectors of this type takes less time than DivideByUniform (vector_math).
+  virtual bool DividesQuickly(llvm::Type*) const { return false; }
+  // Whether a branch that depends on all lanes of a vector takes few instructions.
+  virtual bool BranchesOnLanes() const { return false; }
+
   // Orders non-temporal stores before all later stores.
   virtual void EmitStoreFence(llvm::IRBuilder<>&) const {}
 

@@ -92,8 +92,7 @@ Value* Erf(MathBuilder& m, Value* x) {
   Value* end = m.AtMost(magnitude, 4, 6);  // erf rounds to 1 from here on
   const Reduced reduced = ReduceByLn2(m, m.Polynomial(end, kFarF32, kFarF64), BiasOf(x));
   Value* rest = m.Neg(PowerOfTwo(m, reduced.bits));
-  Value* far =
-      m.CopySign(m.Fma(ExpOfReduced(m, reduced.r, Rounding::kFast), rest, m.Number(x, 1)), x);
+  Value* far = m.CopySign(m.Fma(ExpOfReduced(m, reduced.r), rest, m.Number(x, 1)), x);
   Value* is_near = m.ir().CreateFCmpOLT(magnitude, m.Number(x, 0.85, 0.9));
   return m.ir().CreateSelect(is_near, near, far);
 }

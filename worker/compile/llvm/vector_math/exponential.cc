@@ -48,29 +48,13 @@ constexpr double kExpLeastF32 = -0x1.9fe368p6, kExpLeastF64 = -0x1.74910d52d3051
 constexpr double kSiluLowF32 = -109, kSiluLowF64 = -752;
 constexpr double kSiluLeastF32 = -0x1.b2a426p+6, kSiluLeastF64 = -0x1.77e0b87f54f95p+9;
 // 2^-60 with the factor of LiftInverse().
-constexpr double kSmallestSummandF32 = 0x1p40, kSmallestSummandF64 = 0x1p940;
+constexpr double kSmallestF32 = 0x1p40, kSmallestF64 = 0x1p940;
+// Where |x| is at most this, e^x and e^-x are normal numbers. With kModerate, they are more than
+// 2^-60, and adding a smaller number to 1 does not change it.
+constexpr double kUsualF32 = 87, kUsualF64 = 708;
+constexpr double kModerate = 40;
 // Where tanh rounds to 1.
 constexpr double kTanhEndF32 = 9.02, kTanhEndF64 = 19.1;
-
-// sigmoid x as a quotient. With z = e^−|x|, it is 1 / (1 + z) for x ≥ 0, and z / (1 + z) for x < 0,
-// where the numerator is lifted.
-struct Logistic {
-  Value* quotient;
-  Value* lifted;  // for which lanes
-};
-
-// Where x is less than −`low`, the quotient is that of −`low`.
-Logistic LogisticOf(MathBuilder& m, Value* x, double low_f32, double low_f64) {
-  const Reduced reduced =
-      ReduceByLn2(m, m.AtLeast(m.Neg(m.Abs(x)), low_f32, low_f64), LiftedBias(x));
-  Value* lifted = m.Mul(ExpOfReduced(m, reduced.r, Rounding::kFast), PowerOfTwo(m, reduced.bits));
-  // A smaller z does not change 1 + z.
-  Value* z = m.Mul(m.AtLeast(lifted, kSmallestSummandF32, kSmallestSummandF64), LiftInverse(m, x));
-  Value* one = m.Number(x, 1);
-  Value* negative = m.ir().CreateFCmpOLT(x, m.Number(x, 0));
-  Value* numerator = m.ir().CreateSelect(negative, lifted, one);
-  return {m.DivideBySum(numerator, one, z), negative};
-}
 
 Value* RoundWithBias(MathBuilder& m, Value* x, int bias) {
   return m.Number(x, kRoundF32 + bias, kRoundF64 + bias);
@@ -84,15 +68,47 @@ Reduced ReduceByLn2(MathBuilder& m, Value* x, Value* round) {
   return {r, n, m.ToBits(shifted)};
 }
 
+// e^x if |x| is at most kUsual.
+Value* UsualExp(MathBuilder& m, Value* x) {
+  const Reduced reduced = ReduceByLn2(m, x, RoundWithBias(m, x, BiasOf(x)));
+  return m.Mul(ExpOfReduced(m, reduced.r), PowerOfTwo(m, reduced.bits));
+}
+
+// n / (1 + e^-x), where the numerator n is positive. Where x is less than 0, it is lifted.
+struct Logistic {
+  Value* quotient;
+  Value* lifted;  // for which lanes
+};
+
+// Where x is less than `low`, the quotient is that of `low`.
+Logistic LogisticOf(MathBuilder& m, Value* x, Value* numerator, double low_f32, double low_f64) {
+  llvm::IRBuilder<>& b = m.ir();
+  // A smaller power does not change the sum.
+  Value* exponent = m.AtLeast(m.Neg(m.AtLeast(x, low_f32, low_f64)), -kModerate, -kModerate);
+  Value* negative = b.CreateFCmpOLT(x, m.Number(x, 0));
+  // The divisor of a lifted quotient has the inverse factor.
+  const int bias = BiasOf(x);
+  Value* round = b.CreateSelect(negative, RoundWithBias(m, x, 2 * bias - LiftedBias(x)),
+                                RoundWithBias(m, x, bias));
+  const Reduced reduced = ReduceByLn2(m, exponent, round);
+  Value* power = m.Mul(ExpOfReduced(m, reduced.r), PowerOfTwo(m, reduced.bits));
+  Value* one = b.CreateSelect(negative, LiftInverse(m, x), m.Number(x, 1));
+  return {m.Div(numerator, m.Add(one, power)), negative};
+}
+
+// The same, not lifted, if |x| is at most kUsual.
+Value* UsualLogistic(MathBuilder& m, Value* x, Value* numerator) {
+  return m.Div(numerator, m.Add(m.Number(x, 1), UsualExp(m, m.Neg(x))));
+}
+
 }  // namespace
 
 Reduced ReduceByLn2(MathBuilder& m, Value* x, int bias) {
   return ReduceByLn2(m, x, RoundWithBias(m, x, bias));
 }
 
-Value* ExpOfReduced(MathBuilder& m, Value* r, Rounding rounding) {
+Value* ExpOfReduced(MathBuilder& m, Value* r) {
   Value* one = m.Number(r, 1);
-  if (rounding == Rounding::kOnce) return m.Add(Expm1OfReduced(m, r), one);
   return m.Fma(m.Fma(m.Polynomial(r, kExpm1F32, kExpm1F64), r, one), r, one);
 }
 
@@ -133,14 +149,23 @@ Value* Unlift(MathBuilder& m, Value* magnitude, Value* lifted) {
                          magnitude->getType());
 }
 
+namespace {
+
+// Returns a magnitude with the sign of x.
+Value* WithSignOf(MathBuilder& m, Value* x, Value* magnitude) {
+  llvm::IRBuilder<>& b = m.ir();
+  Value* sign = b.CreateAnd(m.ToBits(x), m.ToBits(m.Number(x, -0.0)));
+  return b.CreateBitCast(b.CreateOr(m.ToBits(magnitude), sign), x->getType());
+}
+
+}  // namespace
+
 Value* UnliftProduct(MathBuilder& m, Value* x, Value* positive, Value* lifted, Value* vanishes) {
   llvm::IRBuilder<>& b = m.ir();
   // The product of 0 and −∞ is NaN, whose exponent must stay.
   positive = b.CreateSelect(vanishes, m.Number(x, 0), positive);
   lifted = b.CreateAnd(lifted, b.CreateNot(vanishes));
-  Value* magnitude = Unlift(m, m.Mul(m.Abs(x), positive), lifted);
-  Value* sign = b.CreateAnd(m.ToBits(x), m.ToBits(m.Number(x, -0.0)));
-  return b.CreateBitCast(b.CreateOr(m.ToBits(magnitude), sign), x->getType());
+  return WithSignOf(m, x, Unlift(m, m.Mul(m.Abs(x), positive), lifted));
 }
 
 namespace {
@@ -198,42 +223,58 @@ Value* ExpOfSum(MathBuilder& m, Value* high, Value* low) {
 }
 
 Value* Exp(MathBuilder& m, Value* x) {
-  const Exponent exponent = ReduceExponent(m, x);
-  Value* r = exponent.reduced.r;
-  if (m.HasHardwareScale(x))
-    return TimesPowerOfTwo(m, ExpOfReduced(m, r, Rounding::kFast), exponent);
-  Value* two = m.Number(x, 2);
-  Value* doubled = m.Fma(m.Fma(m.Polynomial(r, kTwiceExpm1F32, kTwiceExpm1F64), r, two), r, two);
-  return TimesPowerOfTwo(m, doubled, exponent);
+  const auto any = [&]() -> Value* {
+    const Exponent exponent = ReduceExponent(m, x);
+    Value* r = exponent.reduced.r;
+    if (m.HasHardwareScale(x)) return TimesPowerOfTwo(m, ExpOfReduced(m, r), exponent);
+    Value* two = m.Number(x, 2);
+    Value* doubled = m.Fma(m.Fma(m.Polynomial(r, kTwiceExpm1F32, kTwiceExpm1F64), r, two), r, two);
+    return TimesPowerOfTwo(m, doubled, exponent);
+  };
+  return m.IfSmall(x, kUsualF32, kUsualF64, [&] { return UsualExp(m, x); }, any);
 }
 
 Value* Sigmoid(MathBuilder& m, Value* x) {
-  const Logistic logistic = LogisticOf(m, x, kExpLowF32, kExpLowF64);
-  return Unlift(m, logistic.quotient, logistic.lifted);
+  Value* one = m.Number(x, 1);
+  const auto any = [&] {
+    const Logistic logistic = LogisticOf(m, x, one, kExpLowF32, kExpLowF64);
+    return Unlift(m, logistic.quotient, logistic.lifted);
+  };
+  return m.IfSmall(x, kUsualF32, kUsualF64, [&] { return UsualLogistic(m, x, one); }, any);
 }
 
 Value* Silu(MathBuilder& m, Value* x) {
-  const Logistic logistic = LogisticOf(m, x, kSiluLowF32, kSiluLowF64);
-  Value* vanishes = m.ir().CreateFCmpOLT(x, m.Number(x, kSiluLeastF32, kSiluLeastF64));
-  return UnliftProduct(m, x, logistic.quotient, logistic.lifted, vanishes);
+  const auto any = [&] {
+    llvm::IRBuilder<>& b = m.ir();
+    Value* vanishes = b.CreateFCmpOLT(x, m.Number(x, kSiluLeastF32, kSiluLeastF64));
+    // The product of 0 and −∞ is NaN, whose exponent must stay.
+    Value* numerator = m.Mul(m.Abs(x), b.CreateSelect(vanishes, m.Number(x, 0), m.Number(x, 1)));
+    const Logistic logistic = LogisticOf(m, x, numerator, kSiluLowF32, kSiluLowF64);
+    return WithSignOf(
+        m, x, Unlift(m, logistic.quotient, b.CreateAnd(logistic.lifted, b.CreateNot(vanishes))));
+  };
+  return m.IfSmall(x, kUsualF32, kUsualF64, [&] { return UsualLogistic(m, x, x); }, any);
 }
 
-// In two steps, so that neither the product with a large number nor that with a small one leaves
-// the range if the result does not.
 Value* TimesSigmoid(MathBuilder& m, Value* factor, Value* x) {
-  llvm::IRBuilder<>& b = m.ir();
-  const Logistic logistic = LogisticOf(m, x, kExpLowF32, kExpLowF64);
-  Value* vanishes = b.CreateFCmpOLT(x, m.Number(x, kExpLeastF32, kExpLeastF64));
-  Value* quotient = b.CreateSelect(vanishes, m.Number(x, 0), logistic.quotient);
-  Value* one = m.Number(x, 1);
-  Value* small =
-      b.CreateAnd(logistic.lifted,
-                  b.CreateFCmpOLT(quotient, m.Number(x, kSmallestSummandF32, kSmallestSummandF64)));
-  Value* first =
-      b.CreateSelect(small, m.Number(x, 1 / kSmallestSummandF32, 1 / kSmallestSummandF64),
-                     b.CreateSelect(logistic.lifted, LiftInverse(m, x), one));
-  Value* second = b.CreateSelect(small, m.Number(x, 0x1p-60), one);
-  return m.Mul(m.Mul(factor, m.Mul(quotient, first)), second);
+  // In two steps, so that neither the product with a large number nor that with a small one leaves
+  // the range if the result does not.
+  const auto any = [&] {
+    llvm::IRBuilder<>& b = m.ir();
+    Value* one = m.Number(x, 1);
+    const Logistic logistic = LogisticOf(m, x, one, kExpLowF32, kExpLowF64);
+    Value* vanishes = b.CreateFCmpOLT(x, m.Number(x, kExpLeastF32, kExpLeastF64));
+    Value* quotient = b.CreateSelect(vanishes, m.Number(x, 0), logistic.quotient);
+    Value* small = b.CreateAnd(logistic.lifted,
+                               b.CreateFCmpOLT(quotient, m.Number(x, kSmallestF32, kSmallestF64)));
+    Value* first = b.CreateSelect(small, m.Number(x, 1 / kSmallestF32, 1 / kSmallestF64),
+                                  b.CreateSelect(logistic.lifted, LiftInverse(m, x), one));
+    Value* second = b.CreateSelect(small, m.Number(x, 0x1p-60), one);
+    return m.Mul(m.Mul(factor, m.Mul(quotient, first)), second);
+  };
+  return m.IfSmall(
+      x, kModerate, kModerate, [&] { return m.Mul(factor, UsualLogistic(m, x, m.Number(x, 1))); },
+      any);
 }
 
 // With m = e^−2|x| − 1 = 2^n·(e^r − 1) + (2^n − 1): −m / (2 + m).

@@ -17,11 +17,8 @@ Reduced ReduceByLn2(MathBuilder& m, llvm::Value* x, int bias);
 // The bias of the exponents of x's format.
 inline int BiasOf(llvm::Value* x) { return MathBuilder::IsF64(x) ? 1023 : 127; }
 
-// kFast: the last two steps of Horner's rule round; kOnce: only one of them rounds, for one more
-// instruction.
-enum class Rounding { kFast, kOnce };
 // e^r and e^r − 1 for |r| ≤ ln 2 / 2.
-llvm::Value* ExpOfReduced(MathBuilder& m, llvm::Value* r, Rounding rounding);
+llvm::Value* ExpOfReduced(MathBuilder& m, llvm::Value* r);
 llvm::Value* Expm1OfReduced(MathBuilder& m, llvm::Value* r);
 
 // Returns e^(high + low). REQUIRES |low| < 2^-20, unless the result is 0 or ∞.

@@ -2,6 +2,7 @@
 #define HONE_WORKER_COMPILE_LLVM_VECTOR_MATH_MATH_BUILDER_H_
 
 #include "absl/types/span.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "worker/compile/llvm/machine.h"
 
@@ -61,6 +62,12 @@ class MathBuilder {
   // Returns f(x) or f(x, y), computed for kFunctionRegisters at a time.
   Value* InParts(Value* x, Value* (*f)(MathBuilder& m, Value* x));
   Value* InParts(Value* x, Value* y, Value* (*f)(MathBuilder& m, Value* x, Value* y));
+  bool DividesQuickly(Value* x) const { return machine_.DividesQuickly(x->getType()); }
+
+  // Returns usual() if |x| is at most a bound in all lanes, else any(), which must give the same
+  // bits in the lanes where it is. Only any() is emitted where a branch does not pay.
+  Value* IfSmall(Value* x, double f32, double f64, llvm::function_ref<Value*()> usual,
+                 llvm::function_ref<Value*()> any);
 
   // Whether ScaleByHardware supports x's type.
   bool HasHardwareScale(Value* x) const { return machine_.Scales(x->getType()); }
@@ -72,6 +79,7 @@ class MathBuilder {
  private:
   llvm::IRBuilder<>& b_;
   const Machine& machine_;
+  bool all_lanes_used_ = true;  // by the argument of the function that is emitted
 };
 
 }  // namespace hone::codegen

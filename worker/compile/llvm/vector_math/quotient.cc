@@ -8,6 +8,9 @@ using llvm::Value;
 
 Value* DivideByUniform(MathBuilder& m, Value* numerators, Value* divisor) {
   llvm::IRBuilder<>& b = m.ir();
+  const auto lanes = llvm::cast<llvm::VectorType>(numerators->getType())->getElementCount();
+  const auto splat = [&](Value* value) { return b.CreateVectorSplat(lanes, value); };
+  if (m.DividesQuickly(numerators)) return m.Div(numerators, splat(divisor));
   Value *scale, *small_scale, *unscale, *scaled, *reciprocal;
   {
     // Computes the reciprocal where the scalar is computed, outside the loops that it does not
@@ -30,8 +33,6 @@ Value* DivideByUniform(MathBuilder& m, Value* numerators, Value* divisor) {
     small_scale = b.CreateSelect(denormal, scale, m.Mul(scale, m.Number(divisor, 0x1p60, 0x1p120)));
     unscale = b.CreateSelect(denormal, one, m.Number(divisor, 0x1p-60, 0x1p-120));
   }
-  const auto lanes = llvm::cast<llvm::VectorType>(numerators->getType())->getElementCount();
-  const auto splat = [&](Value* value) { return b.CreateVectorSplat(lanes, value); };
   // The remainder of a small numerator would be denormal.
   Value* is_small = b.CreateFCmpOLT(m.Abs(numerators), m.Number(numerators, 0x1p-76, 0x1p-912));
   numerators = m.Mul(numerators, b.CreateSelect(is_small, splat(small_scale), splat(scale)));
