@@ -148,10 +148,15 @@ int TrialsOf(const Claim& claim, const ClaimOptions& options) {
   return options.small && searches ? std::min(kSmallTrials, claim.trials) : claim.trials;
 }
 
+int SeedsOf(const ClaimOptions& options) {
+  if (options.seeds > 0) return options.seeds;
+  return options.small ? 2 : 5;
+}
+
 absl::Status RunSearches(const Claim& claim, const ClaimOptions& options, Lines& lines) {
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   const int trials = TrialsOf(claim, options);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const std::string& task : claim.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials)) continue;
@@ -200,7 +205,7 @@ absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& l
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
   HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, sets));
   const int trials = TrialsOf(claim, options);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const JudgedTask& task : sample.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(ClaimDeviceName(claim.device), variant.label, task.name, seed, trials))
@@ -245,8 +250,9 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
   }
   if (development.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.sample, " has only held-out tasks, so a model can learn nothing from it; "
-                                     "name it with --pools, and another one with --sample"));
+        absl::StrCat(options.sample,
+                     " has only held-out tasks, so a model can learn nothing from it; "
+                     "name it with --pools, and another one with --sample"));
   }
   const int trials = TrialsOf(claim, options);
   for (const ClaimVariant& variant : variants) {
@@ -277,7 +283,7 @@ absl::Status RunSchedulers(const Claim& claim, const ClaimOptions& options, Line
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(claim.variants));
   std::optional<Sample> sample;  // reading it takes longer than a run
   const int trials = TrialsOf(claim, options);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     const auto is_known = [&](const ClaimVariant& variant, const std::string& task) {
       return lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials);
     };
@@ -347,7 +353,7 @@ absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   const int trials = TrialsOf(claim, options);
   const std::string device = ClaimDeviceName(ClaimDevice::kMachine);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const std::string& task : claim.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(device, variant.label, task, seed, trials)) continue;

@@ -46,6 +46,7 @@ struct Contrast {
     kLatency,  // the best latency after a share of the trials
     kTrials,   // trials until the baseline's final latency is reached
     kSeconds,  // the same in seconds of searching and measuring
+    kMean,     // the best latency so far, a geometric mean over the seconds of the shortest run
   };
   std::string claim;             // a sentence
   std::string published;         // the published number
@@ -83,7 +84,7 @@ struct ClaimRun {
 struct ClaimOptions {
   bool on_machine = false;
   bool small = false;  // few trials and small populations, to try the presets
-  int seeds = 5;
+  int seeds = 0;       // 0: 5, or 2 if small
   int trials = 0;      // 0: those of the claim
   std::string sample;  // the dataset of kPool, kSample and kNetworks
   std::string other;   // of another machine, for kSample

@@ -303,7 +303,8 @@ int Main(int argc, char** argv) {
                  "Tune on this machine, instead of on simulated devices and measured samples");
   claims.AddFlag("--small", flags.claims.small,
                  "Few trials and small populations: all presets in some minutes");
-  claims.Add("--seeds", flags.claims.seeds, "Runs of each way to search on each task (default 5)",
+  claims.Add("--seeds", flags.claims.seeds,
+             "Runs of each way to search on each task (default 5, with --small 2)",
              {Range(1, 1000)});
   claims.Add("--trials", flags.claims.trials, "Trials of a run (default: those of the preset)",
              {Range(1, 1000000)});

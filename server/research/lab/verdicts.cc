@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -38,6 +39,20 @@ double UntilReference(const ClaimRun& run, double reference_ns, bool seconds) {
   return seconds ? run.seconds.back() : static_cast<double>(run.latency_ns.size());
 }
 
+// The geometric mean of the best latency so far over the seconds up to `end`. Before the first
+// result, that counts.
+double MeanUntil(const ClaimRun& run, double end) {
+  double sum = 0, before = 0, best = 0;
+  for (size_t i = 0; i < run.latency_ns.size() && before < end; ++i) {
+    const double now = std::min(run.seconds[i], end), latency_ns = run.latency_ns[i];
+    if (best > 0) sum += (now - before) * std::log(best);
+    if (latency_ns > 0 && best == 0) sum += now * std::log(latency_ns);
+    if (latency_ns > 0 && (best == 0 || latency_ns < best)) best = latency_ns;
+    before = now;
+  }
+  return best > 0 ? std::exp(sum / before) : 0;
+}
+
 // The logarithms of the measure of one task, by seed.
 struct TaskValues {
   std::vector<double> method, baseline;
@@ -60,11 +75,16 @@ TaskValues ValuesOf(const Contrast& contrast, const std::vector<const ClaimRun*>
   std::vector<double> finals;
   for (const ClaimRun* run : baseline) finals.push_back(BestAfter(*run, run->latency_ns.size()));
   const double reference_ns = Median(finals);
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const auto* runs : {&method, &baseline}) {
+    for (const ClaimRun* run : *runs) shortest = std::min(shortest, run->seconds.back());
+  }
   const auto value_of = [&](const ClaimRun& run) {
     if (contrast.measure == Contrast::Measure::kLatency) {
       const double trials = std::ceil(contrast.share * run.trials - 1e-9);
       return BestAfter(run, std::max<size_t>(1, static_cast<size_t>(trials)));
     }
+    if (contrast.measure == Contrast::Measure::kMean) return MeanUntil(run, shortest);
     return UntilReference(run, reference_ns, contrast.measure == Contrast::Measure::kSeconds);
   };
   TaskValues values;
@@ -93,6 +113,8 @@ std::string MeasureName(const Contrast& contrast) {
       return "trials";
     case Contrast::Measure::kSeconds:
       return "seconds";
+    case Contrast::Measure::kMean:
+      return "mean over the seconds";
     case Contrast::Measure::kLatency:
       break;
   }
@@ -162,6 +184,7 @@ Papers on tuning claim that one way to search is better than another. Each secti
 compared is
 
 - *latency*: that of the fastest kernel after all trials, or after the given share of them;
+- *mean over the seconds*: the latency of the fastest kernel so far, a mean over the time in which all runs searched, which counts how early it is good;
 - *trials* or *seconds* until a run has the median final latency of the second way. A run that never has it counts with all of its trials, so the
   ratio is then a lower bound.
 

@@ -55,7 +55,7 @@ std::vector<ClaimRun> Runs(double factor, double noise) {
 }
 
 constexpr Contrast::Measure kMeasures[] = {Contrast::Measure::kLatency, Contrast::Measure::kTrials,
-                                           Contrast::Measure::kSeconds};
+                                           Contrast::Measure::kSeconds, Contrast::Measure::kMean};
 
 Contrast ContrastBy(Contrast::Measure measure, double share = 1) {
   return {.method = "annealing", .baseline = "random", .measure = measure, .share = share};
@@ -81,6 +81,16 @@ TEST(VerdictTest, CountsTrialsAndSecondsToTheBaseline) {
   const auto runs = Runs(0.8, 0);
   EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kTrials), runs).ratio.value, 0.4, 1e-9);
   EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kSeconds), runs).ratio.value, 0.4, 1e-9);
+}
+
+TEST(VerdictTest, ComparesTheMeanOverTime) {
+  // 8 until the result at 1 s, 2 from there to 4 s, against 8 all the time: (8·2³)^¼ / 8. The
+  // longer run only counts for 4 s.
+  const std::vector<ClaimRun> runs = {
+      {.variant = "annealing", .task = "a", .latency_ns = {8, 2, 4}, .seconds = {0.5, 1, 4}},
+      {.variant = "random", .task = "a", .latency_ns = {0, 8, 1}, .seconds = {1, 2, 9}}};
+  EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kMean), runs).ratio.value, std::pow(0.25, 0.75),
+              1e-9);
 }
 
 TEST(VerdictTest, RefutesOrSaysNothing) {
