@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kPopulation = 512, kSmallPopulation = 32;
 constexpr int kSmallTrials = 32, kSmallResults = 32, kSmallNetworkTrials = 400;
+constexpr size_t kSmallDevelopment = 16;  // tasks that a model learns from
 constexpr int kDonorTrials = 200;
 constexpr int kSampleThreads = 2;
 
@@ -240,7 +241,8 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
   const std::string device = options.pools.empty() ? ClaimDeviceName(claim.device) : kPoolsDevice;
   std::vector<const JudgedTask*> development, held_out;
   for (const JudgedTask& task : sample.tasks)
-    if (!task.held_out) development.push_back(&task);
+    if (!task.held_out && (!options.small || development.size() < kSmallDevelopment))
+      development.push_back(&task);
   for (const JudgedTask& task : judged.tasks)
     if (task.held_out) held_out.push_back(&task);
   if (held_out.empty()) {
