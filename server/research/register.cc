@@ -61,6 +61,9 @@ void AddStrategies() {
   AddVariant(search::MakeBeamSearch, {});
   AddVariant(search::MakeBeamSearch,
              {.name = "beam-learned", .value = search::BeamOptions::Value::kLearned});
+  AddVariant(search::MakeBeamSearch, {.name = "beam-state-value",
+                                      .value = search::BeamOptions::Value::kLearned,
+                                      .value_model = "state-value"});
   AddVariant(search::MakeQLearningSearch, {});
   search::RegisterSearchStrategy({"ansor", search::MakeAnsorSearch});
   search::RegisterSearchStrategy({"draft", search::MakeDraftSearch});
@@ -72,9 +75,10 @@ void AddModels() {
   for (const cost_model::ModelKind* kind :
        {&cost_model::kFormulaModel, &cost_model::kGpModel, &cost_model::kLoopTreeModel,
         &cost_model::kMlpModel, &cost_model::kMlpTenSetModel, &cost_model::kMtlTlpModel,
-        &cost_model::kTlpModel, &cost_model::kTlpFastModel, &cost_model::kTlpLstmModel,
-        &cost_model::kTlpMseModel, &cost_model::kTlpPublishedModel, &cost_model::kTreeGruModel,
-        &cost_model::kXgboostBagModel, &cost_model::kXgboostRankModel}) {
+        &cost_model::kStateValueModel, &cost_model::kTlpModel, &cost_model::kTlpFastModel,
+        &cost_model::kTlpLstmModel, &cost_model::kTlpMseModel, &cost_model::kTlpPublishedModel,
+        &cost_model::kTreeGruModel, &cost_model::kXgboostBagModel,
+        &cost_model::kXgboostRankModel}) {
     cost_model::RegisterCostModel(*kind);
   }
 }
@@ -95,6 +99,8 @@ void AddFeatureSets() {
   feature::RegisterFeatureSet(feature::MakePrimitiveFeatures("primitives", {}));
   feature::RegisterFeatureSet(feature::MakePrimitiveFeatures(
       "primitives-25x22", {.sequence = 25, .arguments = 11, .pad = true}));  // TLP's on CPUs
+  feature::RegisterFeatureSet(
+      feature::MakePrimitiveFeatures("primitives-drawn", {.sequence = 64, .draws = true}));
 }
 
 }  // namespace

@@ -27,15 +27,19 @@ struct PrimitiveOptions {
   int sequence = 48;   // primitives; further ones are left out. At least 1
   int arguments = 16;  // of a primitive; further ones are left out
   bool pad = false;    // rows of zeros follow up to `sequence` rows
+  // Drawn numbers have a row where they are drawn, too, so that the rows of a partial schedule tell
+  // all of its decisions. A partial schedule has fewer decisions than its trace, and its rows end
+  // before the next draw.
+  bool draws = false;
 };
 
 // TLP's features (Zhai et al., ASPLOS 2023): the schedule as a sequence, one row per primitive. The
 // columns are the primitive's type, one-hot over the registry, and its arguments as numbers:
 // blocks and loops by their number, names of the workload by their first appearance in the
 // schedule, other words as tokens, and numbers as SignedLog2 (TLP takes them as they are). A drawn
-// number stands where it is used; its sampling has no row. ExtractSchedule needs no program.
-// FailedPrecondition: the candidate has no schedule. InvalidArgument: another number of decisions
-// than the schedule's.
+// number stands where it is used; its sampling has no row, unless `draws` is set. ExtractSchedule
+// needs no program. FailedPrecondition: the candidate has no schedule. InvalidArgument: another
+// number of decisions than the schedule's, or with `draws` a larger one.
 std::unique_ptr<FeatureSet> MakePrimitiveFeatures(std::string name,
                                                   const PrimitiveOptions& options);
 

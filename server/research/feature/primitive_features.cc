@@ -110,9 +110,10 @@ class PrimitiveFeatureSet final : public FeatureSet {
           absl::StrCat("feature set '", name(), "' needs the candidate's schedule"));
     }
     const schedule::Trace& trace = *chosen.trace;
-    if (chosen.decisions.size() != static_cast<size_t>(trace.decisions)) {
-      return absl::InvalidArgumentError(absl::StrCat("the schedule has ", trace.decisions,
-                                                     " decisions, not ", chosen.decisions.size()));
+    const auto made = static_cast<int>(chosen.decisions.size());
+    if (options_.draws ? made > trace.decisions : made != trace.decisions) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the schedule has ", trace.decisions, " decisions, not ", made));
     }
     const schedule::Primitive* const first = schedule::Primitives().data();
     const auto types = static_cast<size_t>(Columns() - options_.arguments);
@@ -121,9 +122,12 @@ class PrimitiveFeatureSet final : public FeatureSet {
     row_count = 0;
     for (const schedule::Instruction& instruction : trace.instructions) {
       if (row_count == options_.sequence) break;
+      const bool open = instruction.decision_count > 0 &&
+                        instruction.decision_begin + instruction.decision_count > made;
+      if (open) break;
       arguments.Draw(instruction);
       // Drawn numbers are described where they are used.
-      if (instruction.decision_count > 0 && !instruction.results.empty() &&
+      if (!options_.draws && instruction.decision_count > 0 && !instruction.results.empty() &&
           instruction.results[0].kind == Operand::Kind::kInt)
         continue;
       rows_out.resize(rows_out.size() + columns, 0.0f);

@@ -29,6 +29,9 @@ const std::vector<Claim>& Claims() {
   static const auto& claims = *new std::vector<Claim>{
       {.name = "zheng-tuners",
        .source = "Zheng, table 2; AutoTVM",
+       .about = "AutoTVM's tuner, simulated annealing on the scores of trees that learn an order, "
+                "against random draws, on two convolutions of ResNet-18 (C7 and C12) in the space "
+                "of a template.",
        .on_machine = true,
        .variants = {{"annealing", "annealing", kRank, kItervar, kTemplates, kDirect},
                     {"random", "random", "random", "", kTemplates, kDirect}},
@@ -41,6 +44,9 @@ const std::vector<Claim>& Claims() {
        .trials = 1000},
       {.name = "zheng-features",
        .source = "Zheng, figure 3",
+       .about = "What AutoTVM's trees read: the decisions (`knob`), the loops (`itervar`), or "
+                "curves of how often data is touched and reused, in the version that Zheng "
+                "corrected (`curve-fix`).",
        .device = ClaimDevice::kPool,
        .on_machine = true,
        .variants = {{"curve-fix", "annealing", kRank, "curve-fix", kTemplates, kDirect},
@@ -58,6 +64,8 @@ const std::vector<Claim>& Claims() {
        .trials = 200},
       {.name = "zheng-transfer",
        .source = "Zheng, figures 4 and 5",
+       .about =
+           "Whether a model that has learned one convolution (C12) helps to tune another one (C7).",
        .on_machine = true,
        .variants = {{"itervar, C12", "annealing", kRank, kItervar, kTemplates, kDirect, true},
                     {"itervar", "annealing", kRank, kItervar, kTemplates, kDirect},
@@ -71,6 +79,9 @@ const std::vector<Claim>& Claims() {
        .trials = 100},
       {.name = "zheng-cooling",
        .source = "Zheng, section 5 (future work)",
+       .about =
+           "How the temperature of simulated annealing falls, in a space too large to be visited. "
+           "Only the climbing is judged, on the scores of a model that no longer learns.",
        .device = ClaimDevice::kFrozen,
        .variants = {{"linear", "annealing", "xgboost", kItervar, kAnsor, "ssrsrs"},
                     {"geometric", "annealing-geometric", "xgboost", kItervar, kAnsor, "ssrsrs"},
@@ -84,6 +95,8 @@ const std::vector<Claim>& Claims() {
        .trials = 64},
       {.name = "rocke-trials",
        .source = "Rocke",
+       .about = "Bayesian optimization over the indices of decisions, which Rocke put in place of "
+                "MetaSchedule's evolutionary search, with two acquisitions, on six operators.",
        .on_machine = true,
        .variants = {{"bayesian-index", "bayesian-index"},
                     {"bayesian-index-ei", "bayesian-index-ei"},
@@ -98,6 +111,8 @@ const std::vector<Claim>& Claims() {
        .trials = 128},
       {.name = "ansor-ablation",
        .source = "Ansor, section 7.3",
+       .about = "Ansor's evolutionary search in its space of sketches, against Ansor without one "
+                "of its parts.",
        .on_machine = true,
        .variants = {{"full", "ansor", "xgboost", "", kAnsor},
                     {"no fine-tuning", "random", "random", "", kAnsor},
@@ -111,8 +126,39 @@ const std::vector<Claim>& Claims() {
                      {"With construction by beam search, it is worse", "clearly", "full",
                       "beam search"}},
        .trials = 250},
+      {.name = "ansor-scheduler",
+       .source = "Ansor, sections 6 and 7.3",
+       .about =
+           "Ansor's task scheduler, which divides the trials among the tasks of ResNet-18 and a "
+           "small GPT, with its objectives: the sum of the latencies (f1), the sum with a "
+           "limit for each network below which nothing is gained (f2), the geometric mean of "
+           "the speed-ups (f3), and f1 without tasks that have stalled (f4). *Latency* is the "
+           "value of the objective that a row names.",
+       .device = ClaimDevice::kNetworks,
+       .variants = {{.label = "round-robin", .scheduler = "round-robin", .objective = "latency"},
+                    {.label = "f1", .scheduler = "gradient", .objective = "latency"},
+                    {.label = "f2", .scheduler = "gradient", .objective = "latency-limits"},
+                    {.label = "f3", .scheduler = "gradient", .objective = "speedup"},
+                    {.label = "f4", .scheduler = "gradient", .objective = "early-stop"},
+                    {.label = "Hone, f1", .scheduler = "expected-gain", .objective = "latency"}},
+       .tasks = {"latency", "latency-limits", "speedup"},
+       .networks = {"resnet18", "gpt_small"},
+       .contrasts = {{"The scheduler needs fewer trials than equal shares (f1)",
+                      "clearly worse without it", "f1", "round-robin", By::kTrials, 1, "latency"},
+                     {"Half of the trials give lower latencies than equal shares (f1)", "", "f1",
+                      "round-robin", By::kLatency, 0.5, "latency"},
+                     {"f2 serves limits better than f1", "", "f2", "f1", By::kLatency, 0.5,
+                      "latency-limits"},
+                     {"f3 serves the geometric mean better than f1", "", "f3", "f1", By::kLatency,
+                      0.5, "speedup"},
+                     {"f4 needs fewer trials than f1", "", "f4", "f1", By::kTrials, 1, "latency"},
+                     {"Hone's scheduler needs fewer trials than Ansor's", "", "Hone, f1", "f1",
+                      By::kTrials, 1, "latency"}},
+       .trials = 800},
       {.name = "chameleon",
        .source = "Chameleon (Ahn et al.)",
+       .about = "Chameleon's adaptive sampling, which measures one candidate of each cluster, "
+                "against AutoTVM's annealing, which measures the best-scored ones.",
        .on_machine = true,
        .variants = {{"adaptive", "adaptive", kRank, kItervar, kTemplates},
                     {"annealing", "annealing", kRank, kItervar, kTemplates}},
@@ -125,6 +171,8 @@ const std::vector<Claim>& Claims() {
        .trials = 256},
       {.name = "flextensor",
        .source = "FlexTensor (Zheng et al.)",
+       .about = "FlexTensor's walks to neighbours, in directions that a network chooses, against "
+                "random draws and annealing.",
        .on_machine = true,
        .variants = {{"q-learning", "q-learning"},
                     {"random", "random", "random"},
@@ -137,20 +185,28 @@ const std::vector<Claim>& Claims() {
        .trials = 128},
       {.name = "halide-beam",
        .source = "Adams et al.; Steiner et al.",
+       .about = "Beam search over partial schedules, as in Halide: valued by scores of sampled "
+                "completions, or by what trees (`beam-learned`) or a network (`state-value`) have "
+                "learned, against random draws and Hone's default search.",
        .on_machine = true,
        .variants = {{"beam", "beam"},
                     {"beam-learned", "beam-learned"},
+                    {"state-value", "beam-state-value"},
                     {"portfolio", "portfolio"},
                     {"random", "random", "random"}},
        .tasks = SixSpaces(),
        .contrasts = {{"Beam search finds better schedules than random draws", "", "beam", "random"},
                      {"A learned value finds better schedules than completions", "2.6 × (Steiner)",
                       "beam-learned", "beam"},
+                     {"A network that reads partial schedules values them better than completions",
+                      "2.6 × (Steiner)", "state-value", "beam"},
                      {"Beam search needs less time than Hone's default", "", "beam", "portfolio",
                       By::kSeconds}},
        .trials = 128},
       {.name = "autotvm-rank",
        .source = "AutoTVM, figures 5 and 6",
+       .about = "Whether AutoTVM's trees should learn an order of candidates or their speed, and "
+                "whether a batch should be diverse.",
        .on_machine = true,
        .variants = {{"rank", "annealing", kRank, kItervar, kTemplates},
                     {"regression", "annealing", "xgboost", kItervar, kTemplates},
@@ -162,6 +218,9 @@ const std::vector<Claim>& Claims() {
        .trials = 256},
       {.name = "tlp-search",
        .source = "TLP (Zhai et al.)",
+       .about =
+           "A search with TLP, a network that reads the schedule instead of the program, against "
+           "the same search with trees; and TLP as a filter before candidates are replayed.",
        .on_machine = true,
        .variants = {{"tlp", "evolutionary", "tlp"},
                     {"trees", "evolutionary", "xgboost"},
@@ -172,10 +231,14 @@ const std::vector<Claim>& Claims() {
                       "trees", By::kSeconds},
                      {"It needs fewer trials", "", "tlp", "trees", By::kTrials},
                      {"Choosing schedules with TLP before they are replayed saves trials", "",
-                      "filtered", "drafted", By::kTrials}},
+                      "filtered", "drafted", By::kTrials},
+                     {"It has less regret per second", "", "filtered", "drafted", By::kMean}},
        .trials = 128},
       {.name = "tlp-topk",
        .source = "TLP, tables 3 and 5",
+       .about = "How good the first and the first five choices of TLP are on tasks that it was not "
+                "trained on, against TenSet's network and trees; and MTL-TLP, which also learns "
+                "from another machine.",
        .device = ClaimDevice::kSample,
        .variants = {{"tlp", "", "tlp"},
                     {"mlp-tenset", "", "mlp-tenset"},
@@ -206,6 +269,8 @@ const char* ClaimDeviceName(ClaimDevice device) {
       return "measured pool";
     case ClaimDevice::kSample:
       return "sample";
+    case ClaimDevice::kNetworks:
+      return "networks of a sample";
     case ClaimDevice::kMachine:
       return "machine";
   }

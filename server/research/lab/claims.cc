@@ -23,7 +23,8 @@ namespace hone::lab {
 namespace {
 
 constexpr int kPopulation = 512, kSmallPopulation = 32;
-constexpr int kSmallTrials = 32, kSmallResults = 32;
+constexpr int kSmallTrials = 32, kSmallResults = 32, kSmallNetworkTrials = 400;
+constexpr size_t kSmallDevelopment = 16;  // tasks that a model learns from
 constexpr int kDonorTrials = 200;
 constexpr int kSampleThreads = 2;
 
@@ -143,14 +144,20 @@ std::vector<ClaimVariant> AvailableVariants(const Claim& claim) {
 
 int TrialsOf(const Claim& claim, const ClaimOptions& options) {
   if (options.trials > 0) return options.trials;
+  if (options.small && claim.device == ClaimDevice::kNetworks) return kSmallNetworkTrials;
   const bool searches = claim.device != ClaimDevice::kSample;
   return options.small && searches ? std::min(kSmallTrials, claim.trials) : claim.trials;
+}
+
+int SeedsOf(const ClaimOptions& options) {
+  if (options.seeds > 0) return options.seeds;
+  return options.small ? 2 : 5;
 }
 
 absl::Status RunSearches(const Claim& claim, const ClaimOptions& options, Lines& lines) {
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   const int trials = TrialsOf(claim, options);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const std::string& task : claim.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials)) continue;
@@ -199,7 +206,7 @@ absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& l
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
   HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, sets));
   const int trials = TrialsOf(claim, options);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const JudgedTask& task : sample.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(ClaimDeviceName(claim.device), variant.label, task.name, seed, trials))
@@ -225,20 +232,38 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
   Sample other;
   if (!options.other.empty()) {
     HONE_ASSIGN_OR_RETURN(other, ReadSample(options.other, sets, kSampleThreads, read));
+    if (absl::c_all_of(other.tasks, [](const JudgedTask& task) { return task.held_out; })) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.other, " has only held-out tasks, so a model can learn nothing from it"));
+    }
   }
+  Sample pools;
+  if (!options.pools.empty()) {
+    HONE_ASSIGN_OR_RETURN(pools, ReadSample(options.pools, sets, kSampleThreads, read));
+  }
+  const Sample& judged = options.pools.empty() ? sample : pools;
+  const std::string device = options.pools.empty() ? ClaimDeviceName(claim.device) : kPoolsDevice;
   std::vector<const JudgedTask*> development, held_out;
   for (const JudgedTask& task : sample.tasks)
-    (task.held_out ? held_out : development).push_back(&task);
-  if (development.empty() || held_out.empty()) {
+    if (!task.held_out && (!options.small || development.size() < kSmallDevelopment))
+      development.push_back(&task);
+  for (const JudgedTask& task : judged.tasks)
+    if (task.held_out) held_out.push_back(&task);
+  if (held_out.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(options.pools.empty() ? options.sample : options.pools,
+                     " has no held-out task; hone-lab tasks --held-out lists them"));
+  }
+  if (development.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.sample, ": ", claim.name,
-                     " learns from development tasks and is judged on held-out ones; the dataset "
-                     "has only one of both kinds"));
+        absl::StrCat(options.sample,
+                     " has only held-out tasks, so a model can learn nothing from it; "
+                     "name it with --pools, and another one with --sample"));
   }
   const int trials = TrialsOf(claim, options);
   for (const ClaimVariant& variant : variants) {
     const auto is_known = [&](const JudgedTask* task) {
-      return lines.Has(ClaimDeviceName(claim.device), variant.label, task->name, kSeed, trials);
+      return lines.Has(device, variant.label, task->name, kSeed, trials);
     };
     if (absl::c_all_of(held_out, is_known)) continue;
     if (variant.transfers && options.other.empty()) {
@@ -251,9 +276,38 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
                                      variant.transfers ? &other : nullptr));
     for (const JudgedTask* task : held_out) {
       if (is_known(task)) continue;
-      HONE_ASSIGN_OR_RETURN(const ClaimRun run,
-                            RunOnSample(claim, variant, sample, *task, kSeed, trials, model.get()));
+      HONE_ASSIGN_OR_RETURN(ClaimRun run,
+                            RunOnSample(claim, variant, judged, *task, kSeed, trials, model.get()));
+      run.device = device;
       HONE_RETURN_IF_ERROR(lines.Append(run));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunSchedulers(const Claim& claim, const ClaimOptions& options, Lines& lines) {
+  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(claim.variants));
+  std::optional<Sample> sample;  // reading it takes longer than a run
+  const int trials = TrialsOf(claim, options);
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
+    const auto is_known = [&](const ClaimVariant& variant, const std::string& task) {
+      return lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials);
+    };
+    const bool complete = absl::c_all_of(claim.variants, [&](const ClaimVariant& variant) {
+      return absl::c_all_of(claim.tasks,
+                            [&](const std::string& task) { return is_known(variant, task); });
+    });
+    if (complete) continue;
+    if (!sample.has_value()) {
+      const ReadOptions read{.results = options.small ? kSmallResults : 0};
+      HONE_ASSIGN_OR_RETURN(sample, ReadSample(options.sample, sets, kSampleThreads, read));
+    }
+    HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs,
+                          RunOnNetworks(claim, *sample, seed, trials));
+    for (const ClaimRun& run : runs) {
+      const auto variant = absl::c_find_if(
+          claim.variants, [&](const ClaimVariant& each) { return each.label == run.variant; });
+      if (!is_known(*variant, run.task)) HONE_RETURN_IF_ERROR(lines.Append(run));
     }
   }
   return absl::OkStatus();
@@ -305,7 +359,7 @@ absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   const int trials = TrialsOf(claim, options);
   const std::string device = ClaimDeviceName(ClaimDevice::kMachine);
-  for (int seed = 1; seed <= options.seeds; ++seed) {
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const std::string& task : claim.tasks) {
       for (const ClaimVariant& variant : variants) {
         if (lines.Has(device, variant.label, task, seed, trials)) continue;
@@ -342,13 +396,16 @@ absl::Status RunClaim(const Claim& claim, const ClaimOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(claim.name, " is only judged on: ", ClaimDeviceName(claim.device)));
   }
-  const bool pool = claim.device == ClaimDevice::kPool;
-  if (!pool && claim.device != ClaimDevice::kSample) return RunSearches(claim, options, lines);
+  const bool simulated =
+      claim.device == ClaimDevice::kSimulated || claim.device == ClaimDevice::kFrozen;
+  if (simulated) return RunSearches(claim, options, lines);
   if (options.sample.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(claim.name, " needs measured candidates: name a dataset with --sample"));
   }
-  return pool ? RunInPool(claim, options, lines) : RunInOrder(claim, options, lines);
+  if (claim.device == ClaimDevice::kPool) return RunInPool(claim, options, lines);
+  if (claim.device == ClaimDevice::kSample) return RunInOrder(claim, options, lines);
+  return RunSchedulers(claim, options, lines);
 }
 
 absl::StatusOr<std::vector<ClaimRun>> ReadClaimRuns(const std::string& folder) {

@@ -20,9 +20,11 @@ enum class ClaimDevice {
   kFrozen,     // a model that random candidates have trained once: the search climbs its scores
   kPool,       // the candidates of a dataset, from which a model chooses
   kSample,     // the candidates of a dataset, in the order of a model's scores
+  kNetworks,   // the candidates of a dataset: a task scheduler divides trials among the tasks
   kMachine,    // `hone tune` on this machine
 };
 const char* ClaimDeviceName(ClaimDevice device);
+inline constexpr char kPoolsDevice[] = "large pools";
 
 // A way to search.
 struct ClaimVariant {
@@ -34,6 +36,8 @@ struct ClaimVariant {
   // The model also learns the donor's results; kSample: those of another machine.
   bool transfers = false;
   int results = 0;  // kSample: the model learns at most so many results of each task; 0: all
+  // kNetworks: names of server/job/scheduler. The model chooses among the candidates of each task.
+  std::string scheduler, objective;
 };
 
 // Two ways to search, one of which is claimed to be better.
@@ -42,23 +46,27 @@ struct Contrast {
     kLatency,  // the best latency after a share of the trials
     kTrials,   // trials until the baseline's final latency is reached
     kSeconds,  // the same in seconds of searching and measuring
+    kMean,     // the best latency so far, a geometric mean over the seconds of the shortest run
   };
   std::string claim;             // a sentence
   std::string published;         // the published number
   std::string method, baseline;  // labels of variants
   Measure measure = Measure::kLatency;
   double share = 1;  // of the trials
+  std::string task;  // only this one; "": all
 };
 
 struct Claim {
   std::string name;                              // of the preset
   std::string source;                            // whose claim it is
+  std::string about;                             // sentences: what is compared
   ClaimDevice device = ClaimDevice::kSimulated;  // the cheap form
   bool on_machine = false;                       // whether kMachine is another form
   std::vector<ClaimVariant> variants;
   std::vector<std::string>
-      tasks;          // operators with shapes; kPool, kSample: parts of names; none: all
+      tasks;          // operators with shapes; kSample: none; kNetworks: objectives that are judged
   std::string donor;  // the operator whose results `transfers` means
+  std::vector<std::string> networks;  // kNetworks: families of the tasks
   std::vector<Contrast> contrasts;
   int trials = 256;
 };
@@ -76,11 +84,14 @@ struct ClaimRun {
 struct ClaimOptions {
   bool on_machine = false;
   bool small = false;  // few trials and small populations, to try the presets
-  int seeds = 5;
+  int seeds = 0;       // 0: 5, or 2 if small
   int trials = 0;      // 0: those of the claim
-  std::string sample;  // the dataset of kPool and kSample
+  std::string sample;  // the dataset of kPool, kSample and kNetworks
   std::string other;   // of another machine, for kSample
-  std::string out;     // folder of the lines, and of the runs of kMachine
+  // kSample: the held-out tasks of this dataset are judged instead of those of the sample; their
+  // device is kPoolsDevice.
+  std::string pools;
+  std::string out;  // folder of the lines, and of the runs of kMachine
   std::string program_folder;
 };
 
@@ -96,6 +107,12 @@ absl::StatusOr<ClaimRun> RunSearch(const Claim& claim, const ClaimVariant& varia
 absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& variant,
                                      const Sample& sample, const JudgedTask& task, int seed,
                                      int trials, const cost_model::CostModel* trained = nullptr);
+// The runs of all variants on the tasks of networks, one for each objective that is judged. A
+// latency is then the value of the objective (of "speedup", its reciprocal), 0 while a task has
+// none. Each task has the trials of a search that has it alone, and the scheduler chooses which
+// task is continued. NotFound: the sample has no tasks of a network, or a name is unknown.
+absl::StatusOr<std::vector<ClaimRun>> RunOnNetworks(const Claim& claim, const Sample& sample,
+                                                    int seed, int trials);
 // Whether a variant can run in this build, and if not, why.
 absl::Status CheckVariant(const ClaimVariant& variant);
 

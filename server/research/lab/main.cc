@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/command_line.h"
 #include "common/base/file.h"
@@ -20,6 +21,7 @@
 #include "server/research/lab/compare.h"
 #include "server/research/lab/judge.h"
 #include "server/research/lab/sample.h"
+#include "server/research/lab/slice.h"
 #include "server/research/register.h"
 
 namespace hone::lab {
@@ -42,6 +44,8 @@ struct Flags {
   std::vector<std::string> presets;
   bool list_presets = false;
   ClaimOptions claims;
+  std::vector<std::string> words;  // of an operator
+  SliceOptions slice;
 };
 
 // Returns the tasks of the list that the flags select.
@@ -167,6 +171,14 @@ absl::Status RunClaims(Flags& flags) {
   return WriteVerdicts(flags.claims.out, /*out=*/"");
 }
 
+absl::Status RunSlice(Flags& flags) {
+  flags.slice.task = absl::StrJoin(flags.words, " ");
+  flags.slice.program_folder = ProgramDir();
+  HONE_ASSIGN_OR_RETURN(const Slice slice, MeasureSlice(flags.slice));
+  std::fputs(SliceText(slice).c_str(), stdout);
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
   research::Register();
   Flags flags;
@@ -190,6 +202,7 @@ int Main(int argc, char** argv) {
       "out\n"
       "  hone-lab claims --small --sample sample.h5 --out claims\n"
       "  hone-lab verdicts claims --out seeds.md\n"
+      "  hone-lab slice matmul m=512 n=512 k=512 --out slice\n"
       "\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage or input.");
   Command& tasks = app.AddCommand("tasks", "List the sample's tasks and which are held out");
@@ -204,6 +217,8 @@ int Main(int argc, char** argv) {
       app.AddCommand("claims", "Run the presets of what the literature claims about search");
   Command& verdicts =
       app.AddCommand("verdicts", "Say which of these claims hold, from the lines of their runs");
+  Command& slice = app.AddCommand(
+      "slice", "Measure a good schedule of an operator with every value of one decision");
   flags.list = "tests/bench/sample/tasks.txt";
   for (Command* command : {&tasks, &collect, &compare}) {
     command->Add("--tasks", flags.list, "List of tasks (default tests/bench/sample/tasks.txt)",
@@ -288,7 +303,8 @@ int Main(int argc, char** argv) {
                  "Tune on this machine, instead of on simulated devices and measured samples");
   claims.AddFlag("--small", flags.claims.small,
                  "Few trials and small populations: all presets in some minutes");
-  claims.Add("--seeds", flags.claims.seeds, "Runs of each way to search on each task (default 5)",
+  claims.Add("--seeds", flags.claims.seeds,
+             "Runs of each way to search on each task (default 5, with --small 2)",
              {Range(1, 1000)});
   claims.Add("--trials", flags.claims.trials, "Trials of a run (default: those of the preset)",
              {Range(1, 1000000)});
@@ -296,8 +312,23 @@ int Main(int argc, char** argv) {
              "Dataset of the presets that need measured candidates", {ExistingFile()});
   claims.Add("--other", flags.claims.other,
              "Dataset of another machine, from which models also learn", {ExistingFile()});
+  claims.Add(
+      "--pools", flags.claims.pools,
+      "Dataset with many candidates of a few held-out tasks; tlp-topk orders these instead of "
+      "the sample's",
+      {ExistingFile()});
   verdicts.Add("folder", flags.sample, "The folder of the lines", {Required()});
   verdicts.Add("--out", flags.out, "Also write the table to this file");
+  slice.Add("operator", flags.words, "Operator with its shape, such as matmul m=512 n=512 k=512",
+            {Required()});
+  slice.Add("--out", flags.slice.out, "Folder for slice.md, slice.svg and the stores of both runs",
+            {Required()});
+  slice.Add("--trials", flags.slice.trials, "Trials of the search for the schedule (default 64)",
+            {Range(1, 1000000)});
+  slice.Add("--decision", flags.slice.site,
+            "Number of the decision, from 0 (default: the one with the most values up to 256)",
+            {Range(0, 10000)});
+  slice.OnRun([&] { return RunSlice(flags); });
   tasks.OnRun([&] { return ListTasks(flags); });
   claims.OnRun([&] { return RunClaims(flags); });
   verdicts.OnRun([&] { return WriteVerdicts(flags.sample, flags.out); });

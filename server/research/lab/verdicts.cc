@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "server/research/lab/claims.h"
@@ -37,6 +39,20 @@ double UntilReference(const ClaimRun& run, double reference_ns, bool seconds) {
   return seconds ? run.seconds.back() : static_cast<double>(run.latency_ns.size());
 }
 
+// The geometric mean of the best latency so far over the seconds up to `end`. Before the first
+// result, that counts.
+double MeanUntil(const ClaimRun& run, double end) {
+  double sum = 0, before = 0, best = 0;
+  for (size_t i = 0; i < run.latency_ns.size() && before < end; ++i) {
+    const double now = std::min(run.seconds[i], end), latency_ns = run.latency_ns[i];
+    if (best > 0) sum += (now - before) * std::log(best);
+    if (latency_ns > 0 && best == 0) sum += now * std::log(latency_ns);
+    if (latency_ns > 0 && (best == 0 || latency_ns < best)) best = latency_ns;
+    before = now;
+  }
+  return best > 0 ? std::exp(sum / before) : 0;
+}
+
 // The logarithms of the measure of one task, by seed.
 struct TaskValues {
   std::vector<double> method, baseline;
@@ -59,11 +75,16 @@ TaskValues ValuesOf(const Contrast& contrast, const std::vector<const ClaimRun*>
   std::vector<double> finals;
   for (const ClaimRun* run : baseline) finals.push_back(BestAfter(*run, run->latency_ns.size()));
   const double reference_ns = Median(finals);
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const auto* runs : {&method, &baseline}) {
+    for (const ClaimRun* run : *runs) shortest = std::min(shortest, run->seconds.back());
+  }
   const auto value_of = [&](const ClaimRun& run) {
     if (contrast.measure == Contrast::Measure::kLatency) {
       const double trials = std::ceil(contrast.share * run.trials - 1e-9);
       return BestAfter(run, std::max<size_t>(1, static_cast<size_t>(trials)));
     }
+    if (contrast.measure == Contrast::Measure::kMean) return MeanUntil(run, shortest);
     return UntilReference(run, reference_ns, contrast.measure == Contrast::Measure::kSeconds);
   };
   TaskValues values;
@@ -92,27 +113,103 @@ std::string MeasureName(const Contrast& contrast) {
       return "trials";
     case Contrast::Measure::kSeconds:
       return "seconds";
+    case Contrast::Measure::kMean:
+      return "mean over the seconds";
     case Contrast::Measure::kLatency:
       break;
   }
-  return contrast.share == 1 ? "latency"
-                             : absl::StrFormat("latency at %.3g of the trials", contrast.share);
+  const std::string latency = contrast.task.empty() ? "latency" : contrast.task;
+  return contrast.share == 1 ? latency
+                             : absl::StrFormat("%s at %.3g of the trials", latency, contrast.share);
 }
 
 // The line of a contrast; an empty device: nothing has run.
-std::string LineOfFinding(const Claim& claim, const Contrast& contrast, const std::string& device,
+std::string LineOfFinding(const Contrast& contrast, const std::string& device,
                           const Finding& finding) {
   const bool ran = finding.verdict != Verdict::kNotRun;
   return absl::StrFormat(
-      "| `%s` (%s) | %s | %s | %s to %s, %s | %s | %s | %s | %s | %s |\n", claim.name, claim.source,
-      contrast.claim, contrast.published.empty() ? "–" : contrast.published, contrast.method,
-      contrast.baseline, MeasureName(contrast),
-      ran ? absl::StrFormat("%.2f", finding.ratio.value) : "–",
+      "| %s | %s | %s : %s, %s | %s | %s | %s | %s | %s |\n", contrast.claim,
+      contrast.published.empty() ? "–" : contrast.published, contrast.method, contrast.baseline,
+      MeasureName(contrast), ran ? absl::StrFormat("%.2f", finding.ratio.value) : "–",
       ran ? absl::StrFormat("%.2f–%.2f", finding.ratio.low, finding.ratio.high) : "–",
       VerdictName(finding.verdict),
       ran ? absl::StrFormat("%s, %d × %d", device, finding.tasks, finding.seeds) : "–",
       ran ? absl::StrFormat("%.0f", finding.device_seconds) : "–");
 }
+
+// What a way to search consists of.
+std::string PartsOf(const ClaimVariant& variant) {
+  std::vector<std::string> parts;
+  const auto add = [&](absl::string_view what, const std::string& name) {
+    if (!name.empty()) parts.push_back(absl::StrCat(what, " `", name, "`"));
+  };
+  add("strategy", variant.strategy);
+  add("model", variant.cost_model);
+  add("features", variant.feature_set);
+  add("spaces", variant.space);
+  add("of them", variant.only);
+  add("scheduler", variant.scheduler);
+  add("objective", variant.objective);
+  if (variant.transfers) parts.push_back("with the results of another task or machine");
+  if (variant.results > 0) parts.push_back(absl::StrCat(variant.results, " results of each task"));
+  return absl::StrJoin(parts, ", ");
+}
+
+// The commands that make the runs of a claim.
+std::string CommandsOf(const Claim& claim) {
+  const bool sample = claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample ||
+                      claim.device == ClaimDevice::kNetworks;
+  std::string command = absl::StrCat("hone-lab claims ", claim.name);
+  if (sample) absl::StrAppend(&command, " --sample SAMPLE");
+  if (claim.device == ClaimDevice::kSample)
+    absl::StrAppend(&command, " --other OTHER [--pools POOLS]");
+  std::string text = absl::StrCat("`", command, " --out RUNS` (", ClaimDeviceName(claim.device));
+  if (!claim.on_machine) return text + ")";
+  return absl::StrCat(text, "), `hone-lab claims ", claim.name, " --machine --out RUNS` (",
+                      ClaimDeviceName(ClaimDevice::kMachine), ")");
+}
+
+constexpr char kIntroduction[] =
+    R"(# What the literature claims about search, and what holds here
+
+Papers on tuning claim that one way to search is better than another. Each section below is such a claim as a preset of
+`hone-lab`: the ways to search, the tasks, and how they are compared. `hone-lab verdicts` writes this page from the runs of `hone-lab claims`
+(`server/research/lab/README.md`).
+
+**To repeat a row**, run the command of its section, which makes the missing runs as lines of JSON in the folder RUNS, and then
+`hone-lab verdicts RUNS --out tests/bench/results/seeds.md`. Delete lines to repeat them. SAMPLE is a dataset of measured candidates, such as
+`tests/bench/sample/x86_64-znver3-avx2-2c.h5`, and OTHER one of another machine.
+
+**Ours** is the ratio of the first way to search to the second, a geometric mean over tasks. Below 1, the first one is better. What is
+compared is
+
+- *latency*: that of the fastest kernel after all trials, or after the given share of them;
+- *mean over the seconds*: the latency of the fastest kernel so far, a mean over the time in which all runs searched, which counts how early it is good;
+- *trials* or *seconds* until a run has the median final latency of the second way. A run that never has it counts with all of its trials, so the
+  ratio is then a lower bound.
+
+The interval of 95 % is from a bootstrap over seeds, and over tasks if there are at least three.
+
+| verdict | what it means |
+|---|---|
+| reproduced | the whole interval is below 1: the first way to search is better, as claimed |
+| refuted | the whole interval is above 1: it is worse |
+| not significant | the interval contains 1: these runs do not decide it |
+| not run | there are no runs yet |
+
+A verdict says whether the direction of a claim holds, not whether its number does. *Measured on* says where the latencies come from, with the number of
+tasks and seeds. Device s are the seconds that building and measuring took, or would take.
+
+| measured on | where a latency comes from |
+|---|---|
+| machine | `hone tune` on the machine; nothing else decides how fast a kernel is |
+| simulated | the draft's estimate with the constants of another machine, and noise: only how a search copes with a draft that is wrong |
+| measured pool | the candidates of a dataset, from which a model chooses 16 in turn |
+| sample | the candidates of a dataset in the order of a model that was trained on other tasks |
+| large pools | the same, for a dataset with over a thousand uniform draws of each task (`--pools`) |
+| networks of a sample | the candidates of a dataset: in each task a model chooses in turn, and a scheduler chooses the task |
+| frozen model | the score of a model: only the climbing |
+)";
 
 }  // namespace
 
@@ -122,6 +219,7 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
   Finding finding;
   std::set<int> seeds;
   for (const ClaimRun& run : runs) {
+    if (!contrast.task.empty() && run.task != contrast.task) continue;
     if (BestAfter(run, 1) == 0 && BestAfter(run, run.latency_ns.size()) == 0) continue;
     if (run.variant == contrast.method) {
       by_task[run.task].first.push_back(&run);
@@ -170,20 +268,14 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
 }
 
 std::string VerdictText(absl::Span<const ClaimRun> runs) {
-  std::string text =
-      "# What the literature claims about search\n\n"
-      "Made by `hone-lab verdicts` from the runs of `hone-lab claims`. *Ours* is the ratio of the "
-      "first way to search to the second, a geometric\nmean over tasks; below 1, the first one is "
-      "better. *trials* and *seconds* are those until the median final latency of the second one "
-      "is reached; a\nrun that never reaches it counts with all of its trials. The intervals are "
-      "of 95 %, from a bootstrap over seeds, and over tasks if there are at least\nthree. A claim "
-      "is reproduced if the interval is below 1, and refuted if it is above. `simulated` is the "
-      "draft's estimate with other constants and\nnoise, `measured pool` and `sample` are "
-      "candidates that were measured before, and `frozen model` is the score of a model: on these "
-      "nothing runs, and the\ndevice seconds are what building and measuring would take.\n\n"
-      "| claim | what is claimed | published | compared | ours | interval | verdict | device, "
-      "tasks × seeds | device s |\n|---|---|---|---|---|---|---|---|---|\n";
+  std::string text = kIntroduction;
   for (const Claim& claim : Claims()) {
+    absl::StrAppend(&text, "\n## ", claim.name, "\n\n", claim.about, " (", claim.source, ")\n\n");
+    for (const ClaimVariant& variant : claim.variants)
+      absl::StrAppend(&text, "- *", variant.label, "*: ", PartsOf(variant), "\n");
+    absl::StrAppend(&text, "\nCommands: ", CommandsOf(claim),
+                    "\n\n| what is claimed | published | compared | ours | interval | verdict | "
+                    "measured on, tasks × seeds | device s |\n|---|---|---|---|---|---|---|---|\n");
     // Runs with different numbers of trials are not mixed.
     std::map<std::pair<std::string, int>, std::vector<ClaimRun>> by_form;
     for (const ClaimRun& run : runs) {
@@ -196,10 +288,10 @@ std::string VerdictText(absl::Span<const ClaimRun> runs) {
         if (finding.verdict == Verdict::kNotRun) continue;
         ran = true;
         absl::StrAppend(
-            &text, LineOfFinding(claim, contrast,
-                                 absl::StrCat(form.first, ", ", form.second, " trials"), finding));
+            &text, LineOfFinding(contrast, absl::StrCat(form.first, ", ", form.second, " trials"),
+                                 finding));
       }
-      if (!ran) absl::StrAppend(&text, LineOfFinding(claim, contrast, "", {}));
+      if (!ran) absl::StrAppend(&text, LineOfFinding(contrast, "", {}));
     }
   }
   return text;

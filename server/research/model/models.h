@@ -43,6 +43,13 @@ extern const ModelKind kMlpModel, kMlpTenSetModel;
 extern const ModelKind kTlpModel, kTlpFastModel, kTlpLstmModel, kTlpMseModel, kTlpPublishedModel,
     kMtlTlpModel;
 
+// The value of a partial schedule, as in Steiner et al. (MLSys 2021): the best throughput that any
+// of its completions reaches. An LSTM runs over the primitives so far, and its last state gives the
+// value, which is that of the whole schedule if no decision is open. Examples are the measured
+// schedules and three random prefixes of each; the label of a prefix is the best throughput of all
+// results of the task that begin with it. `beam-state-value` searches with it.
+extern const ModelKind kStateValueModel;
+
 // AutoTVM's shallow trees (Chen et al., NeurIPS 2018) with the rank objective: learns which of two
 // candidates is better, but not by how much. Training ends when the average recall of the 64 best
 // candidates no longer rises (metric.h). Calibration (calibration.h) converts its scores to

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status_macros.h"
+#include "server/research/strategy/schedule_model.h"
 #include "server/research/strategy/strategies.h"
 #include "server/tuner/cost_model/xgboost_booster.h"
 #include "server/tuner/search/history_search.h"
@@ -42,21 +45,46 @@ Digest KeyOfPrefix(int space, absl::Span<const int64_t> decisions, int length) {
 }
 
 // The value of partial schedules: how much of the best known speed the best schedule that begins
-// with these decisions will have (Steiner et al., MLSys 2021). Trees on the decisions made so far.
+// with these decisions will have (Steiner et al., MLSys 2021).
 class PartialValue {
  public:
-  explicit PartialValue(const SearchContext& context) {
+  virtual ~PartialValue() = default;
+  // Learns from the results of a search if there are enough new ones. Returns whether it has
+  // learned anything.
+  virtual absl::StatusOr<bool> Learn(const History& history, const Ranking& ranking) = 0;
+  // Returns the value of each. REQUIRES: it has learned.
+  virtual absl::StatusOr<std::vector<double>> Of(absl::Span<const PartialPoint> points) const = 0;
+};
+
+// A cost model that reads the schedule up to the next open decision, such as "state-value".
+class ModelValue final : public PartialValue {
+ public:
+  ModelValue(const SearchContext& context, absl::string_view model)
+      : model_(context, std::string(model)) {}
+  absl::StatusOr<bool> Learn(const History& history, const Ranking&) override {
+    return model_.Learn(history);
+  }
+  absl::StatusOr<std::vector<double>> Of(absl::Span<const PartialPoint> points) const override {
+    return model_.Score(points);
+  }
+
+ private:
+  ScheduleModel model_;
+};
+
+// Trees on the decisions made so far.
+class TreeValue final : public PartialValue {
+ public:
+  explicit TreeValue(const SearchContext& context) : context_(context) {
     for (const space::DesignSpace* space : context.spaces)
       decisions_ = std::max(decisions_, space->decision_count());
   }
 
-  bool learnt() const { return forest_.has_value(); }
-
-  // Learns from the results of a search if there are enough new ones. Every prefix of a schedule is
-  // an example, whose label is the best throughput of all results with this prefix.
-  absl::Status Learn(const SearchContext& context, const History& history, const Ranking& ranking) {
+  // Every prefix of a schedule is an example, whose label is the best throughput of all results
+  // with this prefix.
+  absl::StatusOr<bool> Learn(const History& history, const Ranking& ranking) override {
     const int64_t told = history.Told();
-    if (told < learnt_from_ + kValueResults) return absl::OkStatus();
+    if (told < learnt_from_ + kValueResults) return forest_.has_value();
     struct Example {
       Point point;
       int length;
@@ -67,7 +95,7 @@ class PartialValue {
     for (const History::Entry& entry : history.entries()) {
       if (!entry.told) continue;
       const Point& point = entry.point;
-      const auto sites = context.spaces[point.space]->Sites(point.decisions);
+      const auto sites = context_.spaces[point.space]->Sites(point.decisions);
       if (!sites.ok()) continue;
       for (size_t s = 0; s <= sites->size(); ++s) {
         const int length =
@@ -82,36 +110,41 @@ class PartialValue {
     cost_model::FeatureMatrix rows{.columns = Columns()};
     std::vector<double> throughput;
     for (const Example& example : examples) {
-      rows.Append(RowOf(example.point.space, example.point.decisions, example.length), 1);
+      rows.Append(RowOf({example.point.space,
+                         absl::MakeConstSpan(example.point.decisions).first(example.length)}),
+                  1);
       throughput.push_back(example.throughput);
     }
-    if (examples.empty()) return absl::OkStatus();
+    if (examples.empty()) return forest_.has_value();
     HONE_ASSIGN_OR_RETURN(forest_,
-                          cost_model::TrainForest(rows, throughput, {}, {.seed = context.seed}));
+                          cost_model::TrainForest(rows, throughput, {}, {.seed = context_.seed}));
     learnt_from_ = told;
-    return absl::OkStatus();
+    return true;
   }
 
-  // REQUIRES: learnt().
-  double Of(int space, absl::Span<const int64_t> decisions, int length) const {
-    const std::vector<float> row = RowOf(space, decisions, length);
-    float value = 0;
-    forest_->Predict(row, absl::MakeSpan(&value, 1));
-    return value;
+  absl::StatusOr<std::vector<double>> Of(absl::Span<const PartialPoint> points) const override {
+    std::vector<double> values;
+    for (const PartialPoint& point : points) {
+      float value = 0;
+      forest_->Predict(RowOf(point), absl::MakeSpan(&value, 1));
+      values.push_back(value);
+    }
+    return values;
   }
 
  private:
   int Columns() const { return 2 + decisions_; }
   // The space, the number of decisions, and the logarithms of these; −1: still open.
-  std::vector<float> RowOf(int space, absl::Span<const int64_t> decisions, int length) const {
+  std::vector<float> RowOf(const PartialPoint& point) const {
     std::vector<float> row(Columns(), -1);
-    row[0] = static_cast<float>(space);
-    row[1] = static_cast<float>(length);
-    for (int i = 0; i < length; ++i)
-      row[2 + i] = std::log2(static_cast<float>(std::max<int64_t>(decisions[i], 0) + 1));
+    row[0] = static_cast<float>(point.space);
+    row[1] = static_cast<float>(point.decisions.size());
+    for (size_t i = 0; i < point.decisions.size(); ++i)
+      row[2 + i] = std::log2(static_cast<float>(std::max<int64_t>(point.decisions[i], 0) + 1));
     return row;
   }
 
+  const SearchContext& context_;
   int decisions_ = 0;
   int64_t learnt_from_ = 0;
   std::optional<cost_model::FlatForest> forest_;
@@ -120,23 +153,34 @@ class PartialValue {
 class BeamSearch final : public HistorySearch {
  public:
   BeamSearch(SearchContext given, const BeamOptions& options)
-      : HistorySearch(options.name, std::move(given), /*draft=*/true),
-        options_(options),
-        value_(context()) {}
+      : HistorySearch(options.name, std::move(given), /*draft=*/true), options_(options) {
+    if (options.value_model.empty())
+      value_ = std::make_unique<TreeValue>(context());
+    else
+      value_ = std::make_unique<ModelValue>(context(), options.value_model);
+  }
 
   absl::StatusOr<std::vector<record::Candidate>> Propose(
       int n, uint64_t event, const cost_model::CostModel* model) override {
     HONE_ASSIGN_OR_RETURN(Call call, Begin(n, event, model, /*purpose=*/10));
     if (n <= 0) return Commit(call);
-    if (options_.value != BeamOptions::Value::kSampled)
-      HONE_RETURN_IF_ERROR(value_.Learn(context(), history(), call.ranking));
+    if (options_.value != BeamOptions::Value::kSampled) {
+      HONE_ASSIGN_OR_RETURN(learnt_, value_->Learn(history(), call.ranking));
+    }
     Met met;
     absl::flat_hash_set<Digest> on_the_way;  // coarse prefixes of the last pass's schedules
     for (int pass = 0; pass < options_.passes; ++pass) {
       HONE_ASSIGN_OR_RETURN(on_the_way, RunPass(pass, on_the_way, met, call));
       if (on_the_way.empty()) break;
     }
-    for (Scored& schedule : met.pool) schedule.score = Value(schedule, LengthOf(schedule));
+    std::vector<PartialPoint> whole;
+    std::vector<double> scores;
+    for (const Scored& schedule : met.pool) {
+      whole.push_back({schedule.point.space, schedule.point.decisions});
+      scores.push_back(schedule.score);
+    }
+    HONE_RETURN_IF_ERROR(AddValues(whole, scores));
+    for (size_t i = 0; i < scores.size(); ++i) met.pool[i].score = scores[i];
     SortByScore(met.pool);
     call.picker.CoverUntried(met.pool);
     HONE_RETURN_IF_ERROR(CoverByDraws(call));
@@ -165,9 +209,17 @@ class BeamSearch final : public HistorySearch {
     HONE_ASSIGN_OR_RETURN(std::vector<Partial> beam, Roots(call));
     while (absl::c_any_of(beam, [](const Partial& each) { return !each.complete; })) {
       HONE_ASSIGN_OR_RETURN(std::vector<Partial> children, Expand(beam, met, call));
-      for (Partial& child : children) {
-        child.value = Value(child.best, child.length);
-        child.coarse = CoarseKey(child, pass);
+      std::vector<PartialPoint> points;
+      std::vector<double> values;
+      for (const Partial& child : children) {
+        const Point& best = child.best.point;
+        points.push_back({best.space, absl::MakeConstSpan(best.decisions).first(child.length)});
+        values.push_back(child.best.score);
+      }
+      HONE_RETURN_IF_ERROR(AddValues(points, values));
+      for (size_t c = 0; c < children.size(); ++c) {
+        children[c].value = values[c];
+        children[c].coarse = CoarseKey(children[c], pass);
       }
       if (!allowed.empty()) {
         const auto is_allowed = [&](const Partial& child) {
@@ -285,15 +337,16 @@ class BeamSearch final : public HistorySearch {
     return values;
   }
 
-  int LengthOf(const Scored& schedule) const {
-    return context().spaces[schedule.point.space]->decision_count();
-  }
-
-  // The value of the first `length` decisions of a schedule, their best known completion.
-  double Value(const Scored& schedule, int length) const {
-    if (!value_.learnt()) return schedule.score;
-    const double learnt = value_.Of(schedule.point.space, schedule.point.decisions, length);
-    return options_.value == BeamOptions::Value::kLearned ? learnt : (learnt + schedule.score) / 2;
+  // Takes the scores of the best known completions of partial schedules, and returns their values
+  // in place.
+  absl::Status AddValues(absl::Span<const PartialPoint> points, std::vector<double>& scores) const {
+    if (!learnt_ || points.empty()) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const std::vector<double> learnt, value_->Of(points));
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const bool alone = options_.value == BeamOptions::Value::kLearned;
+      scores[i] = alone ? learnt[i] : (learnt[i] + scores[i]) / 2;
+    }
+    return absl::OkStatus();
   }
 
   // The decisions of the first sites, one more for each pass, rounded to powers of four. Schedules
@@ -332,7 +385,8 @@ class BeamSearch final : public HistorySearch {
 
   const BeamOptions options_;
   SiteValues lists_;
-  PartialValue value_;
+  std::unique_ptr<PartialValue> value_;
+  bool learnt_ = false;  // whether `value_` has learned anything
 };
 
 }  // namespace

@@ -79,10 +79,13 @@ struct BeamOptions {
   int width = 32;     // partial schedules that are kept (scaled by the population / 512)
   int passes = 5;     // of a Propose
   int branching = 8;  // the most values that are tried for a decision (ours)
-  // The value of a partial schedule: the score of its best known completion, what trees on its
-  // decisions predict, or the mean of both. Until there are results, the first.
+  // The value of a partial schedule: the score of its best known completion, what was learned, or
+  // the mean of both. Until there are results, the first.
   enum class Value { kSampled, kLearned, kBoth };
   Value value = Value::kBoth;
+  // The cost model that learns the value from the results of the search (ScheduleModel), such as
+  // "state-value"; "": trees on the decisions.
+  absl::string_view value_model = "";
 };
 
 // Beam search over partial schedules, as in Halide's automatic scheduler (Adams et al., SIGGRAPH

@@ -74,8 +74,8 @@ std::string NameOf(const Combination& c) {
 // Networks that differ only in their layers and sizes from `mlp` and `tlp-fast`, which stand for
 // them with every strategy.
 bool IsOneOfTheNetworks(absl::string_view model) {
-  for (const absl::string_view name : {"looptree", "mlp-tenset", "mtl-tlp", "tlp", "tlp-lstm",
-                                       "tlp-mse", "tlp-published", "treegru"}) {
+  for (const absl::string_view name : {"looptree", "mlp-tenset", "mtl-tlp", "state-value", "tlp",
+                                       "tlp-lstm", "tlp-mse", "tlp-published", "treegru"}) {
     if (model == name) return true;
   }
   return false;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "server/research/feature/feature_sets.h"
 #include "server/research/feature/touch.h"
@@ -217,7 +218,22 @@ TEST(PrimitiveFeaturesTest, AreTheScheduleWithoutAProgram) {
   // A drawn place has a row, because no number stands for it later.
   EXPECT_EQ(row(5), (Row{{"type.sample_compute_location", 1}, {"argument0", 2}, {"argument1", 1}}));
 
-  std::vector<float> values;
+  // A partial schedule ends before the next draw.
+  const FeatureSet& drawn = **FindFeatureSet("primitives-drawn");
+  const std::vector<int64_t> decisions = {7, 3, 1};
+  std::vector<float> whole, partial, values;
+  ASSERT_THAT(drawn.ExtractSchedule({0, decisions, &trace}, whole, rows), IsOk());
+  EXPECT_EQ(rows, 7);
+  for (const auto& [made, rows_then] : {std::pair{3, 7}, {2, 6}, {1, 2}, {0, 2}}) {
+    partial.clear();
+    const auto some = absl::MakeConstSpan(decisions).first(made);
+    ASSERT_THAT(drawn.ExtractSchedule({0, some, &trace}, partial, rows), IsOk());
+    EXPECT_EQ(rows, rows_then) << made;
+    EXPECT_TRUE(std::equal(partial.begin(), partial.end(), whole.begin())) << made;
+  }
+  EXPECT_THAT(drawn.ExtractSchedule({0, {7, 3, 1, 1}, &trace}, values, rows),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+
   EXPECT_THAT(set.ExtractSchedule({0, {7, 3}, &trace}, values, rows),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(set.ExtractSchedule({0, {7, 3, 1}}, values, rows),

@@ -4,6 +4,7 @@
 
 #include "common/operator/operator.h"
 #include "common/schedule/trace.h"
+#include "server/research/strategy/schedule_model.h"
 #include "server/research/strategy/strategies.h"
 #include "server/tuner/cost_model/metric.h"
 #include "server/tuner/search/history.h"
@@ -60,6 +61,61 @@ TEST(ScheduleFilterTest, LearnsFromResultsToOrderSchedules) {
   ASSERT_GE(unseen.size(), 6u);
   HONE_ASSERT_OK_AND_ASSIGN(const std::vector<double> scores, filter->Score(unseen));
   EXPECT_GT(cost_model::PairwiseAccuracy(scores, throughput, 0.01), 0.7);
+}
+
+// The value of a partial schedule is that of its best completion: a first inner tile of 16 promises
+// more than one of 256 while the second is open, and more than any bad completion of it.
+TEST(ScheduleModelTest, ValuesPartialSchedules) {
+  const std::unique_ptr<space::DesignSpace> space = TiledMatmul();
+  const SearchContext context{.spaces = {space.get()},
+                              .target = target::TargetByName("x86-avx2").value()};
+  ScheduleModel model(context, "state-value");
+  History history(&context);
+  Rng rng(2);
+  for (int i = 0; i < 300 && history.Told() < 60; ++i) {
+    const Point point{0, space->Sample(rng).value()};
+    if (!history.Knows(point))
+      history.Tell({{CandidateOf(context, point), record::Outcome::kOk, LatencyOf(point)}});
+  }
+  HONE_ASSERT_OK_AND_ASSIGN(const bool learned, model.Learn(history));
+  ASSERT_TRUE(learned);
+  const std::vector<std::vector<int64_t>> decisions = {
+      {16, 16}, {1, 256}, {16, 16, 16, 16}, {16, 16, 256, 1}};
+  std::vector<PartialPoint> states;
+  for (const std::vector<int64_t>& some : decisions) states.push_back({0, some});
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<double> values, model.Score(states));
+  EXPECT_GT(values[0], values[1] + 0.05);
+  EXPECT_GT(values[2], values[3] + 0.05);
+  EXPECT_GT(values[0], values[3] + 0.05);
+}
+
+// Latencies that the draft does not know: what the search proposes after it has learned the value
+// is faster than what it proposed before.
+TEST(BeamSearchTest, SearchesWithTheStateValue) {
+  const std::unique_ptr<space::DesignSpace> space = TiledMatmul();
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto strategy,
+      CreateSearchStrategy("beam-state-value", {.spaces = {space.get()},
+                                                .target = target::TargetByName("x86-avx2").value(),
+                                                .seed = 3,
+                                                .population = 128}));
+  std::vector<double> means;
+  for (uint64_t event = 0; event < 5; ++event) {
+    HONE_ASSERT_OK_AND_ASSIGN(const std::vector<record::Candidate> proposed,
+                              strategy->Propose(8, event, nullptr));
+    ASSERT_EQ(proposed.size(), 8u);
+    std::vector<Measured> results;
+    double sum = 0;
+    for (const record::Candidate& candidate : proposed) {
+      results.push_back(
+          {candidate, record::Outcome::kOk, LatencyOf(Point{0, candidate.decisions})});
+      sum += results.back().latency_ns;
+    }
+    means.push_back(sum / 8);
+    strategy->Tell(results);
+  }
+  const double before = (means[0] + means[1] + means[2] + means[3]) / 4;  // 32 results
+  EXPECT_LT(means[4], 0.9 * before);
 }
 
 }  // namespace

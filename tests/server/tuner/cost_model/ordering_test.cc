@@ -126,8 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"xgboost-rank", "knob", 0.56, 0.62}, Case{"gp", "analytic", 0.60, 0.72},
                     Case{"mlp", "analytic", 0.71, 0.72}, Case{"tlp", "", 0.66, 0.68},
                     Case{"tlp-fast", "", 0.66, 0.61}, Case{"tlp-lstm", "", 0.69, 0.67},
-                    Case{"tlp-mse", "", 0.65, 0.66}, Case{"treegru", "", 0.73, 0.73},
-                    Case{"looptree", "", 0.73, 0.72}),
+                    Case{"tlp-mse", "", 0.65, 0.66}, Case{"state-value", "", 0.6, 0.6},
+                    Case{"treegru", "", 0.73, 0.73}, Case{"looptree", "", 0.73, 0.72}),
     [](const auto& info) {
       std::string name = info.param.model + "_" + info.param.features;
       std::replace(name.begin(), name.end(), '-', '_');

@@ -19,10 +19,10 @@ TEST(CostModelRegistryTest, HasTheModels) {
     names.push_back(info.name);
     EXPECT_EQ(info.missing, "");
   }
-  EXPECT_THAT(names,
-              ElementsAre("random", "draft", "residual", "xgboost", "formula", "gp", "looptree",
-                          "mlp", "mlp-tenset", "mtl-tlp", "tlp", "tlp-fast", "tlp-lstm", "tlp-mse",
-                          "tlp-published", "treegru", "xgboost-bag", "xgboost-rank"));
+  EXPECT_THAT(names, ElementsAre("random", "draft", "residual", "xgboost", "formula", "gp",
+                                 "looptree", "mlp", "mlp-tenset", "mtl-tlp", "state-value", "tlp",
+                                 "tlp-fast", "tlp-lstm", "tlp-mse", "tlp-published", "treegru",
+                                 "xgboost-bag", "xgboost-rank"));
   EXPECT_EQ(CostModelNames(), names);
 }
 
