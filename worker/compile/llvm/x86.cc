@@ -72,6 +72,8 @@ class X86 final : public Machine {
   // AMD's gathers are microcode: on Zen 5, 16 lanes of f32 from L1 take 12.7 cycles, and 16 loads
   // with their inserts take 7.8. Its scatters cost as much as the stores.
   bool GathersSlowly() const override { return absl::StartsWith(target_.cpu, "znver"); }
+  // AMD's masked stores of AVX are microcode: on Zen 1, one of 256 bits takes 42 operations.
+  bool MasksSlowly() const override { return !target_.HasFeature("avx512vl"); }
   bool ConvertsF16() const override {
     return target_.HasFeature("f16c") || target_.HasFeature("avx512f");
   }
