@@ -85,21 +85,18 @@ std::shared_ptr<const cost_model::CostModel> LoadDraft(store::Store* store,
                                                        const TaskEnvironment& environment,
                                                        int64_t id, const std::string& target_text) {
   const auto load =
-      [&](absl::string_view bytes,
-          bool from_elsewhere) -> absl::StatusOr<std::unique_ptr<cost_model::CostModel>> {
+      [&](absl::string_view bytes) -> absl::StatusOr<std::unique_ptr<cost_model::CostModel>> {
     if (!HasLearned(std::string(bytes))) return nullptr;
-    HONE_ASSIGN_OR_RETURN(
-        auto model, environment.CreateModel(kLearnedDraft, {.from_elsewhere = from_elsewhere}));
+    HONE_ASSIGN_OR_RETURN(auto model, environment.CreateModel(kLearnedDraft, {}));
     HONE_RETURN_IF_ERROR(model->Load(std::string(bytes)));
     return model;
   };
   absl::StatusOr<std::unique_ptr<cost_model::CostModel>> model = nullptr;
   if (id != 0) {
     const absl::StatusOr<store::ModelRow> row = store->GetModelById(id);
-    model = row.ok() ? load(row->bytes, IsForeign(*row)) : row.status();
+    model = row.ok() ? load(row->bytes) : row.status();
   } else if (const auto target = target::Target::FromText(target_text); target.ok()) {
-    if (const absl::string_view bytes = ShippedDraft(*target); !bytes.empty())
-      model = load(bytes, /*from_elsewhere=*/true);
+    if (const absl::string_view bytes = ShippedDraft(*target); !bytes.empty()) model = load(bytes);
   }
   if (model.ok()) return *std::move(model);
   spdlog::warn("the learned draft {} is not used: {}", id, std::string(model.status().message()));

@@ -116,10 +116,6 @@ struct CostModelOptions {
   // Saved models of the same kind that learned on other machines. `residual` becomes one of them if
   // it orders the training tasks better than what it can learn from them; other models ignore them.
   std::vector<std::string> foreign;
-  // Whether the saved model that is loaded learned on another machine. `residual` then predicts the
-  // geometric mean of what it has learned, of its factors alone and of the constants of the target:
-  // a search finds the candidates that one of them underestimates. Other models ignore this.
-  bool from_elsewhere = false;
   // Called between the rounds of a long training, which an error ends; null: nothing can end it.
   std::function<absl::Status()> pause;
 };

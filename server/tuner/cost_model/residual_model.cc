@@ -302,14 +302,6 @@ class ResidualPredictor final : public Predictor {
     }
     HONE_RETURN_IF_ERROR(CheckDraftKind(features, *learned_.weights.kind));
     prediction.mean = learned_.LogCycles(features, learned_.share);
-    if (options_.from_elsewhere) {
-      const DraftWeights presets;
-      for (int i = 0; i < features.candidates(); ++i) {
-        prediction.mean[i] +=
-            std::log(learned_.weights.Cycles(features, i)) + std::log(presets.Cycles(features, i));
-        prediction.mean[i] /= 3;
-      }
-    }
     for (double& mean : prediction.mean) mean = std::exp(-mean);
     return prediction;
   }

@@ -76,7 +76,7 @@ LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
 }
 
 // How often an instruction occurs.
-int Count(const std::string& assembly, absl::string_view instruction) {
+int Count(const std::string& assembly, const char* instruction) {
   int found = 0;
   for (size_t at = assembly.find(instruction); at != std::string::npos;
        at = assembly.find(instruction, at + 1)) {

@@ -162,28 +162,6 @@ TEST(ResidualModelTest, TakesTheModelOfASimilarMachineUntilItHasLearned) {
   EXPECT_EQ(*model->Save(), bytes);
 }
 
-// What a model learned on another machine counts less than on its own, but orders better than the
-// constants of the target.
-TEST(ResidualModelTest, AModelFromElsewhereIsAveragedWithTheConstants) {
-  const Parts unseen = MakeResidualParts(2, 4, 60);
-  const auto learned = *CreateCostModel("residual", {});
-  const double before = Accuracy(*learned, unseen);
-  const std::vector<double> presets = learned->Predict(unseen.features)->mean;
-  ASSERT_THAT(Learn(*learned, MakeResidualParts(1, 12, 150)), IsOk());
-  const auto loaded = *CreateCostModel("residual", {.from_elsewhere = true});
-  ASSERT_THAT(loaded->Load(*learned->Save()), IsOk());
-  EXPECT_GT(Accuracy(*loaded, unseen), before);
-  const std::vector<double> own = learned->Predict(unseen.features)->mean;
-  const std::vector<double> mean = loaded->Predict(unseen.features)->mean;
-  double own_change = 0, mean_change = 0;
-  for (size_t i = 0; i < own.size(); ++i) {
-    own_change += std::abs(std::log(own[i] / presets[i]));
-    mean_change += std::abs(std::log(mean[i] / presets[i]));
-  }
-  EXPECT_GT(mean_change, 0.2 * own_change);
-  EXPECT_LT(mean_change, 0.9 * own_change);
-}
-
 TEST(ResidualModelTest, LeavesAModelOfAnUnlikeMachine) {
   const auto other = *CreateCostModel("residual", {});
   ASSERT_THAT(Learn(*other, MakeResidualParts(1, 12, 150)), IsOk());
