@@ -143,17 +143,28 @@ Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& 
   return algorithm;
 }
 
-// Returns the stages whose padded windows slide along the vectors, such as depthwise convolutions
-// with channels first. A padded copy of the image gives them schedules without masks.
+// Returns how a stage reads through a window; nullopt if it does not.
+std::optional<Window> WindowOf(const ir::Workload& workload, const std::string& stage) {
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  return AnalyzeWindow(program, program.BlockOf(program.FindBlock(stage)));
+}
+
+// Returns the stages whose windows slide along the vectors in a padded copy of the image, such as
+// depthwise convolutions with channels first. The copy has no masks, and its columns are in phases
+// of the stride, so that vectors are contiguous.
 std::vector<std::string> PaddedWindows(const ir::Workload& workload) {
   std::vector<std::string> names;
-  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
   for (const ir::Stage& stage : workload.stages) {
-    if (stage.reducer != ir::Reducer::kSum || stage.guards.empty()) continue;
+    if (stage.reducer != ir::Reducer::kSum) continue;
     const std::string& name = workload.tensors[stage.tensors[0]].name;
-    const std::optional<Window> window =
-        AnalyzeWindow(program, program.BlockOf(program.FindBlock(name)));
-    if (window.has_value() && window->slides_along_vectors) names.push_back(name);
+    const absl::StatusOr<ir::Workload> padded =
+        schedule::ApplyRewriteTo(workload, kPadImage, name, {});
+    if (!padded.ok()) continue;
+    const std::optional<Window> window = WindowOf(*padded, name);
+    if (!window.has_value() || !window->slides_along_vectors) continue;
+    const std::optional<Window> uncopied = WindowOf(workload, name);
+    const bool strides = !uncopied.has_value() || !uncopied->slides_along_vectors;
+    if (strides || !stage.guards.empty()) names.push_back(name);
   }
   return names;
 }

@@ -101,6 +101,18 @@ void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const
                            }
                            return iterations >= std::min(limits.cores, tiles);
                          }});
+  if (at.reduce.sampled()) {
+    constraints.push_back({"whole reduction", at.reduce.outer + 2, [=](Decisions d) {
+                             int64_t inner = Inner(d, at.row) * Inner(d, at.vector);
+                             for (const Tile& other : at.others) inner *= Inner(d, other);
+                             const int64_t tiles = Outer(d, at.reduce);
+                             const int64_t depth =
+                                 tiles * Inner(d, at.reduce) * d[at.k_unroll] * at.window_points;
+                             const int64_t wide = d[at.rows] + d[at.vectors] * shape.lanes;
+                             return inner > 1 || tiles == 1 ||
+                                    wide * depth * shape.element_bytes > limits.panel_bytes;
+                           }});
+  }
   AddCacheConstraints(limits, at, shape, constraints);
 }
 

@@ -56,7 +56,7 @@ LoopCode HottestLoop(const std::string& assembly) {
 }
 
 // Compiles for the same CPU on every machine.
-LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
+std::string AssemblyOf(absl::string_view preset, absl::string_view trace) {
   const auto file = schedule::ParseTraceFile(trace);
   EXPECT_THAT(file, IsOk());
   const auto program = schedule::Replay(std::make_shared<const ir::Workload>(file->workload),
@@ -68,7 +68,21 @@ LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
   EXPECT_THAT(lowered, IsOk());
   const auto object = Compile(*lowered, *target, {.keep_assembly = true});
   EXPECT_THAT(object, IsOk());
-  return HottestLoop(object->assembly);
+  return object->assembly;
+}
+
+LoopCode Compiled(absl::string_view preset, absl::string_view trace) {
+  return HottestLoop(AssemblyOf(preset, trace));
+}
+
+// How often an instruction occurs.
+int Count(const std::string& assembly, const char* instruction) {
+  int found = 0;
+  for (size_t at = assembly.find(instruction); at != std::string::npos;
+       at = assembly.find(instruction, at + 1)) {
+    ++found;
+  }
+  return found;
 }
 
 std::string Gemm(int rows, int vectors, int lanes, int k_unroll) {
@@ -144,14 +158,7 @@ transform_layout(b1, "a0, a1 -> a1 / 32, a0, a1 % 32")
   const auto object = Compile(*lowered, *target, {.keep_assembly = true});
   ASSERT_THAT(object, IsOk());
   const std::string loop = object->assembly.substr(object->assembly.find("hone_main:"));
-  const auto count = [&](const char* instruction) {
-    int found = 0;
-    for (size_t at = loop.find(instruction); at != std::string::npos;
-         at = loop.find(instruction, at + 1)) {
-      ++found;
-    }
-    return found;
-  };
+  const auto count = [&](const char* instruction) { return Count(loop, instruction); };
   EXPECT_EQ(count("vcvtdq2ps"), 8 * 4);
   EXPECT_EQ(count("vfmadd"), 8 * 4 + 4);  // and the scale of each vector
   EXPECT_EQ(count("vfnmadd"), 4);         // the 8 that is added to stored elements
@@ -166,6 +173,24 @@ TEST(MachineCodeTest, GemmOnAvx2KeepsItsTileInRegisters) {
   EXPECT_EQ(loop.fmas, 6 * 2);
   EXPECT_EQ(loop.spills, 0);
   EXPECT_LE(loop.loads, 6 + 2);
+}
+
+// The last step of the reduction and the last columns have code of their own: the loop over the
+// others has no branch, and padded panels are read without masks.
+TEST(MachineCodeTest, OddExtentsHaveALoopWithoutBranchesAndNeedNoMasks) {
+  const std::string assembly = AssemblyOf("x86-avx2", R"(workload matmul
+input A: f32[1224, 51]
+input B: f32[51, 67] constant
+output C[i: 1224, j: 67] = sum(k: 51) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 3, 8, 2)
+b1 = cache_read(b0, "B", "global")
+transform_layout(b1, "a0, a1 -> a1 / 24, a0, a1 % 24")
+)");
+  EXPECT_EQ(HottestLoop(assembly).fmas, 4 * 3 * 2);
+  EXPECT_EQ(Count(assembly, "vmaskmovps"), 0);
 }
 
 TEST(MachineCodeTest, ConvolutionKeepsItsTileInRegistersAndSkipsPaddedTaps) {

@@ -53,6 +53,22 @@ TEST(PartialVectorTest, OtherTypes) {
   }
 }
 
+// Packed panels are padded, and are read beyond the last column. The sums have remainders, too.
+TEST(PartialVectorTest, ProductsWithPackedPanelsOfAnyWidth) {
+  for (int columns = 1; columns <= 49; ++columns) {
+    for (const int unroll : {2, 3}) {
+      const std::string text = absl::StrCat(
+          "workload w\ninput A: f32[9, 11]\ninput B: f32[11, ", columns,
+          "] constant\noutput C[i: 9, j: ", columns, "] = sum(k: 11) A[i, k] * B[k, j]\n",
+          "trace 1\nb0 = block(\"C\")\nl0, l1, l2 = loops(b0)\n",
+          "l3, l4, l5 = register_tile(b0, l0, l1, l2, 4, 2, 8, ", unroll, ")\n",
+          "b1 = cache_read(b0, \"B\", \"global\")\n",
+          "transform_layout(b1, \"a0, a1 -> a1 / 16, a0, a1 % 16\")\n");
+      ExpectRight(text, {Numbers(9 * 11, 6), Numbers(11 * columns, 7)});
+    }
+  }
+}
+
 // The lanes of the padding must keep their sums: they are active at other steps.
 TEST(PartialVectorTest, LanesInThePaddingKeepTheirSums) {
   for (const int width : {17, 18, 23, 24, 26}) {

@@ -341,6 +341,7 @@ class AArch64 final : public Machine {
     KeepOrder(module);
     return {.advance_pointers = true};
   }
+  bool MasksSlowly() const override { return !target_.HasFeature("sve"); }
   bool RoundsI64Twice() const override { return true; }
   // If they come from integers of 64 bits (combineI8TruncStore in LLVM 19).
   bool MisplacesThreeBytes() const override { return true; }

@@ -58,6 +58,8 @@ class Machine {
   virtual Passes Arrange(llvm::Module& module) const = 0;
   // Whether a load per lane is faster than a gather.
   virtual bool GathersSlowly() const { return false; }
+  // Whether a store under a mask is slower than a few stores of its parts.
+  virtual bool MasksSlowly() const { return true; }
   // Whether the CPU converts f16 to f32 and back.
   virtual bool ConvertsF16() const { return true; }
   // Whether LLVM converts vectors of i64 to f32 through f64, and thus rounds twice.

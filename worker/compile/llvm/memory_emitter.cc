@@ -1,6 +1,7 @@
 #include "worker/compile/llvm/memory_emitter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -24,6 +25,22 @@ constexpr size_t kMaxPrefetches = 256;  // per loop
 // stride, where a gather costs a load per lane.
 constexpr int64_t kMaxShuffledStride = 4;
 constexpr int64_t kMaxShuffledStrideNarrow = 8;  // for elements too narrow for a gather
+
+// Returns how many lanes a constant mask selects if they are the first ones, and 0 for other masks.
+int64_t FirstLanesOf(const Value* mask) {
+  const auto* const constant = llvm::dyn_cast<llvm::Constant>(mask);
+  if (constant == nullptr) return 0;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(constant->getType())->getNumElements();
+  unsigned first = 0, live = 0;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    const llvm::Constant* const is_live = constant->getAggregateElement(lane);
+    if (is_live == nullptr) return 0;
+    if (is_live->isNullValue()) continue;
+    ++live;
+    first = lane + 1;
+  }
+  return first == live ? first : 0;
+}
 
 void Reverse(std::vector<int>& picks) {
   for (size_t lane = 0; lane < picks.size(); ++lane) {
@@ -326,6 +343,9 @@ Value* MemoryEmitter::LoadVector(ir::BufferId buffer, const Index& offset, const
       if (Value* const value = LoadPicked(buffer, offset, scalar, align)) return value;
     }
   } else if (mask != nullptr) {
+    if (split.lane == 1 && MayLoadAllLanes(buffer, split)) {
+      return f_.b.CreateAlignedLoad(vector, Address(buffer, split), align);
+    }
     if (split.lane == 1) {
       return f_.b.CreateMaskedLoad(vector, Address(buffer, split), align, mask, zero);
     }
@@ -348,6 +368,43 @@ Value* MemoryEmitter::LoadVector(ir::BufferId buffer, const Index& offset, const
   }
   Value* pointers = LanePointers(buffer, offset, split);
   return f_.b.CreateMaskedGather(vector, pointers, align, LanesOf(mask), zero);
+}
+
+bool MemoryEmitter::MayLoadAllLanes(ir::BufferId buffer, const Split& split) const {
+  const lower::LoweredProgram& program = f_.state.program;
+  const DType dtype = program.buffers[buffer].dtype;
+  // Garbage in the lanes that are not live must not trap, as a division of integers would.
+  if (!ir::IsFloat(dtype)) return false;
+  const Storage& storage = program.storage[buffer];
+  const ir::Range runtime = program.atoms.RangeOf(split.runtime);
+  if (runtime.min + split.constant >= 0 &&
+      runtime.max + split.constant + f_.lanes <= storage.elements)
+    return true;
+  // An aligned vector with a live lane does not leave the lines of its buffer.
+  using Kind = Storage::Kind;
+  if (storage.kind != Kind::kPacked && storage.kind != Kind::kWorkspace) return false;
+  const int64_t bytes = f_.lanes * ir::DTypeBytes(dtype);
+  const auto is_aligned = [&](int64_t elements) { return elements % f_.lanes == 0; };
+  return std::has_single_bit(static_cast<uint64_t>(bytes)) && bytes <= target::kBufferAlignment &&
+         storage.offset_bytes % bytes == 0 && is_aligned(split.constant) &&
+         is_aligned(split.runtime.constant()) &&
+         std::all_of(split.runtime.terms().begin(), split.runtime.terms().end(),
+                     [&](const ir::IndexTerm& term) { return is_aligned(term.coeff); });
+}
+
+void MemoryEmitter::StoreFirstLanes(ir::BufferId buffer, const Split& split, Value* value,
+                                    int64_t lanes, llvm::Align align) {
+  for (int64_t at = 0; at < lanes;) {
+    const auto part = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(lanes - at)));
+    std::vector<int> picks(part);
+    std::iota(picks.begin(), picks.end(), static_cast<int>(at));
+    Split place = split;
+    place.constant += at;
+    f_.b.CreateAlignedStore(
+        part == 1 ? f_.b.CreateExtractElement(value, at) : f_.b.CreateShuffleVector(value, picks),
+        Address(buffer, place), align);
+    at += part;
+  }
 }
 
 absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Value* value,
@@ -384,6 +441,9 @@ absl::Status MemoryEmitter::Store(ir::BufferId buffer, const Index& offset, Valu
     Value* address = Address(buffer, split);
     if (mask == nullptr) {
       hints_.PassCaches(f_.b.CreateAlignedStore(value, address, align), buffer, split);
+    } else if (const int64_t first = FirstLanesOf(mask);
+               first > 0 && f_.state.machine->MasksSlowly()) {
+      StoreFirstLanes(buffer, split, value, first, align);
     } else {
       f_.b.CreateMaskedStore(value, address, align, mask);
     }

@@ -83,6 +83,13 @@ class MemoryEmitter {
   // Returns the raw value of all lanes.
   llvm::Value* LoadVector(ir::BufferId buffer, const ir::Index& offset, const Split& split,
                           llvm::Value* mask);
+  // Whether all lanes at adjacent places may be loaded although only some are live, because those
+  // behind them are in memory of the kernel, and garbage in them does no harm. REQUIRES: a live
+  // lane.
+  bool MayLoadAllLanes(ir::BufferId buffer, const Split& split) const;
+  // Stores the first lanes at adjacent places, in parts whose sizes are powers of two.
+  void StoreFirstLanes(ir::BufferId buffer, const Split& split, llvm::Value* value, int64_t lanes,
+                       llvm::Align align);
   // Loads lanes that are `stride` elements apart.
   llvm::Value* LoadStrided(ir::BufferId buffer, Split split, llvm::Type* scalar, llvm::Align align);
   // Loads lanes that alternate among two or four rows of small integers; nullptr if they do not.

@@ -213,7 +213,46 @@ class Narrower {
     defined_.pop_back();
     if (body == kNoStmt) return kNoStmt;
     loop.children = {body};
-    return p_.Add(std::move(loop));
+    return Divided(std::move(loop));
+  }
+
+  // Divides a serial loop that begins or ends with a branch of its body, such as the remainder of
+  // an unrolled reduction, into a loop for each side. A branch inside would be tested in every
+  // iteration, and its sides would keep the accumulators in different registers.
+  StmtId Divided(Stmt loop) {
+    const Stmt branch = p_.stmts[loop.children[0]];
+    if (loop.loop != ir::LoopKind::kSerial || branch.kind != Stmt::Kind::kIf || p_.IsForGpu())
+      return p_.Add(std::move(loop));
+    const Index& index = branch.condition.index;
+    const int64_t a = index.CoeffOf(loop.var), extent = branch.condition.extent;
+    const Index rest = index - Index::Of(loop.var, a);
+    const ir::Range range = values_.RangeOf(index);
+    // The condition can only fail at one end of its range, and thus of the loop.
+    const bool fails_above = range.max >= extent;
+    if (a == 0 || p_.atoms.DependsOn(rest, loop.var) || fails_above == (range.min < 0))
+      return p_.Add(std::move(loop));
+    // The first iteration of the second loop.
+    const Index last = Index(extent - 1) - rest;  // a·v ≤ last, a·v ≥ −rest
+    const Index border =
+        fails_above ? (a > 0 ? p_.atoms.FloorDiv(last, a) + 1 : p_.atoms.FloorDiv(last, -a) * -1)
+                    : (a > 0 ? p_.atoms.FloorDiv(rest, a) * -1 : p_.atoms.FloorDiv(rest, -a) + 1);
+    const StmtId then = branch.children[0];
+    const StmtId otherwise = branch.children.size() > 1 ? branch.children[1] : kNoStmt;
+    const bool holds_first = fails_above == (a > 0);
+    std::vector<StmtId> loops;
+    for (const bool first : {true, false}) {
+      const StmtId body = first == holds_first ? then : otherwise;
+      if (body == kNoStmt) continue;
+      Stmt part = loop;
+      part.children = {body};
+      const ir::Range at = p_.atoms.RangeOf(border);
+      if (first && at.min < loop.extent) part.ends.push_back(border);
+      if (!first && at.max > 0) part.begins.push_back(border);
+      loops.push_back(Divided(std::move(part)));
+    }
+    if (loops.empty()) return kNoStmt;
+    if (loops.size() == 1) return loops[0];
+    return p_.Add({.kind = Stmt::Kind::kSeq, .children = std::move(loops)});
   }
 
   // Limits the loop to iterations in which the conditions can hold, if all stores in its body have

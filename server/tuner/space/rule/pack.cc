@@ -114,7 +114,12 @@ std::vector<Sketch> ApplyPack(const RuleContext& context, const Sketch& sketch, 
   // Only packed copies of i4 and u4 have a layout that is unpacked a vector at a time
   // (worker/compile/lower).
   const bool in_bits = ir::IsPacked(program.buffers[c.vector_operand.buffer].dtype);
-  if (c.vector_contiguous && !computed && !in_bits) sketches.push_back(sketch);
+  // The panels of a constant are filled up to whole vectors. Without them, each load of the last
+  // vectors needs a mask if the rows do not fill vectors.
+  const bool fills_vectors = block.iters[c.vector].extent % limits.lanes == 0;
+  const bool constant = program.buffers[c.vector_operand.buffer].constant;
+  if (c.vector_contiguous && !computed && !in_bits && (fills_vectors || !constant))
+    sketches.push_back(sketch);
   sketches.push_back(packed(Place::kNowhere, Place::kBefore));
   if (pack_rows) sketches.push_back(packed(Place::kBefore, Place::kBefore));
   if (!tiling.reduce_outer.has_value()) return sketches;

@@ -136,12 +136,14 @@ double SecondsSince(absl::Time begin) { return absl::ToDoubleSeconds(absl::Now()
 std::string RandomWorkload(uint64_t seed, int stages) { return Writer(seed).Write(stages); }
 
 absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& workload,
-                       const std::string& preset, DraftCase& drafted) {
+                       const std::string& preset, DraftCase& drafted,
+                       std::shared_ptr<const cost_model::CostModel> draft) {
   HONE_ASSIGN_OR_RETURN(const target::Target target, target::TargetByName(preset));
   HONE_ASSIGN_OR_RETURN(const WorkloadInfo described, environment.Describe(workload));
   absl::Time begin = absl::Now();
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<TaskSpaces> spaces,
-                        environment.Open(described.text, target.ToText(), "", /*tolerance=*/0));
+                        environment.Open(described.text, target.ToText(), "", /*tolerance=*/0,
+                                         /*check=*/nullptr, std::move(draft)));
   drafted.spaces_s = SecondsSince(begin);
   drafted.spaces = spaces->spaces().size();
   const JobSpec spec{.strategy = environment.default_strategy(),

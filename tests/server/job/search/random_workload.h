@@ -2,11 +2,13 @@
 #define HONE_TESTS_SERVER_JOB_SEARCH_RANDOM_WORKLOAD_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/job/actor/task_environment.h"
+#include "server/tuner/cost_model/cost_model.h"
 
 namespace hone::job {
 
@@ -24,10 +26,12 @@ struct DraftCase {
   std::string trace;  // of the first candidate
 };
 
-// Drafts a workload for a preset of the target, as a job does. Errors are those of the environment;
-// Internal: the draft does not replay, or nothing was proposed.
+// Drafts a workload for a preset of the target, as a job does, with a learned draft or, if it is
+// null, with the constants of the target. Errors are those of the environment; Internal: the draft
+// does not replay, or nothing was proposed.
 absl::Status DraftOnce(const TaskEnvironment& environment, const std::string& workload,
-                       const std::string& preset, DraftCase& drafted);
+                       const std::string& preset, DraftCase& drafted,
+                       std::shared_ptr<const cost_model::CostModel> draft = nullptr);
 
 // Returns the draft's estimate, in cycles, of a schedule on a preset of the target. Errors: the
 // trace cannot be read, or does not replay.

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "common/ir/interpreter.h"
 #include "common/schedule/rewrite/rewrite.h"
@@ -125,6 +126,21 @@ TEST(Algorithms, PixelsAreJoined) {
   EXPECT_EQ(count("conv2d_nchw n=1 h=32 w=32 ci=16 co=16 k=1"), 0);
   EXPECT_EQ(count("conv2d_nchw n=1 h=28 w=28 ci=16 co=16 k=1 s=2"), 0);
   EXPECT_EQ(count("conv2d n=1 h=28 w=28 ci=16 co=17 k=1"), 0);
+}
+
+// Windows over rows of an image get a padded copy, whose columns are in phases of the stride.
+// Without padding and stride, the image is read as it is.
+TEST(Algorithms, WindowsAlongTheVectorsGetACopyOfTheImage) {
+  const auto copies = [](absl::string_view text) {
+    const auto spaces = Generate(text, 0);
+    return absl::c_count_if(
+        spaces, [](const auto& space) { return absl::StartsWith(space->name(), "padded_window"); });
+  };
+  EXPECT_GT(copies("conv2d_nchw n=1 h=29 w=29 ci=8 co=8 k=3 s=1 p=1 groups=8"), 0);
+  EXPECT_GT(copies("conv2d_nchw n=1 h=29 w=29 ci=8 co=8 k=3 s=2 p=1 groups=8"), 0);
+  EXPECT_GT(copies("conv2d_nchw n=1 h=29 w=29 ci=8 co=8 k=3 s=2 p=0 groups=8"), 0);
+  EXPECT_EQ(copies("conv2d_nchw n=1 h=29 w=29 ci=8 co=8 k=3 s=1 p=0 groups=8"), 0);
+  EXPECT_EQ(copies("conv2d n=1 h=29 w=29 ci=8 co=8 k=3 s=2 p=1"), 0);
 }
 
 // The short axes of both transforms run in registers, and their tiles are distributed over threads.

@@ -68,6 +68,14 @@ TEST_F(TileConstraints, NeedAnIterationPerCoreIfPossible) {
   EXPECT_FALSE(Holds(Make(true), "parallel", {8, 2, 1, 2, 2, 1, 1, 1, 1}));
 }
 
+// A panel of 40 · 4 bytes · 200 fits, and one of 40 · 4 bytes · 500 does not.
+TEST_F(TileConstraints, TileTheReductionOnlyForReuseOrForSmallPanels) {
+  EXPECT_TRUE(Holds(Make(true), "whole reduction", {8, 2, 4, 1, 1, 1, 1, 1, 50}));
+  EXPECT_FALSE(Holds(Make(true), "whole reduction", {8, 2, 4, 1, 1, 1, 1, 2, 25}));
+  EXPECT_TRUE(Holds(Make(true), "whole reduction", {8, 2, 4, 1, 1, 1, 2, 2, 25}));
+  EXPECT_TRUE(Holds(Make(true), "whole reduction", {8, 2, 4, 1, 1, 1, 1, 5, 25}));
+}
+
 TEST_F(TileConstraints, KeepThePanelsSmall) {
   // (8 + 32) · 4 bytes · depth
   EXPECT_TRUE(Holds(Make(true), "panels", {8, 2, 4, 1, 1, 1, 1, 2, 100}));

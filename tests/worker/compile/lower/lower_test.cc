@@ -113,7 +113,8 @@ TEST(LowerTest, RemainderTileIsSeparateCode) {
   const std::string text =
       LowerText(std::string(kMatmul) + "l3, l4, l5 = register_tile(b0, l0, l1, l2, 6, 2, 16, 1)\n")
           .ToText();
-  EXPECT_THAT(text, HasSubstr("if 0 <= 6*i_0 - 18 < 1"));
+  EXPECT_THAT(text, HasSubstr("for i_0 in 4 to 3"));
+  EXPECT_THAT(text, HasSubstr("for i_0 in 4 from 3"));
   EXPECT_THAT(text,
               HasSubstr("if 0 <= i_1 + 18 < 20"));  // static: folded when the rows are unrolled
   EXPECT_THAT(text, Not(HasSubstr("if 0 <= 6*i_0 + i_1 < 20")));  // never tested at run time
@@ -126,8 +127,9 @@ TEST(LowerTest, GuardLimitsTheWindowLoop) {
                                .ToText();
   EXPECT_THAT(text, HasSubstr("for r in 3 from -h + 1 to -h + 7"));
   // The other window axis: first, interior and last taps, with the dead rows folded away.
-  EXPECT_THAT(text, HasSubstr("if 0 <= s < 1"));
-  EXPECT_THAT(text, HasSubstr("if 0 <= s - 2 < 1"));
+  EXPECT_THAT(text, HasSubstr("for s in 3 to 1"));
+  EXPECT_THAT(text, HasSubstr("for s in 3 from 1 to 2"));
+  EXPECT_THAT(text, HasSubstr("for s in 3 from 1 from 2"));
 }
 
 TEST(LowerTest, RuntimeGuardBecomesLoopBounds) {

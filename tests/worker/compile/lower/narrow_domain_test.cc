@@ -123,6 +123,28 @@ TEST(NarrowDomainTest, TheRemainderHasOnlyTheCasesOfItsTile) {
   EXPECT_EQ(sums.all, 4);
 }
 
+// Counts the branches inside of loops.
+int BranchesInLoops(const LoweredProgram& program, StmtId id, bool in_loop = false) {
+  if (id == kNoStmt) return 0;
+  const Stmt& stmt = program.stmts[id];
+  int branches = stmt.kind == Stmt::Kind::kIf && in_loop ? 1 : 0;
+  const bool is_loop = stmt.kind == Stmt::Kind::kFor && !LoweredProgram::IsStatic(stmt.loop);
+  for (const StmtId child : stmt.children)
+    branches += BranchesInLoops(program, child, in_loop || is_loop);
+  return branches;
+}
+
+// The last of three unrolled steps over 8 channels has two of them, and the last tile of 26 pixels
+// has two. No loop tests which step or tile it is at.
+TEST(NarrowDomainTest, RemaindersHaveTheirOwnLoops) {
+  for (const int unroll : {1, 3, 5, 8}) {
+    const LoweredProgram program = LowerRows(
+        {.width = 26, .kernel = 1, .stride = 1, .padding = 0, .rows = 4, .unroll = unroll});
+    EXPECT_EQ(BranchesInLoops(program, program.kernels.back().body), 0) << program.ToText();
+    EXPECT_EQ(SumsOf(program).all, 8 % unroll == 0 ? 2 : 4);
+  }
+}
+
 // Copies of a large body would be too much code. The interior has no guard nevertheless.
 TEST(NarrowDomainTest, LargeBodiesKeepTheGuardAtTheBorder) {
   const LoweredProgram program = LowerRows(
