@@ -233,8 +233,8 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
   if (!options.other.empty()) {
     HONE_ASSIGN_OR_RETURN(other, ReadSample(options.other, sets, kSampleThreads, read));
     if (absl::c_all_of(other.tasks, [](const JudgedTask& task) { return task.held_out; })) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.other, " has only held-out tasks, so a model can learn nothing from it"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.other, " has only held-out tasks, so a model can learn nothing from it"));
     }
   }
   Sample pools;
