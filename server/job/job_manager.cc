@@ -153,6 +153,7 @@ absl::Status JobManager::Restore() {
     const auto& step = snapshot->risky_step;
     const bool crashed = step.has_value() && EndedByItself(*step, services_.server, ThisBoot());
     if (crashed) {
+      std::erase(snapshot->crashed_servers, step->server);  // it may be from before a resumption
       snapshot->crashed_servers.push_back(step->server);
       spdlog::warn("job {}: a server ended abnormally while {} (crashes of this job: {})", row.id,
                    step->name, snapshot->crashed_servers.size());

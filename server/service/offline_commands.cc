@@ -1,6 +1,7 @@
 #include "server/service/offline_commands.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -491,9 +492,16 @@ absl::StatusOr<InitReport> Initialize(const InitOptions& given, absl::Time now) 
   HONE_RETURN_IF_ERROR(MakeDirectories(folder));
   InitReport report{.config = maker.PathOf("hone.toml"), .listen = maker.listen};
   for (const auto& [name, content] : maker.files) {
-    report.files.push_back(maker.PathOf(name));
-    const absl::Status status =
-        WriteFileAtomically(report.files.back(), content, Durability::kMachine, /*mode=*/0600);
+    const std::string path = maker.PathOf(name);
+    // Another command may make the same folder at this time.
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    absl::Status status =
+        fd < 0 ? ErrnoStatus(errno, absl::StrCat("create ", path)) : absl::OkStatus();
+    if (fd >= 0) {
+      close(fd);
+      report.files.push_back(path);
+      status = WriteFileAtomically(path, content, Durability::kMachine, /*mode=*/0600);
+    }
     if (status.ok()) continue;
     // Files that stay would prevent a second attempt, for example on a disk with more space.
     for (const std::string& file : report.files) std::filesystem::remove(file, error);

@@ -109,7 +109,7 @@ void AddRecordStore(Command& records, Globals& globals) {
               {Range(1, 1'000'000)});
   compact.AddFlag(
       "--by-policy", options->by_policy,
-      "Remove now what the server removes every hour by its own limits (keep-records and "
+      "Remove now what the server removes once a day by its own limits (keep-records and "
       "others)");
   compact.AddFlag("--dry-run", options->dry_run, "Only show what would be removed");
   CompleteWithoutTarget(compact, globals,

@@ -125,7 +125,7 @@ struct SqliteStoreOptions {
   // Soundness::AwaitCheck).
   bool check_integrity = true;
   // Of larger databases, only the rows are checked, a few milliseconds at a time (CheckRows).
-  int64_t large_bytes = int64_t{256} << 20;
+  int64_t large_bytes = int64_t{64} << 20;
   // For the times of publications. Outlives the store; if null, the system's clock is used.
   const Clock* clock = nullptr;
 };

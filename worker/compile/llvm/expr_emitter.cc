@@ -83,7 +83,12 @@ absl::StatusOr<Value*> ExprEmitter::Emit(ir::ExprId id, Value* mask) {
   for (const auto& [known, value] : emitted_) {
     if (known == id) return value;
   }
-  if (Loop* const loop = InvariantLoop(id)) return EmitInvariant(id, *loop);
+  if (Loop* const loop = InvariantLoop(id)) {
+    absl::StatusOr<Value*> invariant = EmitInvariant(id, *loop);
+    math_.set_is_masked(mask != nullptr);
+    return invariant;
+  }
+  math_.set_is_masked(mask != nullptr);
   HONE_ASSIGN_OR_RETURN(Value* const value, EmitNew(id, mask));
   emitted_.emplace_back(id, value);
   return value;

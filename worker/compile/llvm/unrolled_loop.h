@@ -26,7 +26,8 @@ bool SeparatesSteps(const llvm::Instruction& instruction);
 // Returns how many iterations should be computed side by side: some if each of them computes
 // elementary functions, and stores elements that no other one reads or stores, else 1. Each step of
 // such a function waits for the one before, and a CPU looks at too few instructions to begin with
-// the next iteration meanwhile.
+// the next iteration meanwhile. A function with a branch (MathBuilder::IfSmall) ends a block, so it
+// stays where it is.
 int64_t IterationsSideBySide(const lower::LoweredProgram& program, const lower::Stmt& loop,
                              int vector_bits);
 

@@ -104,14 +104,16 @@ class X86 final : public Machine {
   // AMD's gathers are microcode: on Zen 5, 16 lanes of f32 from L1 take 12.7 cycles, and 16 loads
   // with their inserts take 7.8. Its scatters cost as much as the stores.
   bool GathersSlowly() const override { return absl::StartsWith(target_.cpu, "znver"); }
-  // On Zen, eight lanes of f32 take 7.1 cycles, and 12.0 with a reciprocal and its correction.
+  // On Zen 1, eight lanes of f32 take 7.1 cycles, and 12.0 with a reciprocal and its correction.
+  // Other Zens were not measured.
   bool DividesQuickly(llvm::Type* type) const override {
     return absl::StartsWith(target_.cpu, "znver") && target_.vector_bits <= 256 &&
            type->getScalarType()->isFloatTy();
   }
   // VMOVMSKPS, a test and a jump. With AVX-512, VSCALEF makes exp short without a branch.
   bool BranchesOnLanes() const override { return target_.HasFeature("avx") && scale_bits_ == 0; }
-  // AMD's masked stores of AVX are microcode: on Zen 1, one of 256 bits takes 42 operations.
+  // Masked stores of AVX are microcode on AMD's CPUs: on Zen 1, one of 256 bits takes 42
+  // operations. Intel's were not measured.
   bool MasksSlowly() const override { return !target_.HasFeature("avx512vl"); }
   bool ConvertsF16() const override {
     return target_.HasFeature("f16c") || target_.HasFeature("avx512f");

@@ -523,6 +523,12 @@ TEST(Rules, EveryRegisterTileFitsTheRegisters) {
   EXPECT_TRUE(has(Avx512(), 8, 3));
   EXPECT_TRUE(has(Avx2(), 6, 2));
   EXPECT_TRUE(has(Avx2(), 4, 3));
+  // An operand in two registers: five rows of two vectors, two parts of each vector and of a
+  // broadcast take all of the 16 registers.
+  TileLimits parts = TileLimits::Of(Avx2(), ir::DType::kI32);
+  parts.registers_per_operand = 2;
+  EXPECT_EQ(RegisterTiles(parts, 1024, 1024),
+            (std::vector<int64_t>{8, 1, 9, 1, 10, 1, 11, 1, 12, 1, 4, 2, 5, 2}));
   // For small shapes, the largest tile that fits remains.
   EXPECT_EQ(RegisterTiles(TileLimits::Of(Avx512(), ir::DType::kF32), 3, 5),
             (std::vector<int64_t>{3, 1}));

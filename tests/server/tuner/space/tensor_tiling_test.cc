@@ -24,10 +24,14 @@ using ::testing::IsEmpty;
 
 using Spaces = std::vector<std::unique_ptr<DesignSpace>>;
 
-Spaces SpacesOf(absl::string_view workload, absl::string_view target) {
-  auto spaces = GenerateDesignSpaces(MakeWorkload(workload), *target::TargetByName(target));
+Spaces SpacesOf(absl::string_view workload, const target::Target& target) {
+  auto spaces = GenerateDesignSpaces(MakeWorkload(workload), target);
   EXPECT_THAT(spaces, IsOk()) << workload;
   return spaces.ok() ? *std::move(spaces) : Spaces();
+}
+
+Spaces SpacesOf(absl::string_view workload, absl::string_view target) {
+  return SpacesOf(workload, *target::TargetByName(target));
 }
 
 // Returns the instruction that a space's trace uses; "" if there is none.
@@ -39,7 +43,8 @@ std::string InstructionOf(const DesignSpace& space) {
   return text.substr(name, text.find('"', name) - name);
 }
 
-std::set<std::string> InstructionsFor(absl::string_view workload, absl::string_view target) {
+template <typename TargetOrName>
+std::set<std::string> InstructionsFor(absl::string_view workload, const TargetOrName& target) {
   std::set<std::string> names;
   for (const auto& space : SpacesOf(workload, target)) names.insert(InstructionOf(*space));
   names.erase("");
@@ -69,6 +74,20 @@ TEST(TensorTilingTest, InstructionsFollowFromTypesAndTarget) {
   EXPECT_THAT(for_types("i8", "i8", "i32", "arm/cortex-x1"), ElementsAre("sdot_4x4"));
   EXPECT_THAT(for_types("i8", "i8", "i32", "arm/cortex-a72"), IsEmpty());
   EXPECT_THAT(for_types("i8", "u8", "i32", "arm/neoverse-v2"), IsEmpty());
+  EXPECT_THAT(for_types("u8", "i8", "i32", "x86-avx2"), ElementsAre("madd_u8i8_8x4"));
+  EXPECT_THAT(for_types("i8", "i8", "i32", "x86-avx2"), ElementsAre("madd_i8_8x4"));
+  EXPECT_THAT(for_types("u8", "u8", "i32", "x86-avx2"), ElementsAre("madd_u8_8x4"));
+  EXPECT_THAT(for_types("i8", "u8", "i32", "x86-avx2"), IsEmpty());
+}
+
+// Of instructions with vectors of the same length, the one that the CPU has for it.
+TEST(TensorTilingTest, AnInstructionOfTheCpuComesBeforeSeveral) {
+  target::Target target = *target::TargetByName("x86-avx2");
+  target.features.emplace_back("avxvnni");
+  EXPECT_THAT(InstructionsFor(Product("u8", "i8", "i32", 32, 64, 64), target),
+              ElementsAre("avxvnni_8x4"));
+  EXPECT_THAT(InstructionsFor(Product("i8", "i8", "i32", 32, 64, 64), target),
+              ElementsAre("madd_i8_8x4"));
 }
 
 // Rounding up to whole blocks must not add much.

@@ -48,10 +48,10 @@ Value* MathBuilder::IfSmall(Value* x, double f32, double f64, llvm::function_ref
                             llvm::function_ref<Value*()> any) {
   const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   llvm::BasicBlock* const block = b_.GetInsertBlock();
-  if (type == nullptr || !all_lanes_used_ || !machine_.BranchesOnLanes() ||
+  // A branch must not depend on lanes that are masked or fill up a register: they are arbitrary.
+  if (type == nullptr || is_masked_ || !all_lanes_used_ || !machine_.BranchesOnLanes() ||
       b_.GetInsertPoint() != block->end())
     return any();
-  // The lanes that fill up a register are arbitrary, so a branch must not depend on them.
   const int lanes = static_cast<int>(type->getNumElements());
   const int part =
       std::min(lanes, machine_.vector_bits() / static_cast<int>(type->getScalarSizeInBits()));

@@ -64,6 +64,9 @@ class MathBuilder {
   Value* InParts(Value* x, Value* y, Value* (*f)(MathBuilder& m, Value* x, Value* y));
   bool DividesQuickly(Value* x) const { return machine_.DividesQuickly(x->getType()); }
 
+  // Whether some lanes of the arguments are arbitrary, because only the others are stored.
+  void set_is_masked(bool is_masked) { is_masked_ = is_masked; }
+
   // Returns usual() if |x| is at most a bound in all lanes, else any(), which must give the same
   // bits in the lanes where it is. Only any() is emitted where a branch does not pay.
   Value* IfSmall(Value* x, double f32, double f64, llvm::function_ref<Value*()> usual,
@@ -79,6 +82,7 @@ class MathBuilder {
  private:
   llvm::IRBuilder<>& b_;
   const Machine& machine_;
+  bool is_masked_ = false;
   bool all_lanes_used_ = true;  // by the argument of the function that is emitted
 };
 

@@ -23,9 +23,9 @@ namespace hone::codegen {
 //   pow        0.50 ≤ 0.502  0.75 ≤ 1      as in C for special values (power_test.cc)
 //
 // NaN gives NaN; infinities give the limits. tanh and erf keep the sign of −0. f32 exp takes 14
-// instructions per vector with AVX-512. With AVX2, exp and sigmoid have a branch: if no lane is so
-// large that a result may be denormal, 0 or ∞, exp takes 17 instructions, and otherwise 30. Both
-// sides give the same bits (MathBuilder::IfSmall). All other code is straight-line.
+// instructions per vector with AVX-512. With AVX2, exp, sigmoid, silu and y·sigmoid(x) have a
+// branch: if no lane is so large that a result may be denormal, 0 or ∞, exp takes 17 instructions.
+// Both sides give the same bits (MathBuilder::IfSmall). All other code is straight-line.
 //
 // No operand or intermediate result is denormal unless the argument is: such an operation takes
 // some CPUs hundreds of cycles. Denormal results take none either, except one with AVX-512 (exp,
@@ -60,10 +60,10 @@ llvm::Value* TimesSigmoid(MathBuilder& m, llvm::Value* factor, llvm::Value* x);
 // x to the power of y, as in C.
 llvm::Value* Pow(MathBuilder& m, llvm::Value* x, llvm::Value* y);
 
-// Divides a vector by a scalar. The result is rounded correctly (Markstein, 1990), except for an
-// error of 1 ulp if the quotient is denormal or
-// the divisor's significand is all ones. A quotient of 0 has the right sign. The scalar part is
-// emitted where the divisor is computed.
+// Divides a vector by a scalar, by the divider where that is fast (Machine::DividesQuickly), or
+// else by the reciprocal, which is emitted where the divisor is computed. The result is rounded
+// correctly (Markstein, 1990); by the reciprocal, with an error of 1 ulp if the quotient is
+// denormal or the divisor's significand is all ones. A quotient of 0 has the right sign.
 llvm::Value* DivideByUniform(MathBuilder& m, llvm::Value* numerators, llvm::Value* divisor);
 
 }  // namespace hone::codegen
