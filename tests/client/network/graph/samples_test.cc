@@ -125,6 +125,19 @@ TEST(SamplesTest, SumsOverTheBatchMix) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
 }
 
+// A sum over columns of which there are as many as samples; padding would add columns to it.
+TEST(SamplesTest, SamplesThatGrowWithTheirNumberMix) {
+  const std::string number = Initializer("zero", kI64, "1", "int64_data: [0]") +
+                             Initializer("one", kI64, "1", "int64_data: [1]") +
+                             NodeText("Shape", "x", "s") + NodeText("Gather", "s zero", "n") +
+                             NodeText("Concat", "n n", "n2", Int("axis", 0));
+  const std::string sum = NodeText("ReduceSum", "square one", "y") + onnx::Output("y");
+  EXPECT_THAT(Check(X() + number + NodeText("Slice", "x zero n one", "square") + sum),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+  EXPECT_THAT(Check(X("N, 1") + number + NodeText("Expand", "x n2", "square") + sum),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
 TEST(SamplesTest, ASoftmaxOverTheBatchMixes) {
   EXPECT_FALSE(Check(X() + NodeText("Softmax", "x", "y", Int("axis", 0)) + onnx::Output("y")).ok());
 }
