@@ -414,6 +414,8 @@ class SampleFlow {
     if (!pair.has_value()) return std::nullopt;
     for (const ValueId id : node.inputs) {
       if (!states_[id].depends || states_[id].pair.has_value()) continue;
+      // It may be a mask, which may hide all that a row sees.
+      if (!graph_.IsConstant(id)) return std::nullopt;
       if (!HasSamples(id, pair->row - shift(id)) && !HasSamples(id, pair->column - shift(id))) {
         return std::nullopt;
       }
