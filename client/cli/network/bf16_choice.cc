@@ -318,7 +318,10 @@ absl::StatusOr<Bf16Choice> LoadWithBf16(Session& session, const NetworkKernelOpt
   if (!loaded.ok()) return loaded.status();
   kernels = *std::move(loaded);
   HONE_ASSIGN_OR_RETURN(Bf16Choice choice, ChooseBf16(session, options, inputs, network, kernels));
-  if (!known.ok() && (choice.in_bf16 == 0 || !kernels.counts.AnyMeasured())) return known;
+  if (known.ok() || (choice.in_bf16 > 0 && kernels.counts.AnyMeasured())) return choice;
+  if (choice.in_bf16 == 0) return known;
+  // Says how to tune the network in bf16, unless its tasks were tuned in vain.
+  HONE_RETURN_IF_ERROR(LoadNetworkKernels(session, network, options).status());
   return choice;
 }
 
