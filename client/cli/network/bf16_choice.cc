@@ -191,7 +191,8 @@ void AddBetween(Command& command, std::string& between) {
   command.Add("--between", between,
               "How a network's tensors between kernels are stored if --tolerance is 2e-3 or more: "
               "auto: in bf16 where the error of the outputs allows it, if that is faster here; "
-              "bf16: where the error allows it; f32",
+              "bf16: where the error allows it; f32. The error is that for the given inputs; hone "
+              "export uses random ones",
               {OneOf({"auto", "bf16", "f32"}), ShowDefault()});
 }
 
