@@ -274,7 +274,7 @@ absl::StatusOr<Bf16Choice> ChooseBf16(Session& session, const NetworkKernelOptio
     if (narrow.tensors.empty()) break;
     NetworkArgument changed = WithGraph(network, std::move(narrow.divided));
     NetworkKernelOptions load = options;
-    load.draft = true;  // the tasks are others
+    load.draft = true;  // other tasks than those of the network in f32, which may be tuned
     HONE_ASSIGN_OR_RETURN(NetworkKernels loaded, LoadNetworkKernels(session, changed, load));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                           MakeRunner(changed, loaded.list, {}));
