@@ -162,7 +162,10 @@ TEST_F(Bf16Test, TunedTasksAreUsed) {
   };
   const std::vector<std::string> files = {"--in", input_, "--expect", expected_};
   // Nothing is known, and drafts were not asked for.
-  EXPECT_EQ(with({"run"}, files).code, 3);
+  const Result unknown = with({"run"}, files);
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.errors, HasSubstr("find them with: hone tune "));
+  EXPECT_THAT(unknown.errors, HasSubstr(" --between bf16"));
   EXPECT_EQ(Run("0.03")["between"]["untuned_tasks"], 2);
   EXPECT_THAT(errors_, HasSubstr("tune the 2 tasks without a confirmed schedule with: hone tune "));
   EXPECT_THAT(errors_, HasSubstr(" --between bf16 --only-missing"));

@@ -191,7 +191,8 @@ void AddBetween(Command& command, std::string& between) {
   command.Add("--between", between,
               "How a network's tensors between kernels are stored if --tolerance is 2e-3 or more: "
               "auto: in bf16 where the error of the outputs allows it, if that is faster here; "
-              "bf16: where the error allows it; f32",
+              "bf16: where the error allows it; f32. The error is that for the given inputs; hone "
+              "export uses random ones",
               {OneOf({"auto", "bf16", "f32"}), ShowDefault()});
 }
 
@@ -273,7 +274,7 @@ absl::StatusOr<Bf16Choice> ChooseBf16(Session& session, const NetworkKernelOptio
     if (narrow.tensors.empty()) break;
     NetworkArgument changed = WithGraph(network, std::move(narrow.divided));
     NetworkKernelOptions load = options;
-    load.draft = true;  // the tasks are others
+    load.draft = true;  // other tasks than those of the network in f32, which may be tuned
     HONE_ASSIGN_OR_RETURN(NetworkKernels loaded, LoadNetworkKernels(session, changed, load));
     HONE_ASSIGN_OR_RETURN(const std::unique_ptr<network::Runner> runner,
                           MakeRunner(changed, loaded.list, {}));
@@ -318,7 +319,10 @@ absl::StatusOr<Bf16Choice> LoadWithBf16(Session& session, const NetworkKernelOpt
   if (!loaded.ok()) return loaded.status();
   kernels = *std::move(loaded);
   HONE_ASSIGN_OR_RETURN(Bf16Choice choice, ChooseBf16(session, options, inputs, network, kernels));
-  if (!known.ok() && (choice.in_bf16 == 0 || !kernels.counts.AnyMeasured())) return known;
+  if (known.ok() || (choice.in_bf16 > 0 && kernels.counts.AnyMeasured())) return choice;
+  if (choice.in_bf16 == 0) return known;
+  // Says how to tune the network in bf16, unless its tasks were tuned in vain.
+  HONE_RETURN_IF_ERROR(LoadNetworkKernels(session, network, options).status());
   return choice;
 }
 

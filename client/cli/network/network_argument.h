@@ -78,8 +78,8 @@ std::string SomeElements(const graph::TensorType& type, Rng& rng);
 // used, so they would now come from the new file.
 absl::Status CheckUnchanged(const NetworkArgument& network);
 
-// A suggested command that tunes the tasks of a network that have no known best; for a network in
-// bf16, those of the tensors that are.
+// A suggested command that tunes the tasks of a network that have no known best; with --between
+// bf16 for a network in bf16.
 std::string TuneMissingCommand(const NetworkArgument& network, double tolerance);
 
 // NothingKnownError: no confirmed schedule is known for some tasks of a network. OK if `unknown` is

@@ -378,7 +378,8 @@ void Print(const NetworkArgument& network, const NetworkTuneOptions& options, co
                  MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), why.empty()),
                  FormatLatency(timing.fastest_ns));
     if (!why.empty()) {
-      const std::string command =  // which times the network in f32
+      // The command would time the network in f32.
+      const std::string command =
           network.in_bf16 ? "" : TimingCommand(options.words, options.request.tolerance());
       PrintWrapped(absl::StrCat(
           DisturbanceText(why),

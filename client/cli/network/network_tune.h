@@ -23,7 +23,8 @@ struct NetworkTuneOptions {
   bool detach = false;
   std::string report;  // an HTML file to write; "": none
   // "bf16": tunes the network whose tensors between kernels are stored so, as ChooseBf16 chooses
-  // them with the schedules that are known at the beginning; "f32": as the model is.
+  // them with random inputs and the schedules that are known at the beginning; "f32": as the model
+  // is.
   std::string between = "f32";
 };
 

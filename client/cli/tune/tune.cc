@@ -394,7 +394,8 @@ void AddTune(Command& app, Globals& globals) {
   command.Add("--between", options->between,
               "How the tensors between the kernels of a network are stored in the tasks that are "
               "tuned: f32, or bf16 where hone run --between bf16 with the same tolerance stores "
-              "them so. The network is first run with the schedules that are known",
+              "them so. The network is first run with the schedules that are known, on random "
+              "inputs",
               {OneOf({"bf16", "f32"}), ShowDefault()});
   command.Add("--report", options->report,
               "FILE.html to write about a network: its tasks, their latencies and rooflines, and "

@@ -295,8 +295,9 @@ class SampleFlow {
       SampleState& state = states_[outputs[o]];
       state = mixed.mixed_by < 0 ? made[o] : mixed;
       const auto growing = axes_.growing.find(outputs[o]);
-      if (state.depends || growing == axes_.growing.end()) continue;
-      // It is computed from constants, and what reads it must keep the samples apart.
+      if (state.mixed_by >= 0 || growing == axes_.growing.end()) continue;
+      // What reads it must keep the samples apart, even if it is computed from constants. Padding
+      // makes each sample longer if another dimension grows, too.
       state.depends = true;
       if (!state.sample.has_value() || growing->second != std::vector{state.sample->axis}) {
         state.mixed_by = node;
@@ -413,6 +414,8 @@ class SampleFlow {
     if (!pair.has_value()) return std::nullopt;
     for (const ValueId id : node.inputs) {
       if (!states_[id].depends || states_[id].pair.has_value()) continue;
+      // It may be a mask, which may hide all that a row sees.
+      if (!graph_.IsConstant(id)) return std::nullopt;
       if (!HasSamples(id, pair->row - shift(id)) && !HasSamples(id, pair->column - shift(id))) {
         return std::nullopt;
       }

@@ -64,7 +64,7 @@ absl::StatusOr<std::optional<ir::Scalar>> ElementOfEmpty(const graph::NodeView& 
 
 bool HasExtremeScale(const graph::Graph& graph, ValueId scale) {
   const graph::Value& value = graph.value(scale);
-  if (!value.constant.has_value() || value.type.dtype == ir::DType::kF16) return false;
+  if (!value.constant.has_value()) return false;
   const absl::string_view bytes = value.constant->bytes();
   for (int64_t i = 0; i < value.type.elements(); ++i) {
     const double element = ir::ReadElement(value.type.dtype, bytes.data(), i).real();

@@ -89,6 +89,25 @@ TEST(SamplesTest, CausalAttention) {
   }
 }
 
+// A mask for padding that is an input may hide all that a row sees, whose shares then depend on the
+// scores that the causal mask hides. A constant cannot depend on the padding.
+TEST(SamplesTest, MasksBeforeTheCausalMask) {
+  std::string numbers = "1";
+  for (int i = 1; i < 16; ++i) numbers += ", 1";
+  const std::string low = Initializer("low", kF32, "", "float_data: -1e30"),
+                    causal = NodeText("Add", "scores m", "seen") +
+                             NodeText("Where", "hidden low seen", "masked");
+  EXPECT_THAT(Check(onnx::OpenCausalAttention(
+                  low + Initializer("table", kF32, "16", "float_data: [" + numbers + "]") +
+                  NodeText("Slice", "table from n", "m") + causal)),
+              IsOk());
+  for (const char* const shape : {"1, 1, 1, N", "1, 1, N, 1"}) {
+    SCOPED_TRACE(shape);
+    EXPECT_THAT(Check(onnx::OpenCausalAttention(low + onnx::Input("m", kF32, shape) + causal)),
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+  }
+}
+
 // A table of positions has other elements for each sample, but the same ones for each size.
 TEST(SamplesTest, ConstantsThatBeginWithTheSameElements) {
   const std::string table = Initializer("table", kF32, "5", "float_data: [5, 4, 3, 2, 1]") +
@@ -122,6 +141,19 @@ TEST(SamplesTest, ATransposedBatchStaysABatch) {
 TEST(SamplesTest, SumsOverTheBatchMix) {
   EXPECT_THAT(Check(X() + NodeText("ReduceMean", "x", "m", Ints("axes", "0")) +
                     NodeText("Sub", "x m", "y") + onnx::Output("y")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
+// A sum over columns of which there are as many as samples; padding would add columns to it.
+TEST(SamplesTest, SamplesThatGrowWithTheirNumberMix) {
+  const std::string number = Initializer("zero", kI64, "1", "int64_data: [0]") +
+                             Initializer("one", kI64, "1", "int64_data: [1]") +
+                             NodeText("Shape", "x", "s") + NodeText("Gather", "s zero", "n") +
+                             NodeText("Concat", "n n", "n2", Int("axis", 0));
+  const std::string sum = NodeText("ReduceSum", "square one", "y") + onnx::Output("y");
+  EXPECT_THAT(Check(X() + number + NodeText("Slice", "x zero n one", "square") + sum),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+  EXPECT_THAT(Check(X("N, 1") + number + NodeText("Expand", "x n2", "square") + sum),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -618,6 +619,23 @@ TEST(MatMulNBitsTest, ExtremeScalesMakeFloats) {
       const double expected = static_cast<double>(bytes[i]) * scales[i % 3];
       EXPECT_NEAR(outputs[1][i].real(), expected, 1e-5 * expected);
     }
+  }
+}
+
+// The smallest scale in f16 is not extreme, but infinities and NaN are in every type.
+TEST(DequantizeLinearTest, ScalesInF16ThatAreNotFiniteMakeFloats) {
+  const std::map<int, bool> scales = {{/*2^-24*/ 1, false},
+                                      {/*0.5*/ 0x3800, false},
+                                      {/*infinity*/ 0x7c00, true},
+                                      {/*NaN*/ 0x7e00, true}};
+  for (const auto& [bits, is_extreme] : scales) {
+    SCOPED_TRACE(bits);
+    const std::string model =
+        Initializer("w", 2, "2, 2", "int32_data: [1, 2, 3, 4]") +
+        Initializer("s", /*f16*/ 10, "2", absl::StrCat("int32_data: [15360, ", bits, "]")) +
+        NodeText("DequantizeLinear", "w s", "z", Int("axis", 1)) + Output("z");
+    HONE_ASSERT_OK_AND_ASSIGN(const auto graph, ImportOnnxBytes(BytesOf(model, 21), ""));
+    EXPECT_EQ(graph.nodes.empty(), is_extreme);
   }
 }
 
