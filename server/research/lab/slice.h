@@ -53,7 +53,7 @@ struct SliceOptions {
   int trials = 64;   // of the search for the good schedule
   int site = -1;     // which of its decisions, from 0; -1: the one with the most values up to 256
   std::string program_folder;  // contains `hone`
-  std::string out;             // folder; a run that ended there is not repeated
+  std::string out;             // folder; the same run is not repeated there
 };
 // Tunes the operator, and then measures its best schedule with every value of one decision, with
 // `hone tune`. Writes slice.md and slice.svg. InvalidArgument: there is no such decision, or it has
