@@ -138,12 +138,11 @@ Roughness RoughnessOf(const Slice& slice) {
   if (latencies.size() < 2) return rough;
   rough.spread = *absl::c_max_element(latencies) / *absl::c_min_element(latencies);
   std::vector<double> steps;
-  for (size_t i = 0; i < latencies.size(); ++i) {
+  for (size_t i = 1; i < latencies.size(); ++i) {
     const auto is_below = [&](size_t other) {
-      return other >= latencies.size() || latencies[i] * kSliceNoise < latencies[other];
+      return latencies[i] * kSliceNoise < latencies[other];
     };
-    if (is_below(i + 1) && is_below(i - 1)) ++rough.minima;  // i - 1 wraps around
-    if (i == 0) continue;
+    if (i + 1 < latencies.size() && is_below(i - 1) && is_below(i + 1)) ++rough.minima;
     const double ratio = latencies[i] / latencies[i - 1];
     steps.push_back(std::max(ratio, 1 / ratio));
   }
@@ -162,9 +161,9 @@ std::string SliceText(const Slice& slice) {
   std::string text = absl::StrFormat(
       "## %s\n\nThe decision `%s`, all others as in the best schedule of a search, which has "
       "%s.\n%d of its %d values run; the slowest takes %.2f times as long as the fastest. "
-      "Neighbours differ by a factor of %.2f in the median and %.2f at most, and %d\nvalues are "
-      "faster than both neighbours by more than 3 %%.\n\n| position | value | µs | over the "
-      "fastest |\n|---|---|---|---|\n",
+      "Neighbours differ by a factor of %.2f in the median and %.2f at most, and %d\nof the values "
+      "between the ends are faster than both neighbours by more than 3 %%.\n\n| position | value | "
+      "µs | over the fastest |\n|---|---|---|---|\n",
       slice.task, slice.decision, TextOfValue(slice.values[slice.chosen]), rough.values,
       slice.values.size(), rough.spread, rough.step, rough.largest, rough.minima);
   for (size_t i = 0; i < slice.values.size(); ++i) {

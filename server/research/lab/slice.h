@@ -30,7 +30,7 @@ struct Slice {
 // How rough a slice is, of the values that have a latency.
 struct Roughness {
   int values = 0;
-  int minima = 0;      // values that are faster than both neighbours by more than the noise
+  int minima = 0;      // faster than both neighbours by more than the noise; the ends do not count
   double spread = 1;   // slowest over fastest
   double step = 1;     // ratio of the latencies of neighbours, the slower over the faster: median
   double largest = 1;  // the largest such ratio
