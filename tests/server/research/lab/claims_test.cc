@@ -256,6 +256,12 @@ TEST(RunClaimTest, OrdersPoolsOfAnotherDataset) {
   // Without development tasks, a model would learn nothing, and its order would be random.
   EXPECT_THAT(RunClaim(claim, {.small = true, .sample = options.pools, .out = folder.path()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("only held-out tasks")));
+  // Nor would one learn anything from another machine without them.
+  ClaimOptions other = options;
+  other.other = options.pools;
+  EXPECT_THAT(RunClaim(claim, other),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(options.pools + " has only held-out tasks")));
 }
 
 // Two tasks of two networks. Only one of them can become faster, so a scheduler that sees it needs
