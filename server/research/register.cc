@@ -60,6 +60,8 @@ void AddStrategies() {
                                               }});
   AddVariant(search::MakeBeamSearch, {});
   AddVariant(search::MakeBeamSearch,
+             {.name = "beam-sampled", .value = search::BeamOptions::Value::kSampled});
+  AddVariant(search::MakeBeamSearch,
              {.name = "beam-learned", .value = search::BeamOptions::Value::kLearned});
   AddVariant(search::MakeBeamSearch, {.name = "beam-state-value",
                                       .value = search::BeamOptions::Value::kLearned,

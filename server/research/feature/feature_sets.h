@@ -28,8 +28,8 @@ struct PrimitiveOptions {
   int arguments = 16;  // of a primitive; further ones are left out
   bool pad = false;    // rows of zeros follow up to `sequence` rows
   // Drawn numbers have a row where they are drawn, too, so that the rows of a partial schedule tell
-  // all of its decisions. A partial schedule has fewer decisions than its trace, and its rows end
-  // before the next draw.
+  // all of its decisions, but for those whose primitives are left out after `sequence` rows. A
+  // partial schedule has fewer decisions than its trace, and its rows end before the next draw.
   bool draws = false;
 };
 

@@ -23,7 +23,8 @@ namespace hone::lab {
 namespace {
 
 constexpr int kPopulation = 512, kSmallPopulation = 32;
-constexpr int kSmallTrials = 32, kSmallResults = 32, kSmallNetworkTrials = 400;
+// Half of the trials of networks, which a claim looks at, are enough for 8 of each of 28 tasks.
+constexpr int kSmallTrials = 32, kSmallResults = 32, kSmallNetworkTrials = 480;
 constexpr size_t kSmallDevelopment = 16;  // tasks that a model learns from
 constexpr int kDonorTrials = 200;
 constexpr int kSampleThreads = 2;

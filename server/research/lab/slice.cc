@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -11,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/median.h"
 #include "common/base/status_macros.h"
@@ -24,14 +27,23 @@ namespace {
 constexpr double kSliceNoise = 1.03;  // smaller ratios of latencies say nothing
 constexpr size_t kMostSliceValues = 256, kMostSliceTrials = 2000;
 
-// Runs `hone tune` in a folder of its own, unless it has ended there before. Returns the path of
-// its store.
+// Runs `hone tune` in a folder of its own, unless it has ended there before with the same words and
+// the same texts of the files that they name. Returns the path of its store.
 absl::StatusOr<std::string> TuneInFolder(const SliceOptions& options, const std::string& name,
-                                         std::vector<std::string> words) {
+                                         std::vector<std::string> words,
+                                         absl::Span<const std::string> files) {
   const std::string folder = absl::StrCat(options.out, "/", name), ended = folder + "/ended";
-  const std::string key = absl::StrJoin(words, " ");
+  std::string key = absl::StrJoin(words, " ");
+  for (const std::string& text : files) absl::StrAppend(&key, " ", DigestOf(text).ToHex());
   const absl::StatusOr<std::string> before = ReadFile(ended);
   if (!before.ok() || *before != key) {
+    // A search continues with the results of its store, so it begins with none. Without `ended`, an
+    // interrupted run is repeated.
+    for (const std::string& path : {ended, folder + "/hone"}) {
+      std::error_code error;
+      std::filesystem::remove_all(path, error);
+      if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", path));
+    }
     HONE_RETURN_IF_ERROR(MakeDirectories(folder));
     HONE_RETURN_IF_ERROR(RunTune({.program_folder = options.program_folder,
                                   .data_folder = folder,
@@ -126,12 +138,11 @@ Roughness RoughnessOf(const Slice& slice) {
   if (latencies.size() < 2) return rough;
   rough.spread = *absl::c_max_element(latencies) / *absl::c_min_element(latencies);
   std::vector<double> steps;
-  for (size_t i = 0; i < latencies.size(); ++i) {
+  for (size_t i = 1; i < latencies.size(); ++i) {
     const auto is_below = [&](size_t other) {
-      return other >= latencies.size() || latencies[i] * kSliceNoise < latencies[other];
+      return latencies[i] * kSliceNoise < latencies[other];
     };
-    if (is_below(i + 1) && is_below(i - 1)) ++rough.minima;  // i - 1 wraps around
-    if (i == 0) continue;
+    if (i + 1 < latencies.size() && is_below(i - 1) && is_below(i + 1)) ++rough.minima;
     const double ratio = latencies[i] / latencies[i - 1];
     steps.push_back(std::max(ratio, 1 / ratio));
   }
@@ -150,9 +161,9 @@ std::string SliceText(const Slice& slice) {
   std::string text = absl::StrFormat(
       "## %s\n\nThe decision `%s`, all others as in the best schedule of a search, which has "
       "%s.\n%d of its %d values run; the slowest takes %.2f times as long as the fastest. "
-      "Neighbours differ by a factor of %.2f in the median and %.2f at most, and %d\nvalues are "
-      "faster than both neighbours by more than 3 %%.\n\n| position | value | µs | over the "
-      "fastest |\n|---|---|---|---|\n",
+      "Neighbours differ by a factor of %.2f in the median and %.2f at most, and %d\nof the values "
+      "between the ends are faster than both neighbours by more than 3 %%.\n\n| position | value | "
+      "µs | over the fastest |\n|---|---|---|---|\n",
       slice.task, slice.decision, TextOfValue(slice.values[slice.chosen]), rough.values,
       slice.values.size(), rough.spread, rough.step, rough.largest, rough.minima);
   for (size_t i = 0; i < slice.values.size(); ++i) {
@@ -228,11 +239,12 @@ absl::StatusOr<Slice> MeasureSlice(const SliceOptions& options) {
                         op::BuildWorkload(words[0], absl::MakeConstSpan(words).subspan(1)));
   HONE_RETURN_IF_ERROR(MakeDirectories(options.out));
   const std::string file = options.out + "/workload.hone";
-  HONE_RETURN_IF_ERROR(WriteFileAtomically(file, workload.ToText()));
+  const std::string text = workload.ToText();
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(file, text));
   HONE_ASSIGN_OR_RETURN(
       const std::string searched,
       TuneInFolder(options, "search",
-                   {file, "--trials", absl::StrCat(options.trials), "--seed", "1"}));
+                   {file, "--trials", absl::StrCat(options.trials), "--seed", "1"}, {text}));
   HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> results, ReadStoreResults(searched));
   const StoreResult* best = nullptr;
   for (const StoreResult& result : results) {
@@ -244,9 +256,9 @@ absl::StatusOr<Slice> MeasureSlice(const SliceOptions& options) {
   std::unique_ptr<space::DesignSpace> space;
   {
     HONE_ASSIGN_OR_RETURN(const auto store, OpenStoreOfEndedServer(searched));
-    HONE_ASSIGN_OR_RETURN(const std::string text,
+    HONE_ASSIGN_OR_RETURN(const std::string known,
                           store->GetText(best->record.candidate.space_digest));
-    HONE_ASSIGN_OR_RETURN(space, space::DesignSpace::FromText(text));
+    HONE_ASSIGN_OR_RETURN(space, space::DesignSpace::FromText(known));
   }
   search::SiteValues lists;
   HONE_ASSIGN_OR_RETURN(const std::vector<schedule::Site> sites, space->Sites(decisions));
@@ -264,9 +276,9 @@ absl::StatusOr<Slice> MeasureSlice(const SliceOptions& options) {
     slice.values.push_back({.decisions = {value.begin(), value.end()}});
   }
   const std::string trace = options.out + "/slice.trace";
-  HONE_RETURN_IF_ERROR(WriteFileAtomically(
-      trace, schedule::TraceFileText(*space->workload(),
-                                     WithOneOpen(space->trace(), decisions, site.begin))));
+  const std::string trace_text = schedule::TraceFileText(
+      *space->workload(), WithOneOpen(space->trace(), decisions, site.begin));
+  HONE_RETURN_IF_ERROR(WriteFileAtomically(trace, trace_text));
   // Locations stay open, and all of their values are measured, too.
   size_t trials = slice.values.size();
   for (const schedule::Site& other : sites) {
@@ -278,7 +290,8 @@ absl::StatusOr<Slice> MeasureSlice(const SliceOptions& options) {
       const std::string measured,
       TuneInFolder(options, absl::StrCat("slice", chosen),
                    {file, "--space", absl::StrCat("trace:", trace), "--strategy", "grid",
-                    "--cost-model", "random", "--trials", absl::StrCat(trials), "--seed", "1"}));
+                    "--cost-model", "random", "--trials", absl::StrCat(trials), "--seed", "1"},
+                   {text, trace_text}));
   HONE_ASSIGN_OR_RETURN(const std::vector<StoreResult> all, ReadStoreResults(measured));
   std::map<std::vector<int64_t>, double> latencies;
   for (const StoreResult& result : all) {

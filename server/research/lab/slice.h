@@ -30,7 +30,7 @@ struct Slice {
 // How rough a slice is, of the values that have a latency.
 struct Roughness {
   int values = 0;
-  int minima = 0;      // values that are faster than both neighbours by more than the noise
+  int minima = 0;      // faster than both neighbours by more than the noise; the ends do not count
   double spread = 1;   // slowest over fastest
   double step = 1;     // ratio of the latencies of neighbours, the slower over the faster: median
   double largest = 1;  // the largest such ratio
@@ -53,7 +53,7 @@ struct SliceOptions {
   int trials = 64;   // of the search for the good schedule
   int site = -1;     // which of its decisions, from 0; -1: the one with the most values up to 256
   std::string program_folder;  // contains `hone`
-  std::string out;             // folder; a run that ended there is not repeated
+  std::string out;             // folder; the same run is not repeated there
 };
 // Tunes the operator, and then measures its best schedule with every value of one decision, with
 // `hone tune`. Writes slice.md and slice.svg. InvalidArgument: there is no such decision, or it has

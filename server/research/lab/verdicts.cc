@@ -40,7 +40,7 @@ double UntilReference(const ClaimRun& run, double reference_ns, bool seconds) {
 }
 
 // The geometric mean of the best latency so far over the seconds up to `end`. Before the first
-// result, that counts.
+// result, that counts, also if it comes after `end`.
 double MeanUntil(const ClaimRun& run, double end) {
   double sum = 0, before = 0, best = 0;
   for (size_t i = 0; i < run.latency_ns.size() && before < end; ++i) {
@@ -50,7 +50,11 @@ double MeanUntil(const ClaimRun& run, double end) {
     if (latency_ns > 0 && (best == 0 || latency_ns < best)) best = latency_ns;
     before = now;
   }
-  return best > 0 ? std::exp(sum / before) : 0;
+  if (best > 0) return std::exp(sum / before);
+  for (const double latency_ns : run.latency_ns) {
+    if (latency_ns > 0) return latency_ns;
+  }
+  return 0;
 }
 
 // The logarithms of the measure of one task, by seed.
@@ -108,13 +112,14 @@ const char* VerdictName(Verdict verdict) {
 }
 
 std::string MeasureName(const Contrast& contrast) {
+  const std::string of = contrast.task.empty() ? "" : absl::StrCat(" (", contrast.task, ")");
   switch (contrast.measure) {
     case Contrast::Measure::kTrials:
-      return "trials";
+      return "trials" + of;
     case Contrast::Measure::kSeconds:
-      return "seconds";
+      return "seconds" + of;
     case Contrast::Measure::kMean:
-      return "mean over the seconds";
+      return "mean over the seconds" + of;
     case Contrast::Measure::kLatency:
       break;
   }
@@ -183,8 +188,9 @@ Papers on tuning claim that one way to search is better than another. Each secti
 **Ours** is the ratio of the first way to search to the second, a geometric mean over tasks. Below 1, the first one is better. What is
 compared is
 
-- *latency*: that of the fastest kernel after all trials, or after the given share of them;
-- *mean over the seconds*: the latency of the fastest kernel so far, a mean over the time in which all runs searched, which counts how early it is good;
+- *latency*: that of the fastest kernel after all trials, or after the given share of them; a run without a kernel by then is left out;
+- *mean over the seconds*: the latency of the fastest kernel so far, a mean over the time in which all runs searched, which counts how early it is good.
+  Until its first kernel, a run counts with that one;
 - *trials* or *seconds* until a run has the median final latency of the second way. A run that never has it counts with all of its trials, so the
   ratio is then a lower bound.
 
@@ -235,7 +241,7 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
   for (const auto& [task, both] : by_task) {
     if (both.first.empty() || both.second.empty()) continue;
     TaskValues values = ValuesOf(contrast, both.first, both.second);
-    // A first trial that failed has no latency.
+    // A run whose trials of the share failed has no latency.
     const auto failed = [](double value) { return !std::isfinite(value); };
     std::erase_if(values.method, failed);
     std::erase_if(values.baseline, failed);

@@ -93,6 +93,16 @@ TEST(VerdictTest, ComparesTheMeanOverTime) {
               1e-9);
 }
 
+// The method's first result comes after the other search has ended. It counts, because without it
+// only the runs that began well would be compared.
+TEST(VerdictTest, ARunWithoutAResultInTimeCountsWithItsFirst) {
+  const std::vector<ClaimRun> runs = {
+      {.variant = "annealing", .task = "a", .latency_ns = {0, 0, 8}, .seconds = {2, 4, 6}},
+      {.variant = "annealing", .task = "a", .seed = 1, .latency_ns = {2, 1}, .seconds = {1, 5}},
+      {.variant = "random", .task = "a", .latency_ns = {4, 4}, .seconds = {1, 3}}};
+  EXPECT_NEAR(Judge(ContrastBy(Contrast::Measure::kMean), runs).ratio.value, 1, 1e-9);
+}
+
 TEST(VerdictTest, RefutesOrSaysNothing) {
   for (const Contrast::Measure measure : kMeasures) {
     EXPECT_EQ(Judge(ContrastBy(measure), Runs(1, 0.3)).verdict, Verdict::kNotSignificant);
@@ -114,6 +124,7 @@ TEST(VerdictTest, TableHasALineForEveryContrast) {
   }
   EXPECT_THAT(text, HasSubstr("| reproduced | simulated, 10 trials, 3 × 5 | 30 |"));
   EXPECT_THAT(text, HasSubstr("| – | – | not run | – | – |"));
+  EXPECT_THAT(text, HasSubstr("| f1 : round-robin, trials (latency) |"));
 }
 
 TEST(ClaimsTest, ContrastsNameVariants) {
@@ -245,6 +256,12 @@ TEST(RunClaimTest, OrdersPoolsOfAnotherDataset) {
   // Without development tasks, a model would learn nothing, and its order would be random.
   EXPECT_THAT(RunClaim(claim, {.small = true, .sample = options.pools, .out = folder.path()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("only held-out tasks")));
+  // Nor would one learn anything from another machine without them.
+  ClaimOptions other = options;
+  other.other = options.pools;
+  EXPECT_THAT(RunClaim(claim, other),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(options.pools + " has only held-out tasks")));
 }
 
 // Two tasks of two networks. Only one of them can become faster, so a scheduler that sees it needs

@@ -3,10 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/file.h"
 #include "common/operator/operator.h"
 #include "server/tuner/search/site_values.h"
 #include "server/tuner/space/design_space.h"
 #include "tests/status.h"
+#include "tests/temporary_folder.h"
 
 namespace hone::lab {
 namespace {
@@ -61,11 +67,12 @@ Slice Rough() {
 TEST(SliceTest, SaysHowRoughItIs) {
   const Roughness rough = RoughnessOf(Rough());
   EXPECT_EQ(rough.values, 6);
-  EXPECT_EQ(rough.minima, 2);  // 1000 and 1200; 1490 is within the noise of 1500
+  EXPECT_EQ(rough.minima, 1);  // 1000; 1490 is within the noise of 1500, and 1200 is an end
   EXPECT_DOUBLE_EQ(rough.spread, 3);
   EXPECT_DOUBLE_EQ(rough.step, 2);
   EXPECT_DOUBLE_EQ(rough.largest, 2.5);
   EXPECT_EQ(RoughnessOf({}).minima, 0);
+  EXPECT_EQ(RoughnessOf({.values = {{{1}, 1000}, {{2}, 2000}, {{3}, 3000}}}).minima, 0);
 }
 
 TEST(SliceTest, IsATableAndAPlot) {
@@ -81,6 +88,36 @@ TEST(SliceTest, IsATableAndAPlot) {
   EXPECT_EQ(circles, 6u);
   EXPECT_THAT(svg, HasSubstr("<title>5×10: 3.0 µs</title>"));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+}
+
+// A program in place of `hone` counts how often a search was made, and in which folder.
+TEST(MeasureSliceTest, RepeatsOnlyTheSameSearchAndBeginsWithoutResults) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "hone") << "#!/bin/sh\nmkdir -p $XDG_DATA_HOME/hone\n"
+                                 << "echo >> $XDG_DATA_HOME/hone/runs\necho >> " << folder / "runs"
+                                 << "\n";
+  std::filesystem::permissions(folder / "hone", std::filesystem::perms::owner_all);
+  const auto lines = [&](const std::string& name) {
+    const absl::StatusOr<std::string> text = ReadFile(folder / name);
+    return text.ok() ? std::count(text->begin(), text->end(), '\n') : 0;
+  };
+  int searches = 0;
+  const auto measure = [&](const char* task, int trials, bool is_new) {
+    // It measures nothing, so there is no best schedule.
+    EXPECT_FALSE(MeasureSlice({.task = task,
+                               .trials = trials,
+                               .program_folder = folder.path(),
+                               .out = folder / "out"})
+                     .ok());
+    searches += is_new ? 1 : 0;
+    EXPECT_EQ(lines("runs"), searches) << task << ", " << trials;
+    EXPECT_EQ(lines("out/search/hone/runs"), 1) << task << ", " << trials;
+  };
+  measure("matmul m=16 n=16 k=16", 4, true);
+  measure("matmul m=16 n=16 k=16", 4, false);
+  measure("matmul m=32 n=16 k=16", 4, true);
+  measure("matmul m=32 n=16 k=16", 8, true);
+  measure("matmul m=16 n=16 k=16", 4, true);
 }
 
 }  // namespace
