@@ -238,9 +238,11 @@ const std::vector<Claim>& Claims() {
        .trials = 128},
       {.name = "tlp-topk",
        .source = "TLP, tables 3 and 5",
-       .about = "How good the first and the first five choices of TLP are on tasks that it was not "
-                "trained on, against TenSet's network and trees; and MTL-TLP, which also learns "
-                "from another machine.",
+       .about =
+           "How good the first and the first five choices of TLP are on tasks that it was not "
+           "trained on, against TenSet's network and trees; and MTL-TLP, which also learns "
+           "from another machine. Of the committed samples, only that of a modelled Cortex-A76 "
+           "has tasks to learn from for this.",
        .device = ClaimDevice::kSample,
        .variants = {{"tlp", "", "tlp"},
                     {"mlp-tenset", "", "mlp-tenset"},

@@ -83,7 +83,7 @@ TEST(TensorTilingTest, InstructionsFollowFromTypesAndTarget) {
 // Of instructions with vectors of the same length, the one that the CPU has for it.
 TEST(TensorTilingTest, AnInstructionOfTheCpuComesBeforeSeveral) {
   target::Target target = *target::TargetByName("x86-avx2");
-  target.features.emplace_back("avxvnni");
+  target.features = {"avx", "avx2", "avxvnni", "f16c", "fma"};
   EXPECT_THAT(InstructionsFor(Product("u8", "i8", "i32", 32, 64, 64), target),
               ElementsAre("avxvnni_8x4"));
   EXPECT_THAT(InstructionsFor(Product("i8", "i8", "i32", 32, 64, 64), target),
