@@ -109,7 +109,7 @@ void AddTileConstraints(const TileLimits& limits, const TileDecisions& at, const
                              const int64_t depth =
                                  tiles * Inner(d, at.reduce) * d[at.k_unroll] * at.window_points;
                              const int64_t wide = d[at.rows] + d[at.vectors] * shape.lanes;
-                             return inner > 1 || tiles == 1 ||
+                             return inner > 1 || tiles == 1 || depth <= limits.short_reduction ||
                                     wide * depth * shape.element_bytes > limits.panel_bytes;
                            }});
   }

@@ -101,8 +101,8 @@ struct TileShape {
 // Adds the constraints on the decisions of a tiled contraction, each of which is checked as early
 // as possible:
 //   parallel          at least as many outer iterations as cores, or as there are tiles;
-//   whole reduction   with a single inner tile, a reduction whose panels fit is not tiled: tiles
-//                     would only store and load the accumulators;
+//   whole reduction   with a single inner tile, a reduction that is not short and whose panels fit
+//                     is not tiled: tiles would only store and load the accumulators;
 //   and those of AddCacheConstraints.
 void AddTileConstraints(const TileLimits& limits, const TileDecisions& decisions,
                         const TileShape& shape, std::vector<Constraint>& constraints);
