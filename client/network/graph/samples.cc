@@ -296,8 +296,8 @@ class SampleFlow {
       state = mixed.mixed_by < 0 ? made[o] : mixed;
       const auto growing = axes_.growing.find(outputs[o]);
       if (state.mixed_by >= 0 || growing == axes_.growing.end()) continue;
-      // What reads it must keep the samples apart, even if it is computed from constants. Padding
-      // makes each sample longer if another dimension grows, too.
+      // Nodes that read this output must keep the samples apart, even if it is computed from
+      // constants. If a second dimension grows, padding also makes each sample longer.
       state.depends = true;
       if (!state.sample.has_value() || growing->second != std::vector{state.sample->axis}) {
         state.mixed_by = node;
@@ -305,7 +305,7 @@ class SampleFlow {
     }
   }
 
-  // The same for a node of an attention over the samples; false if it is none.
+  // Does the same for a node of an attention over the samples. Returns false for other nodes.
   bool FollowAttention(int n) {
     const Node& node = graph_.nodes[n];
     for (const ValueId id : node.inputs) {

@@ -21,8 +21,8 @@ namespace hone::graph {
 
 inline constexpr int kNoAxis = -1;
 
-// The dimension of each input and output whose extent is a multiple of the number of samples;
-// kNoAxis if there is none. Other tensors may have several such dimensions.
+// The dimension of each input and output whose extent is a multiple of the number of samples, or
+// kNoAxis. Tensors between them may have several such dimensions.
 struct SampleAxes {
   std::vector<int> inputs;
   std::vector<int> outputs;
@@ -43,7 +43,7 @@ bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b);
 //
 // An attention with a causal mask is recognized by its operators: MatMul, Where or Add with a mask,
 // Softmax and MatMul. The mask is a constant that hides what comes later with -1e30 or less, so
-// that the shares of hidden positions are 0 unless scores have such magnitudes, too. A mask that is
+// that hidden positions get a share of 0, unless scores are as large as that. A mask that is
 // an input proves nothing: it may hide all positions of a row, whose shares then depend on the
 // padding.
 absl::Status CheckSamplesAreIndependent(const Graph& graph, int64_t samples,

@@ -37,7 +37,7 @@ constexpr Limits kConfirm = {
     .drift = 1.5, .steal = 0.3, .dispersion = 0.5, .over_fastest = 2, .over_earlier = 5};
 // Two processes that agree within this factor were not disturbed, even if the machine is slow: on a
 // virtual machine it may stay so, for example because its cores are threads of cores that others
-// use, too. What takes away time hits some processes more than others.
+// use, too. Other programs that take time would slow some processes more than others.
 constexpr double kAgreement = 1.15;
 constexpr double kAgreeingDrift = 2.5;
 constexpr double kHottestC = 98;  // processors throttle at 95 to 105

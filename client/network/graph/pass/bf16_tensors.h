@@ -31,8 +31,8 @@ struct Bf16Network {
 // graph are left out. `divided` is optimized.
 std::vector<ValueId> TensorsBetweenKernels(const DividedGraph& divided);
 
-// Stores the given tensors, which TensorsBetweenKernels returned, in bf16. A tensor keeps f32 if
-// its conversion would need a step of its own. Errors as for MakePartition.
+// Stores the given tensors, which TensorsBetweenKernels returned, in bf16. A tensor stays in
+// f32 if only an additional kernel could convert it. Errors as for MakePartition.
 absl::StatusOr<Bf16Network> StoreInBf16(const DividedGraph& divided,
                                         absl::Span<const ValueId> tensors,
                                         const PartitionOptions& options);
