@@ -26,6 +26,7 @@ int OperationOf(FileLock::Mode mode) {
 constexpr auto kShare = FileLock::Mode::kShared;
 constexpr auto kExclude = FileLock::Mode::kExclusive;
 constexpr absl::Duration kRetryPause = absl::Milliseconds(2);
+constexpr absl::Duration kLongestPause = absl::Milliseconds(8);
 // After this time, a shared holder keeps new device timers out. Otherwise, those of several devices
 // could follow each other for ever. Well below the patience of a HostShare.
 constexpr absl::Duration kImpatientAfter = absl::Seconds(1);
@@ -71,7 +72,7 @@ absl::Status FileLock::Lock(Mode mode, absl::Time deadline) {
     }
     return absl::OkStatus();
   }
-  // flock has no timeout: poll with growing pauses.
+  // flock has no timeout: poll with growing pauses. Whoever times a kernel notices short ones.
   absl::Duration pause = absl::Microseconds(50);
   while (!TryLock(mode)) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -81,7 +82,7 @@ absl::Status FileLock::Lock(Mode mode, absl::Time deadline) {
       return absl::DeadlineExceededError(absl::StrCat("the timing lock ", path_, " is not free"));
     }
     absl::SleepFor(pause);
-    pause = std::min(pause * 2, absl::Milliseconds(2));
+    pause = std::min(pause * 2, kLongestPause);
   }
   return absl::OkStatus();
 }

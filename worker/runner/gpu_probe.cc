@@ -1,7 +1,5 @@
 #include "worker/runner/gpu_probe.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/target/gpu_module.h"
 #include "worker/runner/gpu_device.h"
+#include "worker/runner/limits.h"
 #include "worker/runner/peak.h"
 
 namespace hone::runner {
@@ -265,11 +264,7 @@ class GpuProbe final : public Probe {
   double Drift() const override { return times_.drift(); }
 
   // Threads of a GPU do not compete with other processes for cores.
-  int64_t Preemptions() const override {
-    struct rusage usage = {};
-    if (is_cpu_) getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nivcsw;
-  }
+  double WaitedNs() const override { return is_cpu_ ? WaitedBySwitchesNs() : 0; }
 
   double ProcessorNs() const override { return is_cpu_ ? ProcessorTimeNs() : NowNs(); }
 

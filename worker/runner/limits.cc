@@ -1,9 +1,12 @@
 #include "worker/runner/limits.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -12,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/target/host.h"
 #include "common/target/thread_pool.h"
 
@@ -21,6 +25,21 @@ namespace {
 // Read by the signal handler; written only while no timer runs.
 int deadline_fd = -1;
 std::string* deadline_words = nullptr;
+
+constexpr size_t kMostWatched = 64;
+// Of each thread of SetUpThreads: its open file /proc/self/task/…/schedstat, or -1.
+std::vector<int>& Schedules() {
+  static auto& schedules = *new std::vector<int>;
+  return schedules;
+}
+
+int OpenSchedule() {
+  return open(absl::StrCat(kThreadsFolder, "/", syscall(SYS_gettid), "/schedstat").c_str(),
+              O_RDONLY | O_CLOEXEC);
+}
+
+// How long a thread that loses its core usually waits if another process computes.
+constexpr double kSwitchNs = 1e6;
 
 void OnDeadline(int) {
   if (deadline_words == nullptr) return;
@@ -49,13 +68,37 @@ int KernelThreads() {
 void SetUpThreads() {
   const std::vector<int> cpus = target::UsableCpus();
   const int threads = KernelThreads();
-  if (static_cast<size_t>(threads) > cpus.size()) return;
+  Schedules().assign(std::min<size_t>(threads, kMostWatched), -1);
   RunOnEachThread(hone_threads(threads), [&](int64_t thread) {
+    if (static_cast<size_t>(thread) < Schedules().size()) Schedules()[thread] = OpenSchedule();
+    if (static_cast<size_t>(threads) > cpus.size()) return;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpus[thread], &one);
     sched_setaffinity(0, sizeof one, &one);
   });
+}
+
+double KernelThreadsWaitedNs() {
+  double waited_ns = 0;
+  if (Schedules().empty()) return WaitedBySwitchesNs();
+  for (const int schedule : Schedules()) {
+    // Nanoseconds on a core, nanoseconds in which it was ready, and how often it got a core.
+    char text[64];
+    const ssize_t size = schedule < 0 ? -1 : pread(schedule, text, sizeof text - 1, 0);
+    if (size <= 0) return WaitedBySwitchesNs();
+    text[size] = 0;
+    char* end = nullptr;
+    strtoull(text, &end, 10);
+    waited_ns += static_cast<double>(strtoull(end, nullptr, 10));
+  }
+  return waited_ns;
+}
+
+double WaitedBySwitchesNs() {
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return kSwitchNs * static_cast<double>(usage.ru_nivcsw);
 }
 
 void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t thread)> work) {

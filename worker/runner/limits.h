@@ -12,12 +12,24 @@ namespace hone::runner {
 
 // Starts the threads of kernels, target::UsableCores() with the calling one, and pins each to a CPU
 // of its own, so that times do not depend on where the system puts them. They use the same pool as
-// exported networks. REQUIRES: called by the sandbox (SandboxOptions::start_threads).
+// exported networks. REQUIRES: called by the sandbox (SandboxOptions::start_threads), which lets it
+// read kThreadsFolder.
 void SetUpThreads();
+
+// What the kernel tells about the threads of this process.
+inline constexpr char kThreadsFolder[] = "/proc/self/task";
 
 // The number of threads that SetUpThreads has started, or else target::UsableCores() at the first
 // call. (The affinity of a pinned thread does not tell.)
 int KernelThreads();
+
+// Returns for how long the threads that SetUpThreads has started have been ready to run and had no
+// core, in total nanoseconds (of the first 64 threads). As WaitedBySwitchesNs if the kernel does
+// not tell or if there are no such threads.
+double KernelThreadsWaitedNs();
+
+// An estimate of the same for all threads of this process, from how often they have lost a core.
+double WaitedBySwitchesNs();
 
 // Calls `work` with the numbers of all threads of the runtime at the same time, each on a thread of
 // its own.

@@ -156,6 +156,24 @@ uint64_t RunStream(const void* data, size_t bytes) {
   return total;
 }
 
+void Evict(const void* data, size_t bytes) {
+  constexpr size_t kLine = 64;  // the shortest of all CPUs
+  const char* const begin = static_cast<const char*>(data);
+#if defined(__x86_64__)
+  for (size_t at = 0; at < bytes; at += kLine) __builtin_ia32_clflush(begin + at);
+  __builtin_ia32_mfence();
+#elif defined(__aarch64__)
+  for (size_t at = 0; at < bytes; at += kLine) {
+    asm volatile("dc civac, %0" : : "r"(begin + at) : "memory");
+  }
+  asm volatile("dsb sy" : : : "memory");
+#else
+  for (size_t at = 0; at < bytes; at += kLine) {
+    static_cast<void>(*static_cast<const volatile char*>(begin + at));
+  }
+#endif
+}
+
 double Peak::gflops_one_core() const {
   return std::ranges::max_element(widths, {}, &Width::gflops_one_core)->gflops_one_core;
 }

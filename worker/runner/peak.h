@@ -30,6 +30,10 @@ double RunFma(int width_bits, int64_t iterations);
 // Returns a value that depends on all of them.
 uint64_t RunStream(const void* data, size_t bytes);
 
+// Removes `bytes` bytes from the caches, so that the next RunStream reads them from memory. On a
+// CPU without such an instruction, loads them into the caches instead.
+void Evict(const void* data, size_t bytes);
+
 // The fastest of several rounds of some work.
 struct Rate {
   double per_ns = 0;

@@ -31,7 +31,7 @@ using record::RunRequest;
 constexpr absl::Duration kDefaultLimit = absl::Seconds(10);
 constexpr absl::Duration kReferenceLimit = absl::Minutes(5);
 // Longer than the pauses of a process that waits for the timing lock (FileLock::Lock).
-constexpr absl::Duration kLockPause = absl::Milliseconds(5);
+constexpr absl::Duration kLockPause = absl::Milliseconds(12);
 // A kernel is not run completely if the estimate from a part of it exceeds the best by this factor
 // and exceeds this time.
 constexpr double kHopelessByPart = 10;
@@ -349,9 +349,9 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     if (hopeless) return result;
   }
 
-  const int64_t preemptions = probe_->Preemptions();
+  const double waited_ns = probe_->WaitedNs();
   HONE_ASSIGN_OR_RETURN(const double first_ns, RunPoisoned(*kernel, Filling::kReal));
-  const int64_t first_preemptions = probe_->Preemptions() - preemptions;
+  const double first_waited_ns = probe_->WaitedNs() - waited_ns;
   HONE_ASSIGN_OR_RETURN(bool right,
                         CheckOutputs(*kernel, Filling::kReal, request.tolerance, result));
   if (!right) return result;
@@ -374,7 +374,7 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
   const TimingOptions timing_options{
       .confirm = confirm,
       .best_latency_ns = request.best_latency_ns,
-      .first_preemptions = first_preemptions,
+      .first_waited_ns = first_waited_ns,
       .min_blocks = request.policy.repeats,
       .max_count = flushed ? kFlushedCount : std::numeric_limits<int64_t>::max()};
   const Timing timing = TimeKernel(first_ns, timed, *probe_, timing_options);

@@ -1,7 +1,5 @@
 #include "worker/runner/timing.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -15,12 +13,13 @@ namespace hone::runner {
 namespace {
 
 constexpr int64_t kFmaIterations = 20000;  // about 0.1 ms
-// Too large for the inner caches of most CPUs; takes about 60 µs.
+// Takes about 60 µs from memory, and 40 µs to be evicted.
 constexpr size_t kStreamBytes = size_t{1} << 20;
 constexpr int kCalibrationSamples = 24;
-// On an idle virtual machine whose host shares the L3 cache among others, streams vary up to 1.7
-// times, and other caches' content matters, while kernels that stay in L2 vary by a thousandth.
+// On an idle virtual machine whose host shares the memory among others, streams vary up to 1.7
+// times, while kernels that stay in L2 vary by a thousandth.
 constexpr double kStreamNoise = 1.75;
+constexpr double kDisturbed = 1.15;  // the probe's own noise is a few percent
 
 class RealProbe final : public Probe {
  public:
@@ -33,6 +32,21 @@ class RealProbe final : public Probe {
   }
 
   double Sample() override {
+    const double first = SampleOnce();
+    // A daemon may have run just during the sample, which says nothing about the kernel.
+    return first > kDisturbed ? std::min(first, SampleOnce()) : first;
+  }
+
+  double Drift() const override { return times_.drift(); }
+  double WaitedNs() const override { return KernelThreadsWaitedNs(); }
+  double ProcessorNs() const override { return ProcessorTimeNs(); }
+
+ private:
+  struct alignas(64) Result {
+    double ns = 0, flops = 0;
+  };
+
+  double SampleOnce() {
     // The slowest thread counts, so a disturbed core shows. Waking the threads does not count.
     results_.resize(runtime_.threads);
     RunOnEachThread(runtime_, [&](int64_t thread) {
@@ -46,26 +60,12 @@ class RealProbe final : public Probe {
       fma = std::max(fma, each.ns);
       flops = std::max(flops, each.flops);
     }
+    Evict(stream_->data(), kStreamBytes);  // what the kernel has left in the caches varies
     const double begin = NowNs();
     sink_ = RunStream(stream_->data(), kStreamBytes);
     const double stream = NowNs() - begin;
     return times_.Add(fma, stream, gflops_per_core_ > 0 ? flops / gflops_per_core_ : 0);
   }
-
-  double Drift() const override { return times_.drift(); }
-
-  int64_t Preemptions() const override {
-    struct rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nivcsw;
-  }
-
-  double ProcessorNs() const override { return ProcessorTimeNs(); }
-
- private:
-  struct alignas(64) Result {
-    double ns = 0, flops = 0;
-  };
 
   const HoneRuntime& runtime_;
   const int width_;
@@ -77,7 +77,6 @@ class RealProbe final : public Probe {
 };
 
 constexpr double kBlockNs = 1e6;        // a block of runs takes at least this long
-constexpr double kDisturbed = 1.15;     // the probe's own noise is a few percent
 constexpr double kHopeless = 2;         // times the best: not worth a block
 constexpr double kClearlySlower = 1.5;  // times the best: one block is enough
 constexpr double kShort = 2e6;          // a shorter first run is not representative
@@ -94,9 +93,9 @@ constexpr int kConfirmLongBlocks =
 constexpr double kConfirmNs = 30e6;
 // A brief confirmation is the first of a task; another one follows if there is time.
 constexpr double kBriefNs = 5e6;
-// Threads lose their cores a few times a second to the daemons of an idle machine, and hundreds of
-// times to a process that computes.
-constexpr double kPreemptionsPerNs = 25e-9;
+// Daemons of an idle machine and waiting processes of Hone take less of the threads' time than
+// this; a process that computes takes half of a core.
+constexpr double kMostWaited = 0.03;
 // The extra blocks that replace disturbed ones: at least this share of the wanted number, and as
 // many as fit into the time.
 constexpr double kExtraBlocks = 0.5;
@@ -108,25 +107,23 @@ constexpr int kWarmAttempts = 6;  // including preempted ones
 // While a kernel runs, at least one thread computes, so the process uses at least the clock's time.
 constexpr double kLeastBusy = 0.5;
 
-bool IsInterrupted(int64_t preemptions, double ns) {
-  return static_cast<double>(preemptions) > kPreemptionsPerNs * ns;
-}
+bool IsInterrupted(double waited_ns, double ns) { return waited_ns > kMostWaited * ns; }
 
 // Observes what other processes take from this one, from the construction on.
 class Interruptions {
  public:
   explicit Interruptions(const Probe& probe)
-      : probe_(probe), preemptions_(probe.Preemptions()), processor_ns_(probe.ProcessorNs()) {}
+      : probe_(probe), waited_ns_(probe.WaitedNs()), processor_ns_(probe.ProcessorNs()) {}
 
   // `ns`: the time of the runs since then.
   bool Interrupted(double ns) const {
-    return IsInterrupted(probe_.Preemptions() - preemptions_, ns) ||
+    return IsInterrupted(probe_.WaitedNs() - waited_ns_, ns) ||
            probe_.ProcessorNs() - processor_ns_ < kLeastBusy * ns;
   }
 
  private:
   const Probe& probe_;
-  const int64_t preemptions_;
+  const double waited_ns_;
   const double processor_ns_;
 };
 
@@ -183,7 +180,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
                                  : INFINITY;
   double run_ns = first_ns;
   int undisturbed_runs = 0;
-  bool interrupted = IsInterrupted(options.first_preemptions, first_ns);
+  bool interrupted = IsInterrupted(options.first_waited_ns, first_ns);
   for (int i = 0; i < kWarmAttempts && undisturbed_runs < kWarmRuns; ++i) {
     const bool cold =
         run_ns < kShort ||
