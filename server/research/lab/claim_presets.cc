@@ -125,7 +125,7 @@ const std::vector<Claim>& Claims() {
                      {"In the space of templates, it is worse", "clearly", "full", "limited space"},
                      {"With construction by beam search, it is worse", "clearly", "full",
                       "beam search"}},
-       .trials = 250},
+       .trials = 128},
       {.name = "ansor-scheduler",
        .source = "Ansor, sections 6 and 7.3",
        .about =
@@ -168,7 +168,7 @@ const std::vector<Claim>& Claims() {
                       By::kTrials},
                      {"At equal trials, its code is not slower", "1.06 × faster", "adaptive",
                       "annealing"}},
-       .trials = 256},
+       .trials = 128},
       {.name = "flextensor",
        .source = "FlexTensor (Zheng et al.)",
        .about = "FlexTensor's walks to neighbours, in directions that a network chooses, against "
@@ -217,7 +217,7 @@ const std::vector<Claim>& Claims() {
        .contrasts = {{"The rank objective is at least as good as regression", "rank ≥ regression",
                       "rank", "regression"},
                      {"Diversity-aware selection helps", "no clear gain", "diverse", "rank"}},
-       .trials = 256},
+       .trials = 128},
       {.name = "tlp-search",
        .source = "TLP (Zhai et al.)",
        .about =

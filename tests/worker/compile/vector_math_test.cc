@@ -226,7 +226,7 @@ TEST_P(VectorMathTest, ScalarsAndVectorsOfAnyWidthAndTargetGiveTheSameBits) {
     while (inputs.size() < 5000)
       inputs.push_back(
           ir::RoundTo(dtype, std::ldexp(static_cast<double>(static_cast<int64_t>(rng())),
-                                        static_cast<int>(rng.Below(70)) - 128)));
+                                        static_cast<int>(rng.Below(76)) - 128)));
     std::vector<uint64_t> first;
     for (const target::Target& target : RunnableTargets()) {
       for (const int lanes : {1, 4, 5, 8, 16, 24, 64}) {
