@@ -34,7 +34,7 @@ std::vector<int>& Schedules() {
 }
 
 int OpenSchedule() {
-  return open(absl::StrCat(kThreadsFolder, "/", syscall(SYS_gettid), "/schedstat").c_str(),
+  return open(absl::StrCat("/proc/self/task/", syscall(SYS_gettid), "/schedstat").c_str(),
               O_RDONLY | O_CLOEXEC);
 }
 

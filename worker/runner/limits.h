@@ -12,12 +12,8 @@ namespace hone::runner {
 
 // Starts the threads of kernels, target::UsableCores() with the calling one, and pins each to a CPU
 // of its own, so that times do not depend on where the system puts them. They use the same pool as
-// exported networks. REQUIRES: called by the sandbox (SandboxOptions::start_threads), which lets it
-// read kThreadsFolder.
+// exported networks. REQUIRES: called by the sandbox (SandboxOptions::start_threads).
 void SetUpThreads();
-
-// What the kernel tells about the threads of this process.
-inline constexpr char kThreadsFolder[] = "/proc/self/task";
 
 // The number of threads that SetUpThreads has started, or else target::UsableCores() at the first
 // call. (The affinity of a pinned thread does not tell.)

@@ -163,7 +163,6 @@ int Serve(const std::string& device, const std::string& lock_path, int64_t memor
   } else {
     // Not for a GPU: threads of its driver would inherit the affinity of this one.
     sandbox.start_threads = hone::runner::SetUpThreads;
-    sandbox.readable.emplace_back(hone::runner::kThreadsFolder);
   }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (absl::Status confined = hone::sandbox::EnterSandbox(sandbox); !confined.ok()) {

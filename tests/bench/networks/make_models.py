@@ -117,6 +117,10 @@ class Network:
         return model
 
 
+def max_pool(net, x, kernel, stride, pad=0):
+    return net.op("MaxPool", x, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+
+
 def inverted_residual(net, x, inputs, outputs, expand, stride, kernel, activation, squeeze=0):
     """The block of MobileNet-v2 and, with squeeze-and-excitation, of EfficientNet."""
     y, wide = x, inputs * expand
@@ -162,7 +166,7 @@ def efficientnet_b0(net):
 
 def resnet18(net):
     x = net.relu(net.conv(net.image(224, 224), 3, 64, 7, 2))
-    x, channels = net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4), 64
+    x, channels = max_pool(net, x, 3, 2, 1), 64
     for outputs in (64, 128, 256, 512):
         for i in range(2):
             stride = 2 if i == 0 and outputs > 64 else 1
@@ -182,7 +186,7 @@ def shuffle(net, x, channels, groups, size):
 def shufflenet(net, groups=4):
     """ShuffleNet with groups: 68, 136 and 272 channels between the grouped convolutions, 17, 34 and 68 in a group."""
     x, channels, size = net.relu(net.conv(net.image(224, 224), 3, 24, 3, 2)), 24, 56
-    x = net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    x = max_pool(net, x, 3, 2, 1)
     for outputs, repeat in ((272, 4), (544, 8), (1088, 4)):
         for i in range(repeat):
             stride, narrow = 2 if i == 0 else 1, outputs // 4
@@ -217,12 +221,60 @@ def grouped_convolution(size, inputs, outputs, kernel, stride, groups):
     return build
 
 
+def alexnet(net):
+    x = net.relu(net.conv(net.image(224, 224), 3, 64, 11, 4))
+    x = net.relu(net.conv(max_pool(net, x, 3, 2), 64, 192, 5))
+    x = net.relu(net.conv(max_pool(net, x, 3, 2), 192, 384, 3))
+    x = net.relu(net.conv(x, 384, 256, 3))
+    x = max_pool(net, net.relu(net.conv(x, 256, 256, 3)), 3, 2)
+    x = net.op("Flatten", x, axis=1)
+    x = net.relu(net.dense(x, 256 * 6 * 6, 4096))
+    return net.dense(net.relu(net.dense(x, 4096, 4096)), 4096, 1000)
+
+
+def googlenet(net):
+    """Inception v1 without its normalizations of local responses."""
+    x = max_pool(net, net.relu(net.conv(net.image(224, 224), 3, 64, 7, 2)), 3, 2, 1)
+    x = net.relu(net.conv(net.relu(net.conv(x, 64, 64, 1)), 64, 192, 3))
+    x, channels = max_pool(net, x, 3, 2, 1), 192
+    # Channels of the branches: 1×1; 1×1 and 3×3; 1×1 and 5×5; the pooled image's 1×1. (): a pooling between blocks.
+    for widths in [(64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), (), (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64),
+                   (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), (),
+                   (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128)]:
+        if not widths:
+            x = max_pool(net, x, 3, 2, 1)
+            continue
+        one, narrow3, wide3, narrow5, wide5, pooled = widths
+        branches = [
+            net.relu(net.conv(x, channels, one, 1)),
+            net.relu(net.conv(net.relu(net.conv(x, channels, narrow3, 1)), narrow3, wide3, 3)),
+            net.relu(net.conv(net.relu(net.conv(x, channels, narrow5, 1)), narrow5, wide5, 5)),
+            net.relu(net.conv(max_pool(net, x, 3, 1, 1), channels, pooled, 1)),
+        ]
+        x, channels = net.op("Concat", *branches, axis=1), one + wide3 + wide5 + pooled
+    return net.classify(x, channels)
+
+
+def regnet(net):
+    """RegNetX with 400 million multiply-adds: groups of 16 channels."""
+    x, channels = net.relu(net.conv(net.image(224, 224), 3, 32, 3, 2)), 32
+    for outputs, repeat in ((32, 1), (64, 2), (160, 7), (400, 12)):
+        for i in range(repeat):
+            stride = 2 if i == 0 else 1
+            y = net.relu(net.conv(x, channels, outputs, 1))
+            y = net.relu(net.conv(y, outputs, outputs, 3, stride, groups=outputs // 16))
+            y = net.conv(y, outputs, outputs, 1)
+            shortcut = net.conv(x, channels, outputs, 1, stride) if i == 0 else x
+            x, channels = net.relu(net.op("Add", y, shortcut)), outputs
+    return net.classify(x, 400)
+
+
 def vgg16(net):
     x, channels = net.image(224, 224), 3
     for outputs, repeat in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
         for _ in range(repeat):
             x, channels = net.relu(net.conv(x, channels, outputs, 3)), outputs
-        x = net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+        x = max_pool(net, x, 2, 2)
     x = net.op("Flatten", x, axis=1)
     x = net.relu(net.dense(x, 512 * 7 * 7, 4096))
     return net.dense(net.relu(net.dense(x, 4096, 4096)), 4096, 1000)
@@ -257,7 +309,7 @@ def transformer(net, length, width, heads, layers, words, causal):
     return net.linear(net.norm(x, width), width, words) if causal else x
 
 
-NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, shufflenet, vgg16, bert_base, gpt_small]
+NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, shufflenet, alexnet, googlenet, regnet, vgg16, bert_base, gpt_small]
 LAYERS = [grouped_convolution(*shape) for shape in GROUPED]
 SUFFIXES = {"_int8": False, "_int8_symmetric": True}
 QUANTIZED = ["resnet18_int8", "resnet18_int8_symmetric", "mobilenet_v2_int8", "gpt_small_int8"]
