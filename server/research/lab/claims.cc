@@ -221,10 +221,9 @@ absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& l
   return absl::OkStatus();
 }
 
-// A model is trained on the development tasks and orders the candidates of the held-out ones. There
-// are no draws, so there is one seed.
+// A model is trained on the development tasks and orders the candidates of the held-out ones. The
+// seed is that of the model's weights and batches.
 absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& lines) {
-  constexpr int kSeed = 1;
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
   const ReadOptions read{.results = options.small ? kSmallResults : 0};
@@ -262,25 +261,33 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
                      "name it with --pools, and another one with --sample"));
   }
   const int trials = TrialsOf(claim, options);
-  for (const ClaimVariant& variant : variants) {
+  const auto order = [&](const ClaimVariant& variant, int seed) -> absl::Status {
     const auto is_known = [&](const JudgedTask* task) {
-      return lines.Has(device, variant.label, task->name, kSeed, trials);
+      return lines.Has(device, variant.label, task->name, seed, trials);
     };
-    if (absl::c_all_of(held_out, is_known)) continue;
-    if (variant.transfers && options.other.empty()) {
-      std::fprintf(stderr, "%s: %s is left out: it needs --other\n", claim.name.c_str(),
-                   variant.label.c_str());
-      continue;
-    }
-    HONE_ASSIGN_OR_RETURN(const std::unique_ptr<cost_model::CostModel> model,
-                          TrainModel(variant.cost_model, sample, development, variant.results,
-                                     variant.transfers ? &other : nullptr));
+    if (absl::c_all_of(held_out, is_known)) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(
+        const std::unique_ptr<cost_model::CostModel> model,
+        TrainModel(variant.cost_model, sample, development, variant.results,
+                   variant.transfers ? &other : nullptr, static_cast<uint64_t>(seed)));
     for (const JudgedTask* task : held_out) {
       if (is_known(task)) continue;
       HONE_ASSIGN_OR_RETURN(ClaimRun run,
-                            RunOnSample(claim, variant, judged, *task, kSeed, trials, model.get()));
+                            RunOnSample(claim, variant, judged, *task, seed, trials, model.get()));
       run.device = device;
       HONE_RETURN_IF_ERROR(lines.Append(run));
+    }
+    return absl::OkStatus();
+  };
+  for (const ClaimVariant& variant : variants) {
+    if (!variant.transfers || !options.other.empty()) continue;
+    std::fprintf(stderr, "%s: %s is left out: it needs --other\n", claim.name.c_str(),
+                 variant.label.c_str());
+  }
+  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
+    for (const ClaimVariant& variant : variants) {
+      if (variant.transfers && options.other.empty()) continue;
+      HONE_RETURN_IF_ERROR(order(variant, seed));
     }
   }
   return absl::OkStatus();

@@ -144,12 +144,13 @@ absl::string_view OverPresets(absl::string_view name) {
   return absl::ConsumePrefix(&name, kOverPresets) ? name : "";
 }
 
-absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::string& name) {
+absl::StatusOr<std::unique_ptr<cost_model::CostModel>> MakeModel(const std::string& name,
+                                                                 uint64_t seed = 1) {
   const absl::string_view over = OverPresets(name);
   return cost_model::CreateCostModel(name == kPresets ? "draft"
                                      : over.empty()   ? absl::string_view(name)
                                                       : over,
-                                     {.seed = 1});
+                                     {.seed = seed});
 }
 
 size_t SetOf(const Sample& sample, const cost_model::CostModel& model) {
@@ -351,8 +352,8 @@ absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::st
 
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
     const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
-    int most_results, const Sample* also) {
-  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model, MakeModel(name));
+    int most_results, const Sample* also, uint64_t seed) {
+  HONE_ASSIGN_OR_RETURN(std::unique_ptr<cost_model::CostModel> model, MakeModel(name, seed));
   const size_t set = SetOf(sample, *model);
   if (name == kPresets || set == sample.feature_sets.size()) return model;
   TrainingData data;

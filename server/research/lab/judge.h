@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<JudgedModel>> Judge(const Sample& sample,
 // as another target. Errors are those of the model.
 absl::StatusOr<std::unique_ptr<cost_model::CostModel>> TrainModel(
     const std::string& name, const Sample& sample, const std::vector<const JudgedTask*>& tasks,
-    int most_results = 0, const Sample* also = nullptr);
+    int most_results = 0, const Sample* also = nullptr, uint64_t seed = 1);
 
 // Returns the feature sets that the models read.
 absl::StatusOr<std::vector<std::string>> FeatureSetsOf(const std::vector<std::string>& names);
