@@ -36,6 +36,12 @@ bool Contradicts(const Finalist& finalist, const record::Record& record) {
          record::SteadyLatencyNs(record.result) > kContradiction * finalist.screened_ns;
 }
 
+// Whether such a failure of a finalist that has run before says nothing about it.
+bool IsOfTheMachine(record::Outcome outcome) {
+  return outcome == record::Outcome::kDeviceLost || outcome == record::Outcome::kOutOfMemory ||
+         outcome == record::Outcome::kRunTimeout;
+}
+
 }  // namespace
 
 void ConfirmPhase::Begin(Found found, const ConfirmationOptions& options) {
@@ -325,7 +331,10 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
     finalist.last = record::Record();
     job_.state().given = task_.MakeBest(record);
   }
-  if (!ok || !record.quarantined) {
+  if (!ok && confirmation_->HasRun(index) && IsOfTheMachine(record.result.outcome)) {
+    confirmation_->ReportDisturbed(index);
+    ++disturbed_in_round_;
+  } else if (!ok || !record.quarantined) {
     confirmation_->Report(index, record.result);
     finalist.is_quiet = true;
   } else if (!job_.spec().parent.empty()) {

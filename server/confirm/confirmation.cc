@@ -55,7 +55,7 @@ std::vector<int> Confirmation::Left() const {
 
 bool Confirmation::CountsEarlier(int finalist) const {
   const Entry& entry = entries_[finalist];
-  const int own = entry.OwnProcesses();
+  const int own = static_cast<int>(entry.rounds.size());
   const int all = own + static_cast<int>(entry.earlier.size());
   if (own >= options_.min_rounds) return false;
   // The yardstick's screening takes so few samples that a disturbance goes unnoticed. The median of

@@ -104,6 +104,8 @@ class Confirmation {
   std::vector<int> Ranking() const;
   // Returns whether a finalist has a result, even if it has dropped out.
   bool HasResult(int finalist) const { return Processes(finalist) > 0; }
+  // Returns whether a process of this confirmation has measured a finalist.
+  bool HasRun(int finalist) const { return entries_[finalist].OwnProcesses() > 0; }
   // Returns whether a finalist has no result although it did not fail: its processes were
   // disturbed, or it did not run in time.
   bool IsUnmeasured(int finalist) const {

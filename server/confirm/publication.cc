@@ -202,8 +202,7 @@ void Publication::Begin(std::vector<int> ranking, const Confirmation& results, b
   Continue();
 }
 
-bool Publication::KeepsIncumbent() const {
-  const int index = ranking_[0];
+bool Publication::KeepsIncumbent(int index) const {
   if (index != finalists_.incumbent) return false;
   // A revalidated incumbent is published with its new results.
   if (job_.spec().revalidate > 0 && !rematch_) return false;
@@ -218,7 +217,7 @@ bool Publication::KeepsIncumbent() const {
 }
 
 std::string Publication::NoteOfRounds() const {
-  if (!KeepsIncumbent()) {
+  if (!KeepsIncumbent(ranking_[0])) {
     std::string note = NoteUnconfirmedFastest();
     if (note.empty()) note = NoteOverratedIncumbent();
     return note.empty() ? NoteSlowerThanLeader() : note;
@@ -289,7 +288,6 @@ std::string Publication::NoteUnconfirmedFastest() const {
 void Publication::Continue() {
   job_.SetDoing("publishing the best candidate");
   if (publishing_) return;
-  if (KeepsIncumbent()) return EndWithIncumbent();
   // Waits for the winner's artifact. After the deadline, publishes the first finalist whose
   // artifact has arrived.
   const JobServices& services = job_.services();
@@ -297,7 +295,9 @@ void Publication::Continue() {
     const Finalist& finalist = finalists_.list[index];
     // An incumbent that was compared by its published result stays as it is.
     const bool ran = finalist.last.result.latency_ns > 0;
-    if (index == finalists_.incumbent && !ran) return EndWithIncumbent();
+    if (KeepsIncumbent(index) || (index == finalists_.incumbent && !ran)) {
+      return EndWithIncumbent();
+    }
     if (services.artifacts->Has(finalist.artifact_digest)) {
       // Both checks run at the same time.
       const BuildCheck::State build = CheckBuild(index);

@@ -133,7 +133,7 @@ class Publication {
   // Ends the job with a published best.
   void Finish(const record::Record& best);
   // Returns whether the incumbent won and its published record stays unchanged.
-  bool KeepsIncumbent() const;
+  bool KeepsIncumbent(int index) const;
   // Returns what happened in the rounds, for the job's note; "" if there is nothing to say. The
   // incumbent stays only because this run could not be confirmed, or one of these three:
   std::string NoteOfRounds() const;

@@ -188,7 +188,9 @@ void Job::OnSearched() {
   if (parent_cancelled_ && !measured) return End(JobState::kCancelled);
   if (spec().unpublished) return deliver_.Begin(std::move(found.screened));
   LimitConfirmation(ConfirmationLimit(Wall(), state().cancelled));
-  confirm_.Begin(std::move(found), brief_ ? kBriefConfirmation : options().confirmation);
+  // One process does not suffice to replace a best that was confirmed in several.
+  const bool brief = brief_ && absl::IsNotFound(task_.PublishedBest().status());
+  confirm_.Begin(std::move(found), brief ? kBriefConfirmation : options().confirmation);
 }
 
 void Job::LimitConfirmation(absl::Duration limit) {

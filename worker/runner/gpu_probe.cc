@@ -264,7 +264,9 @@ class GpuProbe final : public Probe {
   double Drift() const override { return times_.drift(); }
 
   // Threads of a GPU do not compete with other processes for cores.
-  double WaitedNs() const override { return is_cpu_ ? WaitedBySwitchesNs() : 0; }
+  std::vector<double> WaitedNs() const override {
+    return is_cpu_ ? WaitedBySwitchesNs() : std::vector<double>();
+  }
 
   double ProcessorNs() const override { return is_cpu_ ? ProcessorTimeNs() : NowNs(); }
 

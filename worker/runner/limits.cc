@@ -79,8 +79,8 @@ void SetUpThreads() {
   });
 }
 
-double KernelThreadsWaitedNs() {
-  double waited_ns = 0;
+std::vector<double> KernelThreadsWaitedNs() {
+  std::vector<double> waited_ns;
   if (Schedules().empty()) return WaitedBySwitchesNs();
   for (const int schedule : Schedules()) {
     // Nanoseconds on a core, nanoseconds in which it was ready, and how often it got a core.
@@ -90,15 +90,15 @@ double KernelThreadsWaitedNs() {
     text[size] = 0;
     char* end = nullptr;
     strtoull(text, &end, 10);
-    waited_ns += static_cast<double>(strtoull(end, nullptr, 10));
+    waited_ns.push_back(static_cast<double>(strtoull(end, nullptr, 10)));
   }
   return waited_ns;
 }
 
-double WaitedBySwitchesNs() {
+std::vector<double> WaitedBySwitchesNs() {
   struct rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
-  return kSwitchNs * static_cast<double>(usage.ru_nivcsw);
+  return {kSwitchNs * static_cast<double>(usage.ru_nivcsw)};
 }
 
 void RunOnEachThread(const HoneRuntime& runtime, absl::FunctionRef<void(int64_t thread)> work) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
@@ -19,13 +20,14 @@ void SetUpThreads();
 // call. (The affinity of a pinned thread does not tell.)
 int KernelThreads();
 
-// Returns for how long the threads that SetUpThreads has started have been ready to run and had no
-// core, in total nanoseconds (of the first 64 threads). As WaitedBySwitchesNs if the kernel does
-// not tell or if there are no such threads.
-double KernelThreadsWaitedNs();
+// Returns for how long each thread that SetUpThreads has started (at most 64) has been ready to run
+// and had no core, in total nanoseconds. As WaitedBySwitchesNs if the kernel does not tell or if
+// there are no such threads.
+std::vector<double> KernelThreadsWaitedNs();
 
-// An estimate of the same for all threads of this process, from how often they have lost a core.
-double WaitedBySwitchesNs();
+// One number: an estimate of the same for all threads of this process together, from how often they
+// have lost a core.
+std::vector<double> WaitedBySwitchesNs();
 
 // Calls `work` with the numbers of all threads of the runtime at the same time, each on a thread of
 // its own.

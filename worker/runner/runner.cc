@@ -349,9 +349,9 @@ absl::StatusOr<MeasureResult> Runner::Measure(const RunRequest& request) {
     if (hopeless) return result;
   }
 
-  const double waited_ns = probe_->WaitedNs();
+  const std::vector<double> waited_ns = probe_->WaitedNs();
   HONE_ASSIGN_OR_RETURN(const double first_ns, RunPoisoned(*kernel, Filling::kReal));
-  const double first_waited_ns = probe_->WaitedNs() - waited_ns;
+  const double first_waited_ns = LongestWaitNs(waited_ns, probe_->WaitedNs());
   HONE_ASSIGN_OR_RETURN(bool right,
                         CheckOutputs(*kernel, Filling::kReal, request.tolerance, result));
   if (!right) return result;

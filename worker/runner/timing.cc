@@ -38,7 +38,11 @@ class RealProbe final : public Probe {
   }
 
   double Drift() const override { return times_.drift(); }
-  double WaitedNs() const override { return KernelThreadsWaitedNs(); }
+  std::vector<double> WaitedNs() const override {
+    // A wait is known when it is over. A thread that waits now may have missed a whole block.
+    RunOnEachThread(runtime_, [](int64_t) {});
+    return KernelThreadsWaitedNs();
+  }
   double ProcessorNs() const override { return ProcessorTimeNs(); }
 
  private:
@@ -93,8 +97,8 @@ constexpr int kConfirmLongBlocks =
 constexpr double kConfirmNs = 30e6;
 // A brief confirmation is the first of a task; another one follows if there is time.
 constexpr double kBriefNs = 5e6;
-// Daemons of an idle machine and waiting processes of Hone take less of the threads' time than
-// this; a process that computes takes half of a core.
+// Daemons of an idle machine and waiting processes of Hone take less of a thread's time than this;
+// a process that computes takes half of it.
 constexpr double kMostWaited = 0.03;
 // The extra blocks that replace disturbed ones: at least this share of the wanted number, and as
 // many as fit into the time.
@@ -113,18 +117,25 @@ bool IsInterrupted(double waited_ns, double ns) { return waited_ns > kMostWaited
 class Interruptions {
  public:
   explicit Interruptions(const Probe& probe)
-      : probe_(probe), waited_ns_(probe.WaitedNs()), processor_ns_(probe.ProcessorNs()) {}
+      : probe_(probe),
+        waited_ns_(probe.WaitedNs()),
+        processor_ns_(probe.ProcessorNs()),
+        begin_ns_(NowNs()) {}
 
   // `ns`: the time of the runs since then.
   bool Interrupted(double ns) const {
-    return IsInterrupted(probe_.WaitedNs() - waited_ns_, ns) ||
-           probe_.ProcessorNs() - processor_ns_ < kLeastBusy * ns;
+    const double busy_ns = probe_.ProcessorNs() - processor_ns_;
+    // Emptying the caches takes time, too, in which threads may wait.
+    const double all_ns = std::max(ns, NowNs() - begin_ns_);
+    return IsInterrupted(LongestWaitNs(waited_ns_, probe_.WaitedNs()), all_ns) ||
+           busy_ns < kLeastBusy * ns;
   }
 
  private:
   const Probe& probe_;
-  const double waited_ns_;
+  const std::vector<double> waited_ns_;
   const double processor_ns_;
+  const double begin_ns_;
 };
 
 int WantedBlocks(double run_ns, const TimingOptions& options) {
@@ -157,6 +168,14 @@ double ProbeTimes::Add(double fma, double stream, double registered_fma) {
   drift_ = *std::min_element(recent_.begin(), recent_.begin() + known) /
            (registered_fma > 0 ? registered_fma : best_fma_);
   return std::max(fma / best_fma_, stream / best_stream_ / stream_noise_);
+}
+
+double LongestWaitNs(const std::vector<double>& before, const std::vector<double>& after) {
+  double longest_ns = 0;
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    longest_ns = std::max(longest_ns, after[i] - before[i]);
+  }
+  return longest_ns;
 }
 
 double ProcessorTimeNs() {

@@ -28,15 +28,18 @@ class Probe {
   // they would have taken at the worker's registration. This shows slow phases that outlast a
   // process; it ignores disturbances of single samples.
   virtual double Drift() const = 0;
-  // Returns for how long threads of this process have had to wait for a core, in total. How often
-  // says little: the daemons of an idle machine take a core hundreds of times a second, for some
-  // microseconds each.
-  virtual double WaitedNs() const = 0;
+  // Returns for how long each thread of kernels has had to wait for a core, in total nanoseconds,
+  // after all have one. How often says little: the daemons of an idle machine take a core hundreds
+  // of times a second, for some microseconds each.
+  virtual std::vector<double> WaitedNs() const = 0;
   // Returns the processor time that all threads of this process have used. Less than the clock's
   // time in a run means that no thread had a core, for example because a thread that was woken had
   // to wait for one. On a device that other processes cannot take, the clock's time.
   virtual double ProcessorNs() const = 0;
 };
+
+// Returns the longest wait of a thread between two results of Probe::WaitedNs.
+double LongestWaitNs(const std::vector<double>& before, const std::vector<double>& after);
 
 // Returns the processor time that all threads of this process have used, for implementations.
 double ProcessorTimeNs();
@@ -73,7 +76,7 @@ struct TimingOptions {
   bool confirm = false;  // thorough, for finalists; else screening
   // Screening stops if the latency is twice this one, corrected for drift; 0: no best yet.
   double best_latency_ns = 0;
-  double first_waited_ns = 0;     // Probe::WaitedNs() during the first run
+  double first_waited_ns = 0;     // LongestWaitNs during the first run
   int min_blocks = 0;             // of a confirmation, from its policy; 0: as many as usual
   int64_t max_count = INT64_MAX;  // runs in a block
   bool IsBrief() const { return confirm && min_blocks > 0 && min_blocks < kThoroughBlocks; }

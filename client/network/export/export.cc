@@ -35,6 +35,24 @@ constexpr Elf64_Half kMachine = EM_AARCH64;
 constexpr uint32_t kAddress = R_AARCH64_ABS64;
 #endif
 
+// Whether NAME.h, or a type of this name, would not do in C or C++: keywords, headers of the C
+// library, and Hone's own.
+bool IsReserved(absl::string_view name) {
+  static constexpr absl::string_view kReserved[] = {
+      "alignas",  "alignof", "and",       "asm",    "assert",   "auto",     "bool",     "break",
+      "case",     "catch",   "char",      "class",  "complex",  "const",    "continue", "ctype",
+      "decltype", "default", "delete",    "do",     "double",   "else",     "enum",     "errno",
+      "explicit", "export",  "extern",    "false",  "fenv",     "float",    "for",      "friend",
+      "goto",     "hone",    "if",        "inline", "int",      "limits",   "locale",   "long",
+      "math",     "mutable", "namespace", "new",    "noexcept", "not",      "nullptr",  "operator",
+      "or",       "private", "protected", "public", "register", "requires", "restrict", "return",
+      "setjmp",   "short",   "signal",    "signed", "sizeof",   "static",   "stdarg",   "stdbool",
+      "stddef",   "stdint",  "stdio",     "stdlib", "string",   "struct",   "switch",   "template",
+      "this",     "throw",   "time",      "true",   "try",      "typedef",  "typename", "union",
+      "unsigned", "using",   "virtual",   "void",   "volatile", "wchar",    "while",    "xor"};
+  return absl::c_linear_search(kReserved, name);
+}
+
 // The functions of hone_network_kernel, in the order of its members.
 constexpr absl::string_view kFunctions[] = {"_abi", "_workspace_bytes", "_packed_bytes", "_run"};
 
@@ -242,6 +260,11 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimen
                                                         absl::Span<const NetworkOfSize> sizes,
                                                         const ExportOptions& options) {
   const std::string& name = options.name;
+  if (IsReserved(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' means something else in C or C++ programs, which read ", name,
+                     ".h; give the network another name with --name"));
+  }
   if (name != client::CIdentifier(name) || absl::StartsWith(name, "hone_")) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name,

@@ -228,13 +228,16 @@ absl::Status Softmax(Rewrite& rewrite) {
   std::vector<int64_t> rows(shape.begin(), shape.begin() + axis);
   rows.push_back(
       std::accumulate(shape.begin() + axis, shape.end(), int64_t{1}, std::multiplies<>()));
-  HONE_ASSIGN_OR_RETURN(const ValueId flat, rewrite.Apply("Reshape", {rewrite.node().inputs[0],
-                                                                      rewrite.Ints("rows", rows)}));
+  const std::map<std::string, graph::Attribute> exact = {
+      {"allowzero", int64_t{1}}};  // an extent of 0 is not a copy
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId flat,
+      rewrite.Apply("Reshape", {rewrite.node().inputs[0], rewrite.Ints("rows", rows)}, exact));
   HONE_ASSIGN_OR_RETURN(const ValueId result,
                         rewrite.Apply(rewrite.node().op, {flat}, rewrite.node().attributes));
   rewrite.node().op = "Reshape";
   rewrite.node().inputs = {result, rewrite.Ints("shape", shape)};
-  rewrite.node().attributes.clear();
+  rewrite.node().attributes = exact;
   return absl::OkStatus();
 }
 
@@ -306,15 +309,45 @@ absl::Status GroupNormalization(Rewrite& rewrite) {
   return absl::OkStatus();
 }
 
-// Since opset 23, the result may have another type than the scale, which then gets this type.
+// Types of ONNX for Cast.
+constexpr int64_t kFloat = 1, kInt64 = 7;
+
+// Since opset 23, the result may have another type than the scale. The product is computed in f32
+// then, and rounded once.
 absl::Status DequantizedType(Rewrite& rewrite) {
   const std::optional<graph::Attribute> type = rewrite.Take("output_dtype");
   if (!type || *type == graph::Attribute(int64_t{0}) || !rewrite.view().Has(1)) {
     return absl::OkStatus();
   }
-  HONE_ASSIGN_OR_RETURN(const ValueId scale,
-                        rewrite.Apply("Cast", {rewrite.input(1)}, {{"to", *type}}));
-  rewrite.SetInput(1, scale);
+  const ir::DType of_scale = rewrite.view().Type(1).dtype;
+  if (of_scale != ir::DType::kF32 && of_scale != ir::DType::kF64) {
+    HONE_ASSIGN_OR_RETURN(const ValueId scale,
+                          rewrite.Apply("Cast", {rewrite.input(1)}, {{"to", kFloat}}));
+    rewrite.SetInput(1, scale);
+  }
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId product,
+      rewrite.Apply("DequantizeLinear", rewrite.node().inputs, rewrite.node().attributes));
+  rewrite.node().op = "Cast";
+  rewrite.node().inputs = {product};
+  rewrite.node().attributes = {{"to", *type}};
+  return absl::OkStatus();
+}
+
+// Before opset 11, negative indices did not count from the end: their elements are all `off`.
+absl::Status OneHot(Rewrite& rewrite) {
+  const NodeView view = rewrite.view();
+  if (view.inputs() != 3 || !view.IsConstant(1)) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> depth, view.Ints(1));
+  if (depth.size() != 1) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const ValueId index,
+                        rewrite.Apply("Cast", {rewrite.input(0)}, {{"to", kInt64}}));
+  HONE_ASSIGN_OR_RETURN(const ValueId is_negative,
+                        rewrite.Apply("Less", {index, rewrite.Whole("zero", 0)}));
+  HONE_ASSIGN_OR_RETURN(
+      const ValueId beyond,
+      rewrite.Apply("Where", {is_negative, rewrite.Whole("beyond", depth[0]), index}));
+  rewrite.SetInput(0, beyond);
   return absl::OkStatus();
 }
 
@@ -358,6 +391,7 @@ constexpr Rule kRules[] = {
     {"Clip", 11, Clip},
     {"Concat", kAnyOpset, Concat},
     {"DequantizeLinear", kAnyOpset, DequantizedType},
+    {"OneHot", 11, OneHot},
     {"GatherND", kAnyOpset, GatherND},
     {"GroupNormalization", 21, GroupNormalization},
     {"Hardmax", 13, Softmax},

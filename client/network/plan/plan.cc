@@ -414,7 +414,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // Adds the checks of indices that the step reads. Those that its own kernel computes are clamped.
+  // Adds the checks of indices that the step reads.
   void AddChecks(const graph::Step& step, PlanStep& planned) {
     for (const int node : step.nodes) {
       for (const graph::IndexRange& range : graph::IndexRanges(graph_, graph_.nodes[node])) {

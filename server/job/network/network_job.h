@@ -18,6 +18,9 @@
 
 namespace hone::job {
 
+// Whether each task gets its first choice measured and confirmed before any gets a second batch.
+inline bool HasFirstPass(const JobSpec& spec) { return spec.max_time > absl::ZeroDuration(); }
+
 // The jobs that tune the tasks of a job of networks, its children (TaskJobId). A child is created
 // with the first trials that its task gets. Their progress is copied into the state of the job.
 //
@@ -74,6 +77,8 @@ class NetworkChildren {
   std::string Id(size_t task) const { return TaskJobId(job_.id(), task); }
   JobSpec SpecOf(size_t task) const;
   void RefreshChild(size_t task);
+  // Whether the search continues after a child has ended in this way, maybe briefly confirmed.
+  bool SearchesAfter(const JobSnapshot& child) const;
   // Starts an ended child again, with its allowance.
   void Reopen(size_t task);
   absl::AnyInvocable<void(const absl::Status&) &&> WhenGranted(size_t task);

@@ -254,6 +254,19 @@ TEST(ConfirmationTest, AcceptedDisturbedProcessesAreUpperBounds) {
   EXPECT_EQ(confirmation.Combined(1).latency_ns, 50) << "the undisturbed process alone";
 }
 
+// The best of an earlier job, whose processes are all disturbed now.
+TEST(ConfirmationTest, DisturbedProcessesDoNotReplaceEarlierOnes) {
+  Confirmation confirmation(2, 1, 1);
+  confirmation.AddEarlier(1, {Took(100)});
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_THAT(confirmation.NextRound(), SizeIs(2)) << round;
+    confirmation.ReportDisturbed(1, Took(130));
+    round == 0 ? confirmation.Report(0, Took(105)) : confirmation.ReportDisturbed(0, Took(140));
+  }
+  EXPECT_EQ(confirmation.Combined(1).latency_ns, 100);
+  EXPECT_THAT(confirmation.Ranking(), ElementsAre(1, 0));
+}
+
 TEST(ConfirmationTest, EndsIfEveryProcessIsDisturbed) {
   Confirmation confirmation(2, -1, 1);
   int rounds = 0;

@@ -301,6 +301,37 @@ TEST_F(JobConfirmTest, ALostArtifactIsBuiltAgain) {
   EXPECT_THAT(store.GetArtifact(job->best->record.result.artifact_digest), IsOk());
 }
 
+class OnceFailingTest : public ConfirmHarness {
+ protected:
+  // The fastest finalist ends so in its last round. Returns whether it is the job's best.
+  bool IsBest(record::Outcome outcome) {
+    std::map<std::vector<int64_t>, int> rounds;
+    std::vector<int64_t> fastest;
+    device.measure = [&](const fleet::LeaseGrant& lease) {
+      const std::vector<int64_t>& decisions = lease.work->decisions;
+      if (!IsConfirmation(lease)) {
+        if (fastest.empty() || FakeLatency(decisions) < FakeLatency(fastest)) fastest = decisions;
+      } else if (decisions == fastest && ++rounds[decisions] == 3) {
+        return record::MeasureResult{.outcome = outcome, .detail = "once"};
+      }
+      return Timed(lease);
+    };
+    const auto job = RunToEnd(Create(Spec(100)));
+    EXPECT_EQ(job->state, JobState::kDone) << job->error;
+    EXPECT_GE(rounds[fastest], 3);
+    return job->own_best->record.candidate.decisions == fastest;
+  }
+};
+TEST_F(OnceFailingTest, AKilledProcessDoesNotDropAFinalistThatHasRun) {
+  EXPECT_TRUE(IsBest(record::Outcome::kOutOfMemory));
+}
+TEST_F(OnceFailingTest, AProcessThatDoesNotEndDropsNoFinalistThatHasRun) {
+  EXPECT_TRUE(IsBest(record::Outcome::kRunTimeout));
+}
+TEST_F(OnceFailingTest, AWrongOutputDropsAFinalist) {
+  EXPECT_FALSE(IsBest(record::Outcome::kWrongOutput));
+}
+
 TEST_F(JobConfirmTest, MissingArtifactFailsTheJob) {
   device.uploads = false;
   auto job = RunToEnd(Create(Spec(30)), 2000);

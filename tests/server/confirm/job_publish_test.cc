@@ -362,6 +362,24 @@ TEST_F(JobPublishTest, AJobWithoutArtifactsHasNoConfirmedBest) {
   }
 }
 
+// The worker of the new winner does not send its artifact.
+TEST_F(JobPublishTest, TheBestStaysIfTheArtifactOfItsSuccessorIsMissing) {
+  const auto first = RunToEnd(Create(Spec(16, "first")));
+  ASSERT_EQ(first->state, JobState::kDone) << first->error;
+  device.uploads = false;
+  const double best_ns = first->best->record.result.latency_ns;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    const double ns = FakeLatency(lease.work->decisions);
+    return Took(ns < best_ns ? 0.98 * best_ns : ns);
+  };
+  const auto second = RunToEnd(Create(Spec(200, "second")), 2000);
+  ASSERT_EQ(second->state, JobState::kDone) << second->error;
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const auto row, store.LookupBest({.workload_digest = first->workload_digest, .target = "t"}));
+  EXPECT_EQ(row.record.id, first->best->record.id);
+  EXPECT_EQ(second->best->record.id, row.record.id);
+}
+
 TEST_F(JobPublishTest, FasterOfTwoConcurrentWinnersIsPublished) {
   JobSpec other = Spec(16, "other");
   other.seed = 8;

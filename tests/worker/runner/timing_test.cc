@@ -19,14 +19,15 @@ class FakeMachine : public Probe {
     return next_drift < drifts.size() ? drifts[next_drift++] : 1.0;
   }
   double Drift() const override { return drift; }
-  double WaitedNs() const override { return waited_ns; }
+  std::vector<double> WaitedNs() const override { return waited_ns; }
   double ProcessorNs() const override { return processor_ns; }
   double Run(int64_t count) {
     runs += count;
     calls.push_back(count);
     const double factor = next_slow < slow.size() ? slow[next_slow++] : 1.0;
     const double ns = run_ns * static_cast<double>(count) * factor;
-    if (slow_is_preempted) waited_ns += ns * (1 - 1 / factor);
+    for (double& each : waited_ns) each += idle_wait_ns;
+    if (slow_is_preempted) waited_ns[0] += ns * (1 - 1 / factor);
     total_ns += ns;
     processor_ns += slow_waits ? run_ns * static_cast<double>(count) : ns;
     return ns;
@@ -41,7 +42,8 @@ class FakeMachine : public Probe {
   double drift = 1;            // relative to the registration
   bool slow_is_preempted = false;
   bool slow_waits = false;  // for a core
-  double waited_ns = 0;
+  double idle_wait_ns = 0;  // of each thread in a block
+  std::vector<double> waited_ns = {0};
   double processor_ns = 0;
   size_t next_slow = 0;
   size_t next_drift = 0;
@@ -186,6 +188,16 @@ TEST(TimingTest, ShortInterruptionsDisturbNoBlock) {
     machine.slow_is_preempted = true;
     EXPECT_EQ(machine.Time(1.02 * run_ns, {.confirm = true}).remeasured, 0);
   }
+}
+
+// A kernel waits for the slowest of its threads, not for all of them in turn.
+TEST(TimingTest, ShortWaitsOfManyThreadsDisturbNoBlock) {
+  FakeMachine machine;
+  machine.waited_ns.assign(64, 0);
+  machine.idle_wait_ns = 5000;
+  EXPECT_EQ(machine.Time(1e6, {}).remeasured, 0);
+  machine.idle_wait_ns = 50'000;
+  EXPECT_GT(machine.Time(1e6, {}).remeasured, 0);
 }
 
 TEST(TimingTest, SlowPhaseDoesNotRejectAKernel) {

@@ -28,9 +28,9 @@ struct CompiledObject {
   std::string assembly;  // if asked for
 };
 
-// Generates machine code for a lowered program. Thread-compatible: calls from several threads are
-// independent. InvalidArgument: the unrolled code exceeds a limit above, LLVM does not know the
-// target, or its CPU has a feature that the guard (Machine::EmitCpuGuard) cannot check.
+// Generates machine code for a lowered program. One thread at a time, because LLVM's options are
+// those of the process. InvalidArgument: the unrolled code exceeds a limit above, LLVM does not
+// know the target, or its CPU has a feature that the guard (Machine::EmitCpuGuard) cannot check.
 // Unimplemented: the operation or loop kind has no CPU code. Internal: LLVM refuses its input (a
 // bug; the message is LLVM's).
 absl::StatusOr<CompiledObject> Compile(const lower::LoweredProgram& program,

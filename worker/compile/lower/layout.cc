@@ -54,7 +54,7 @@ absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Sha
     if (shape[d] == 1 && strides[d] >= 0 && strides[d] <= most) continue;
     if (strides[d] < span) {
       return refuse("dimension ", d, " needs a stride of at least ", span,
-                    ", or elements share memory");
+                    ", the span of the dimensions after it; a transposed view is no slice");
     }
     if (strides[d] > most / shape[d]) return refuse("the tensor spans more than 1 TiB");
     span += (shape[d] - 1) * strides[d];

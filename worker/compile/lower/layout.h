@@ -34,8 +34,8 @@ int64_t SpanOf(const ir::Shape& shape, const ir::Shape& strides);
 int64_t OffsetOf(const ir::Shape& shape, const ir::Shape& strides, int64_t element);
 
 // InvalidArgument, with a message that names the tensor: its elements are packed (ir::IsPacked),
-// the number of strides differs from that of the dimensions, two elements share memory, the rows
-// have no common pitch, or the slice spans more than 1 TiB.
+// the number of strides differs from that of the dimensions, a stride is less than the span of the
+// dimensions after it, the rows have no common pitch, or the slice spans more than 1 TiB.
 absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Shape& shape,
                           const ir::Shape& strides);
 

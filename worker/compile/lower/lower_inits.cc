@@ -101,6 +101,7 @@ class InitLowering {
       const AtomId var = p_.stmts[loops_[l]].var;
       if (Reduces(store, var) || !OccursInPlace(store, var)) continue;
       copies.push_back(p_.AddCopy(loops_[l], "_init", renamed));
+      p_.stmts[copies.back()].annotations = p_.stmts[loops_[l]].annotations;  // such as threads
     }
     const auto rename = [&](const Index& index) { return p_.atoms.Substitute(index, renamed); };
     for (Index& index : init.indices) index = rename(index);

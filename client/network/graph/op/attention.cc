@@ -7,6 +7,7 @@
 #include "client/network/graph/op/element_type.h"
 #include "client/network/graph/op/families.h"
 #include "client/network/graph/op/formula.h"
+#include "client/network/graph/op/gather_scatter.h"
 #include "common/base/status_macros.h"
 
 namespace hone::graph {
@@ -163,6 +164,12 @@ absl::StatusOr<Types> InferTensorScatter(const NodeView& node) {
       return node.InvalidError(absl::StrCat("write indices are ",
                                             node.Type(CacheUpdate::kPlaces).ToText(), " for ",
                                             node.Type(CacheUpdate::kCache).ToText()));
+    }
+    HONE_ASSIGN_OR_RETURN(const CacheUpdate update, CacheUpdate::Of(node));
+    HONE_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "linear"));
+    if (mode == "linear") {
+      HONE_RETURN_IF_ERROR(CheckConstantIndices(node, CacheUpdate::kPlaces, /*least=*/0,
+                                                update.length - update.updated + 1));
     }
   }
   return SameType(node);

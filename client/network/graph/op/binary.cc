@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "client/network/graph/op/axes.h"
 #include "client/network/graph/op/element_type.h"
@@ -170,21 +171,27 @@ absl::Status DefineMod(const NodeView& node, StageWriter& writer) {
                        kRemainder));
 }
 
-// Returns a formula for the power with this constant exponent; "" if it needs pow().
-absl::string_view PowerBy(double exponent, bool is_float) {
+// Returns a formula for the power with this constant exponent; "" if it needs pow(), which is not
+// exact for whole numbers beyond 2^53.
+std::string PowerBy(double exponent, bool is_float) {
   if (exponent == 1) return "$0";
   if (exponent == 2) return "$0 * $0";
   if (exponent == 3) return "$0 * $0 * $0";
   // Unlike sqrt(), pow() is +inf at -inf, and +0 at -0.
   if (exponent == 0.5 && is_float) return "sqrt(select($0 == -inf or $0 == 0.0, abs($0), $0))";
   if (exponent == -1 && is_float) return "1.0 / $0";
+  constexpr double kMost = 62;  // 2^63 is beyond i64
+  if (!is_float && 3 < exponent && exponent <= kMost && exponent == std::trunc(exponent)) {
+    return absl::StrJoin(std::vector<absl::string_view>(static_cast<size_t>(exponent), "$0"),
+                         " * ");
+  }
   return "";
 }
 
 absl::Status DefinePow(const NodeView& node, StageWriter& writer) {
   const DType base = node.Type(0).dtype, exponent = node.Type(1).dtype;
   if (node.IsConstant(1) && node.Type(1).elements() == 1) {
-    const absl::string_view formula = PowerBy(node.Elements(1)->front().real(), ir::IsFloat(base));
+    const std::string formula = PowerBy(node.Elements(1)->front().real(), ir::IsFloat(base));
     const std::vector<std::string> axes = StageWriter::Axes(writer.OutputType(0).shape);
     if (!formula.empty()) {
       const std::string element = BroadcastElement(writer, 0, node.Shape(0), axes);
@@ -195,12 +202,14 @@ absl::Status DefinePow(const NodeView& node, StageWriter& writer) {
   if (ir::IsFloat(base)) {
     return MapPairTo(node, writer, absl::StrCat("pow($0, ", Convert(exponent, base, "$1"), ")"));
   }
-  // An integer to an integer power must be exact, but pow() may return a number just below it,
-  // which the cast would truncate.
+  // A whole number to a whole power is whole, but pow() may return a number just below it, which
+  // the cast would truncate.
   const absl::string_view type = ir::DTypeName(base);
+  const absl::string_view power = "pow(f64($0), f64($1))";
   return MapPairTo(node, writer,
-                   ir::IsFloat(exponent) ? absl::StrCat(type, "(pow(f64($0), f64($1)))")
-                                         : absl::StrCat(type, "(round(pow(f64($0), f64($1))))"));
+                   ir::IsFloat(exponent) ? absl::StrCat(type, "(select($1 == trunc($1), round(",
+                                                        power, "), ", power, "))")
+                                         : absl::StrCat(type, "(round(", power, "))"));
 }
 
 constexpr char kAdd[] = "$0 + $1";

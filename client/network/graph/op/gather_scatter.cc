@@ -16,7 +16,24 @@
 #include "common/ir/dtype.h"
 
 namespace hone::graph {
+
+absl::Status CheckConstantIndices(const NodeView& node, int input, int64_t least, int64_t extent) {
+  if (!node.IsConstant(input)) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, node.Ints(input));
+  for (const int64_t index : indices) {
+    if (index < least || index >= extent) {
+      return node.InvalidError(absl::StrCat("index ", index, " of ", extent, " elements"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 namespace {
+
+// An index that may count from the end.
+absl::Status CheckConstantIndices(const NodeView& node, int input, int64_t extent) {
+  return CheckConstantIndices(node, input, -extent, extent);
+}
 
 using ir::DType;
 
@@ -28,18 +45,6 @@ absl::Status NeedIndices(const NodeView& node, int input) {
   const DType dtype = node.Type(input).dtype;
   if (dtype == DType::kI32 || dtype == DType::kI64) return absl::OkStatus();
   return node.InvalidError(absl::StrCat("indices are ", node.Type(input).ToText()));
-}
-
-// Checks the indices if they are constant. InvalidArgument, naming the node: one is out of range.
-absl::Status CheckConstantIndices(const NodeView& node, int input, int64_t extent) {
-  if (!node.IsConstant(input)) return absl::OkStatus();
-  HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> indices, node.Ints(input));
-  for (const int64_t index : indices) {
-    if (index < -extent || index >= extent) {
-      return node.InvalidError(absl::StrCat("index ", index, " of ", extent, " elements"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 // Returns a formula for an element of the input as a non-negative index into a dimension of this
@@ -147,7 +152,7 @@ absl::Status CheckReverseSequence(const NodeView& node, int64_t time, int64_t ba
   HONE_RETURN_IF_ERROR(NeedIndices(node, 1));
   if (node.Rank(0) >= 2 && (time == 0 || time == 1) && batch == 1 - time &&
       node.Shape(1) == std::vector<int64_t>{node.Shape(0)[batch]}) {
-    return absl::OkStatus();
+    return CheckConstantIndices(node, 1, /*least=*/0, node.Shape(0)[time] + 1);
   }
   return node.InvalidError(absl::StrCat("cannot reverse ", node.Type(0).ToText(),
                                         " by lengths of type ", node.Type(1).ToText(),
@@ -290,6 +295,14 @@ absl::StatusOr<Types> InferScatterND(const NodeView& node) {
     return node.InvalidError(absl::StrCat("indices of type ", node.Type(kIndices).ToText(),
                                           " do not fit ", node.Type(kData).ToText()));
   }
+  if (node.IsConstant(kIndices)) {
+    HONE_ASSIGN_OR_RETURN(const std::vector<int64_t> given, node.Ints(kIndices));
+    for (size_t i = 0; i < given.size(); ++i) {
+      const int64_t extent = data[i % static_cast<size_t>(indices.back())];
+      if (-extent <= given[i] && given[i] < extent) continue;
+      return node.InvalidError(absl::StrCat("index ", given[i], " of ", extent, " elements"));
+    }
+  }
   std::vector<int64_t> wanted(indices.begin(), indices.end() - 1);
   wanted.insert(wanted.end(), data.begin() + indices.back(), data.end());
   if (node.Shape(kUpdates) == wanted) return Types{node.Type(kData)};
@@ -350,6 +363,11 @@ std::vector<IndexRange> PositionRanges(const NodeView& node) {
 std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node) {
   if (node.op == "RotaryEmbedding" || node.op == "TensorScatter") {
     return PositionRanges(NodeView(graph, node));
+  }
+  if (node.op == "ReverseSequence") {
+    const NodeView view(graph, node);
+    if (view.IsConstant(1)) return {};
+    return {{node.inputs[1], view.Shape(0)[view.Int("time_axis", 0).value_or(0)] + 1}};
   }
   const bool by_axis =
       node.op == "Gather" || node.op == "GatherElements" || node.op == "ScatterElements";

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "client/network/graph/graph.h"
+#include "client/network/graph/node_view.h"
 
 namespace hone::graph {
 
@@ -17,9 +19,13 @@ struct IndexRange {
 };
 
 // The ranges of a node's indices that are not constant. Kernels clamp an index that is out of range
-// (Gather, GatherElements, RotaryEmbedding) or ignore its update (ScatterElements, ScatterND,
-// TensorScatter), where ONNX has an error. REQUIRES: the node is legal.
+// (Gather, GatherElements, ReverseSequence, RotaryEmbedding) or ignore its update (ScatterElements,
+// ScatterND, TensorScatter), where ONNX has an error. REQUIRES: the node is legal.
 std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node);
+
+// Checks the indices of an input if they are constant. InvalidArgument, naming the node: one is
+// less than `least`, or not less than `extent`.
+absl::Status CheckConstantIndices(const NodeView& node, int input, int64_t least, int64_t extent);
 
 }  // namespace hone::graph
 

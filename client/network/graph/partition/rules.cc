@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "client/network/graph/op/gather_scatter.h"
 #include "client/network/graph/op/window.h"
 
 namespace hone::graph {
@@ -50,8 +51,13 @@ void FuseTransposition(Fusion& fusion, int node) {
 }
 
 void FuseWidening(Fusion& fusion, int node) {
-  const int reader = fusion.SoleReader(fusion.graph().nodes[node].outputs[0]);
+  const ValueId result = fusion.graph().nodes[node].outputs[0];
+  const int reader = fusion.SoleReader(result);
   if (reader < 0) return;
+  // Indices are checked in a tensor, before the step that reads them.
+  for (const IndexRange& range : IndexRanges(fusion.graph(), fusion.graph().nodes[reader])) {
+    if (range.indices == result) return;
+  }
   const NodeKind kind = fusion.kind(reader);
   const bool is_operand = kind == NodeKind::kTransposition && !fusion.IsAlone(reader);
   if (kind == NodeKind::kElementwise || kind == NodeKind::kAnchor || is_operand) {

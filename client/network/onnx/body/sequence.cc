@@ -165,6 +165,10 @@ class OnItems {
       }
       parts.push_back(part);
     }
+    if (begin != extent) {
+      return view().InvalidError(
+          absl::StrCat("splits ", extent, " elements into parts of ", begin, " in all"));
+    }
     return Item::Sequence(std::move(parts));
   }
 

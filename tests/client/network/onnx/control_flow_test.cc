@@ -205,6 +205,13 @@ TEST(ControlFlowTest, SequencesOfKnownStructure) {
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("position 3 of a sequence of 3 tensors")));
+  EXPECT_THAT(RunModel(given + Initializer("sizes", 7, "2", "int64_data: [1, 1]") +
+                           NodeText("SplitToSequence", "x sizes", "s") +
+                           NodeText("SequenceAt", "s one", "y") + Output("y"),
+                       x)
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("splits 3 elements into parts of 2 in all")));
 }
 
 TEST(ControlFlowTest, OptionalValues) {

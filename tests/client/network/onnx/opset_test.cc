@@ -224,6 +224,46 @@ TEST(DequantizeLinearTest, HasTheTypeOfTheAttribute) {
   EXPECT_EQ(outputs[0], (Scalars{0.0, 0.5, 2.0}));
 }
 
+// The product is rounded to the type once, and a scale that this type does not have is not lost.
+TEST(DequantizeLinearTest, MultipliesBeforeItRounds) {
+  const auto dequantized = [](const char* scale, ir::Scalar element) {
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto graph,
+        ImportOnnxBytes(
+            BytesOf(Input("q", 6, "1") +
+                        Initializer("s", kFloatTensor, "", absl::StrCat("float_data: ", scale)) +
+                        NodeText("DequantizeLinear", "q s", "y", Int("output_dtype", 10)) +
+                        Output("y"),
+                    23),
+            ""));
+    return Interpret(graph, {{element}})->at(0).at(0).real();
+  };
+  EXPECT_NEAR(dequantized("1e-8", 1048576), 0.0105, 1e-4);
+  EXPECT_EQ(dequantized("7e4", 0), 0);
+}
+
+// Negative indices count from the end since opset 11.
+TEST(OneHotTest, NegativeIndicesByOpset) {
+  for (const int opset : {10, 11}) {
+    HONE_ASSERT_OK_AND_ASSIGN(
+        const auto graph,
+        ImportOnnxBytes(BytesOf(Input("i", 7, "3") + Initializer("d", 7, "", "int64_data: 3") +
+                                    Initializer("v", kFloatTensor, "2", "float_data: [0, 1]") +
+                                    NodeText("OneHot", "i d v", "y") + Output("y"),
+                                opset),
+                        ""));
+    HONE_ASSERT_OK_AND_ASSIGN(const auto outputs, Interpret(graph, {{-1, 1, 3}}));
+    const double of_last = opset < 11 ? 0 : 1;
+    EXPECT_EQ(outputs[0], (Scalars{0.0, 0.0, of_last, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0})) << opset;
+  }
+}
+
+TEST(OpsetSoftmaxTest, ATensorMayBeEmpty) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto graph,
+                            ImportNode(11, "3, 4, 0", NodeText("Softmax", "x", "y")));
+  EXPECT_EQ(graph.value(graph.outputs[0]).type, (graph::TensorType{ir::DType::kF32, {3, 4, 0}}));
+}
+
 TEST(OpsetErrorTest, NameTheNode) {
   GoldenOfTest golden;
   golden.Add(ImportNode(12, "3", NodeText("Split", "x", "y z")).status().message());

@@ -336,6 +336,45 @@ TEST_F(NetworkJobTest, AFirstPassContinuesAfterARestart) {
   }
 }
 
+// The server ends after a task has confirmed its first choice, and before it stores that with the
+// network.
+TEST_F(NetworkJobTest, ATaskThatWasOnlyConfirmedBrieflyContinuesAfterARestart) {
+  options.save_interval = absl::Hours(1);
+  Restart();
+  JobSpec spec = NetworkOf(0);
+  spec.max_time = absl::Seconds(40);
+  const std::string id = Create(spec);
+  const auto one_is_done = [&] {
+    for (int i = 0; i < 3; ++i) {
+      const auto row = store.GetJob(absl::StrCat(id, ".", i));
+      if (row.ok() && row->state == "done") return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < 200 && !one_is_done(); ++i) Step();
+  ASSERT_TRUE(one_is_done());
+  Restart();
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const NetworkTaskState& task : job->network->tasks) EXPECT_GT(task.trials, 1);
+}
+
+// A best of an earlier job was confirmed in several processes, and one does not replace it.
+TEST_F(NetworkJobTest, AFirstPassConfirmsNothingBrieflyWhereABestIsKnown) {
+  ASSERT_EQ(RunToEnd(Create(NetworkOf(30)), 1000)->state, JobState::kDone);
+  JobSpec spec = NetworkOf(36, "again");
+  spec.max_time = absl::Seconds(40);
+  spec.seed = 5;
+  const std::string id = Create(spec);
+  const auto job = RunToEnd(id, 1000);
+  ASSERT_EQ(job->state, JobState::kDone) << job->error;
+  for (const fleet::LeaseGrant& lease : device.seen) {
+    const bool is_slow_default = lease.work->policy.repeats == 0;
+    if (!IsConfirmation(lease) || is_slow_default) continue;
+    EXPECT_EQ(lease.work->policy.repeats, ConfirmPolicy().repeats);
+  }
+}
+
 // The device takes 1 s for each measurement.
 TEST_F(NetworkJobTest, EveryTaskGetsTrialsWithinAShortTime) {
   JobSpec spec = NetworkOf(0);

@@ -239,6 +239,24 @@ parallel(l0)
   EXPECT_EQ(kinds.count(Storage::Kind::kThread), 1u);
 }
 
+// Each step of the reduction runs the parallel loop inside, and so does the initialization.
+TEST(LowerTest, InitializationsHaveTheThreadsOfTheirLoops) {
+  for (const int threads : {1, 2}) {
+    const LoweredProgram program = LowerText(absl::StrCat(R"(workload matmul
+input A: f32[64, 64]
+input B: f32[64, 64]
+output C[i: 64, j: 64] = sum(k: 64) A[i, k] * B[k, j]
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+reorder(l2, l0)
+parallel(l0)
+thread_count(l0, )",
+                                                          threads, ")\n"));
+    EXPECT_EQ(program.threads, threads) << program.ToText();
+  }
+}
+
 TEST(LowerTest, ConstantCopiesArePackedAheadOfTime) {
   const LoweredProgram program =
       LowerText(std::string(kConv) + "b1 = cache_read(b0, \"W\", \"global\")\n");

@@ -176,6 +176,22 @@ TEST(ElementsTest, WholeNumbers) {
   ExpectNear(Apply("Sign", {a}), {1, -1, 1, -1});
 }
 
+TEST(ElementsTest, PowersOfWholeNumbersAreExact) {
+  const Given three{TensorType{DType::kI64, {2}}, {3, -3}};
+  const Given exponent{TensorType{DType::kI64, {}}, {39}};
+  HONE_ASSERT_OK_AND_ASSIGN(const auto power, Apply("Pow", {three, exponent}));
+  EXPECT_EQ(power[0], (ir::Scalars{int64_t{4052555153018976267}, int64_t{-4052555153018976267}}));
+  Given bases{TensorType{DType::kI32, {400}}, {}};
+  std::vector<double> expected;
+  for (int i = -200; i < 200; ++i) {
+    bases.elements.emplace_back(int64_t{i});
+    expected.push_back(std::pow(i, 4));
+  }
+  const Given fourth{TensorType{DType::kF32, {400}}, ir::Scalars(400, 4.0)};
+  ExpectNear(Apply("Pow", {bases, fourth}), expected);
+  ExpectNear(Apply("Pow", {Given{TensorType{DType::kI32, {1}}, {4}}, Number(2.5F)}), {32});
+}
+
 TEST(ElementsTest, PowersByNumbers) {
   std::mt19937 random(4);
   Given x = Floats({6}, random);

@@ -101,6 +101,18 @@ TEST(LookupTest, ReverseSequence) {
                  .message());
 }
 
+TEST(LookupTest, ConstantIndicesMustExist) {
+  const Given data = F32({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  for (const int64_t place : {int64_t{3}, int64_t{-4}}) {
+    EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 1}, {place}), F32({1, 2}, {7.0, 8.0})}).ok());
+    EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 2}, {0, place}), F32({1}, {7.0})}).ok());
+  }
+  EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 2}, {2, 2}), F32({1}, {7.0})}).ok());
+  for (const int64_t length : {int64_t{4}, int64_t{-1}}) {
+    EXPECT_FALSE(Apply("ReverseSequence", {data, I64({2}, {1, length})}).ok());
+  }
+}
+
 // Tuning draws indices that exist.
 TEST(LookupTest, IndicesHaveABound) {
   GoldenOfTest golden;
