@@ -226,17 +226,15 @@ TEST(DequantizeLinearTest, HasTheTypeOfTheAttribute) {
 
 // The product is rounded to the type once, and a scale that this type does not have is not lost.
 TEST(DequantizeLinearTest, MultipliesBeforeItRounds) {
-  const auto dequantized = [](const char* scale, ir::Scalar element) {
-    HONE_ASSERT_OK_AND_ASSIGN(
-        const auto graph,
-        ImportOnnxBytes(
-            BytesOf(Input("q", 6, "1") +
-                        Initializer("s", kFloatTensor, "", absl::StrCat("float_data: ", scale)) +
-                        NodeText("DequantizeLinear", "q s", "y", Int("output_dtype", 10)) +
-                        Output("y"),
-                    23),
-            ""));
-    return Interpret(graph, {{element}})->at(0).at(0).real();
+  const auto dequantized = [](const char* scale, ir::Scalar element) -> double {
+    const auto graph = ImportOnnxBytes(
+        BytesOf(Input("q", 6, "1") +
+                    Initializer("s", kFloatTensor, "", absl::StrCat("float_data: ", scale)) +
+                    NodeText("DequantizeLinear", "q s", "y", Int("output_dtype", 10)) + Output("y"),
+                23),
+        "");
+    EXPECT_THAT(graph, IsOk());
+    return Interpret(*graph, {{element}})->at(0).at(0).real();
   };
   EXPECT_NEAR(dequantized("1e-8", 1048576), 0.0105, 1e-4);
   EXPECT_EQ(dequantized("7e4", 0), 0);

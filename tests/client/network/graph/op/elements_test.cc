@@ -178,7 +178,7 @@ TEST(ElementsTest, WholeNumbers) {
 
 TEST(ElementsTest, PowersOfWholeNumbersAreExact) {
   const Given three{TensorType{DType::kI64, {2}}, {3, -3}};
-  const Given exponent{TensorType{DType::kI64, {}}, {39}};
+  const Given exponent{TensorType{DType::kI64, {}}, {39}, /*constant=*/true};
   HONE_ASSERT_OK_AND_ASSIGN(const auto power, Apply("Pow", {three, exponent}));
   EXPECT_EQ(power[0], (ir::Scalars{int64_t{4052555153018976267}, int64_t{-4052555153018976267}}));
   Given bases{TensorType{DType::kI32, {400}}, {}};

@@ -103,13 +103,20 @@ TEST(LookupTest, ReverseSequence) {
 
 TEST(LookupTest, ConstantIndicesMustExist) {
   const Given data = F32({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
-  for (const int64_t place : {int64_t{3}, int64_t{-4}}) {
-    EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 1}, {place}), F32({1, 2}, {7.0, 8.0})}).ok());
-    EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 2}, {0, place}), F32({1}, {7.0})}).ok());
-  }
-  EXPECT_FALSE(Apply("ScatterND", {data, I64({1, 2}, {2, 2}), F32({1}, {7.0})}).ok());
-  for (const int64_t length : {int64_t{4}, int64_t{-1}}) {
-    EXPECT_FALSE(Apply("ReverseSequence", {data, I64({2}, {1, length})}).ok());
+  const auto scatter = [&](std::vector<int64_t> shape, ir::Scalars places) {
+    Given indices = I64(shape, std::move(places));
+    indices.constant = true;
+    const Given updates = shape[1] == 1 ? F32({1, 2}, {7.0, 8.0}) : F32({1}, {7.0});
+    return Apply("ScatterND", {data, indices, updates}).ok();
+  };
+  EXPECT_TRUE(scatter({1, 1}, {-3}));
+  for (const int64_t place : {3, -4}) EXPECT_FALSE(scatter({1, 1}, {place})) << place;
+  EXPECT_TRUE(scatter({1, 2}, {2, 1}));
+  EXPECT_FALSE(scatter({1, 2}, {1, 2})) << "the columns have different ranges";
+  for (const int64_t length : {4, -1}) {
+    Given lengths = I64({2}, {1, length});
+    lengths.constant = true;
+    EXPECT_FALSE(Apply("ReverseSequence", {data, lengths}).ok()) << length;
   }
 }
 
