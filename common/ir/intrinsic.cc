@@ -17,8 +17,14 @@ constexpr char kVnni8[] =
 constexpr char kBf16[] =
     "workload dpbf16ps\ninput A: bf16[2]\ninput B: bf16[16, 2]\n"
     "output C[j: 16] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
-constexpr char kAmxInt8[] =
+constexpr char kAmxU8I8[] =
     "workload tdpbusd\ninput A: u8[16, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxI8[] =
+    "workload tdpbssd\ninput A: i8[16, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxU8[] =
+    "workload tdpbuud\ninput A: u8[16, 64]\ninput B: u8[16, 16, 4]\n"
     "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
 constexpr char kAmxBf16[] =
     "workload tdpbf16ps\ninput A: bf16[16, 32]\ninput B: bf16[16, 16, 2]\n"
@@ -79,7 +85,9 @@ constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", IntrinsicShape::kDot},
     {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", IntrinsicShape::kDot},
     {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", IntrinsicShape::kDot},
-    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {4, "amx_u8i8_16x16x64", kAmxU8I8, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {21, "amx_i8_16x16x64", kAmxI8, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {22, "amx_u8_16x16x64", kAmxU8, "x86_64", "amx-int8", IntrinsicShape::kTile},
     {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", IntrinsicShape::kTile},
     {6, "sdot_4x4", kSdot, "aarch64", "dotprod", IntrinsicShape::kDot},
     {7, "udot_4x4", kUdot, "aarch64", "dotprod", IntrinsicShape::kDot},
