@@ -11,6 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "tests/status.h"
 #include "tests/worker/compile/run_trace.h"
+#include "worker/compile/llvm/modelled_cost.h"
+#include "worker/compile/lower/lower.h"
 
 namespace hone::codegen {
 namespace {
@@ -136,6 +138,16 @@ TEST(AmxCodeTest, ShortSumsNeedNoLoop) {
   product.k = 128;
   product.unroll = 2;
   EXPECT_EQ(TilesIn(CodeOf(product)), "c[zzzzllmlmlmmllmlmlmmssss]r");
+}
+
+// The innermost loop of two by two tiles runs 16 times for each of 4 × 1 tiles of the result.
+TEST(AmxCodeTest, CodeWithTilesIsModelled) {
+  const target::Target target = Preset("intel/sapphirerapids");
+  HONE_ASSERT_OK_AND_ASSIGN(const ir::Program program, ReplayText(TraceOf(kInt8)));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto lowered, lower::Lower(program, target));
+  HONE_ASSERT_OK_AND_ASSIGN(const ModelledCost cost, ModelCost(lowered, target));
+  EXPECT_GE(cost.blocks[0].executions, 16);
+  EXPECT_GE(cost.blocks[0].cycles, 4 * 16) << "a product takes 16 cycles";
 }
 
 // The neutral element may also be stored by a nest of its own.

@@ -121,6 +121,10 @@ constexpr AmxTile kTiles[] = {
     {"amx_i8_16x16x64", "llvm.x86.tdpbssd.internal"},
     {"amx_u8_16x16x64", "llvm.x86.tdpbuud.internal"},
     {"amx_bf16_16x16x32", "llvm.x86.tdpbf16ps.internal"},
+    {"amx_u8i8_14x16x64", "llvm.x86.tdpbusd.internal"},
+    {"amx_i8_14x16x64", "llvm.x86.tdpbssd.internal"},
+    {"amx_u8_14x16x64", "llvm.x86.tdpbuud.internal"},
+    {"amx_bf16_14x16x32", "llvm.x86.tdpbf16ps.internal"},
 };
 
 constexpr int kCurrentRounding = 4;  // an operand of instructions on 512 bits

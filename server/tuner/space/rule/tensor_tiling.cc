@@ -162,12 +162,23 @@ TensorProduct ProductOf(const Intrinsic& instruction) {
   return product;
 }
 
+// Whether an instruction is better than another of the same kind for this many rows: a longer
+// vector, or tiles that add fewer rows, and of these the larger ones.
+bool IsBetter(const TensorProduct& product, const TensorProduct& other, int64_t rows) {
+  if (!product.is_tile()) return product.columns > other.columns;
+  const auto computed = [&](const TensorProduct& each) {
+    return ir::CeilDivInt(rows, each.rows) * each.rows;
+  };
+  const int64_t own = computed(product), others = computed(other);
+  return own != others ? own < others : product.rows > other.rows;
+}
+
 // Returns the target's instructions that can compute a contraction: the block multiplies one
 // element of each operand, both converted to the type of the sum; the types are those of the
 // instruction; the row, vector and reduction axes are multiples of its extents, or little is added
 // when they are rounded up; the vector operand can be packed; the row operand, too, or the
 // instruction reads it in place, which one that joins rows cannot. Of several that differ only in
-// the length of the vector, returns the longest.
+// the length of the vector or in the rows of a tile, returns the best.
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId id,
                                              const Contraction& c) {
@@ -202,13 +213,14 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
         (product.is_tile() && Guards(program, block, {c.row})) ||
         (!pads_terms && block.iters[c.reduce].extent % product.terms != 0))
       continue;
-    const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
-      return other.rows == product.rows && other.terms == product.terms;
+    const auto rival = std::ranges::find_if(products, [&](const TensorProduct& other) {
+      return other.is_tile() == product.is_tile() && other.terms == product.terms &&
+             (product.is_tile() || other.rows == product.rows);
     });
-    if (shorter == products.end()) {
+    if (rival == products.end()) {
       products.push_back(product);
-    } else if (shorter->columns < product.columns) {
-      *shorter = product;
+    } else if (IsBetter(product, *rival, block.iters[c.row].extent)) {
+      *rival = product;
     }
   }
   return products;

@@ -19,6 +19,7 @@
 #include "tests/server/tuner/space/workloads.h"
 #include "tests/status.h"
 #include "tests/worker/compile/simulated_tiles.h"
+#include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
 
 namespace hone::space {
@@ -70,6 +71,20 @@ TEST(AmxTest, ProductsOfFloatsNeedATolerance) {
               testing::Contains("bf16_amx_bf16_16x16x32"));
 }
 
+// Images with 14, 28 or 56 columns are read in place.
+TEST(AmxTest, TilesHaveTheRowsThatAddTheLeast) {
+  const auto names = [](absl::string_view workload) { return NamesOf(SpacesWithTiles(workload)); };
+  EXPECT_THAT(names("quantized_conv2d n=1 h=56 w=56 ci=64 co=64 k=1 s=1 p=0"),
+              ElementsAre("amx_u8i8_14x16x64"));
+  EXPECT_THAT(names("quantized_conv2d n=1 h=32 w=112 ci=64 co=64 k=1 s=1 p=0"),
+              ElementsAre("amx_u8i8_16x16x64"));
+  EXPECT_THAT(names("quantized_conv2d n=1 h=20 w=20 ci=64 co=64 k=1 s=1 p=0"), IsEmpty());
+  EXPECT_THAT(names(ProductOfBytes("u8", "i8", 197, 64, 64)),
+              testing::Contains("amx_u8i8_16x16x64"));
+  EXPECT_THAT(names(ProductOfBytes("u8", "i8", 50, 64, 64)),
+              testing::Contains("amx_u8i8_14x16x64"));
+}
+
 TEST(AmxTest, TilesMustBeFilled) {
   const auto spaces = [](int m, int n, int k) {
     return SpacesWithTiles(ProductOfBytes("u8", "i8", m, n, k)).size();
@@ -113,15 +128,38 @@ const char* const kWorkloads[] = {
     "input A: bf16[32, 64]\n"
     "input B: bf16[64, 32]\n"
     "output C[i: 32, j: 32] = sum(k: 64) f32(A[i, k]) * f32(B[k, j])\n",
-    // The pixels of an image, in place and padded; windows without a border.
+    // Tiles of 14 rows.
+    "quantized_dense m=41 n=16 k=128",
+    // The pixels of an image; windows without a border.
     "quantized_conv2d n=1 h=2 w=16 ci=64 co=32 k=1 s=1 p=0",
-    "quantized_conv2d n=1 h=2 w=14 ci=64 co=16 k=1 s=1 p=0",
+    "quantized_conv2d n=1 h=2 w=28 ci=64 co=16 k=1 s=1 p=0",
     "workload windows\n"
     "input X: u8[4, 33, 64]\n"
     "input W: i8[2, 2, 64, 16] constant\n"
     "output Y[h: 3, w: 16, c: 16] = sum(r: 2, s: 2, k: 64) "
     "i32(X[h + r, 2*w + s, k]) * i32(W[r, s, k, c])\n",
 };
+
+int Count(absl::string_view text, absl::string_view word) {
+  int count = 0;
+  for (size_t at = text.find(word); at != absl::string_view::npos; at = text.find(word, at + 1))
+    ++count;
+  return count;
+}
+
+// The assembly loads and stores tiles where LLVM's IR does, and nowhere else.
+void ExpectNoSpills(const lower::LoweredProgram& program, const target::Target& target) {
+  const auto compiled = codegen::Compile(program, target, {.keep_ir = true, .keep_assembly = true});
+  ASSERT_THAT(compiled, IsOk());
+  EXPECT_GT(Count(compiled->assembly, "\ttdp"), 0);
+  EXPECT_EQ(Count(compiled->assembly, "\ttilestored\t"),
+            Count(compiled->ir, "call void @llvm.x86.tilestored64.internal("))
+      << compiled->assembly;
+  EXPECT_EQ(Count(compiled->assembly, "\ttileloadd\t"),
+            Count(compiled->ir, "call x86_amx @llvm.x86.tileloadd64.internal("))
+      << compiled->assembly;
+  EXPECT_EQ(Count(compiled->assembly, "\ttilerelease"), Count(compiled->assembly, "\tldtilecfg"));
+}
 
 class AmxWorkload : public testing::TestWithParam<const char*> {};
 
@@ -149,6 +187,7 @@ TEST_P(AmxWorkload, CandidatesComputeTheWorkload) {
       const auto computed = lower::Interpret(*lowered, *workload, scalars);
       ASSERT_THAT(computed, IsOk()) << lowered->ToText();
       ASSERT_EQ(*computed, wanted_scalars) << space->name() << "\n" << lowered->ToText();
+      ExpectNoSpills(*lowered, target);
       if (!runs) continue;
       const auto simulated = codegen::LoadWithSimulatedTiles(*program, target);
       ASSERT_THAT(simulated, IsOk()) << lowered->ToText();
