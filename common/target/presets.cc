@@ -169,10 +169,10 @@ struct Preset {
 constexpr std::array<Preset, 10> kPresets = {{{"native", DetectHost},
                                               {"x86-avx2", PresetAvx2},
                                               {"x86-avx512", PresetAvx512},
-                                              {"intel/sapphirerapids", PresetSapphireRapids},
-                                              {"intel/graniterapids", PresetGraniteRapids},
                                               {"arm-neon", PresetNeon},
                                               {"arm-dotprod", PresetDotProd},
+                                              {"intel/sapphirerapids", PresetSapphireRapids},
+                                              {"intel/graniterapids", PresetGraniteRapids},
                                               {"generic/opencl", PresetOpenCl},
                                               {"arm/mali-g610", PresetMaliG610},
                                               {"arm/mali-g52", PresetMaliG52}}};

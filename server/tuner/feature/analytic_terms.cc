@@ -60,8 +60,7 @@ double SweepsOf(const ir::AtomTable& atoms, const Statement& statement, const Ac
   return static_cast<double>(loop.extent) / static_cast<double>(period);
 }
 
-// Of AMX (Intel's optimization manual).
-constexpr double kTileRegisters = 8, kTileLatency = 52;
+constexpr double kTileRegisters = 8, kTileLatency = 52;  // of AMX (Intel's optimization manual)
 constexpr int64_t kUnits = 16;  // of a core's iterations of the parallel loop that are looked at
 
 // Returns the parallel loop around a statement, or null.
@@ -220,9 +219,7 @@ class Estimator {
     // the vectorized loop, and `lanes` is the number of its products.
     int unit_depth = -1;
     double unit_instructions = 1;
-    // Vectors in one register of the instruction: the rows of a tile, or 1.
-    double register_vectors = 1;
-    bool in_tiles() const { return register_vectors > 1; }
+    double vectors = 1;  // in a register of the instruction: the rows of a tile, or 1
   };
 
   // Returns the lanes of the widest vector.
@@ -241,13 +238,11 @@ class Estimator {
       if (loop.kind != ir::LoopKind::kTensor) continue;
       const ir::Intrinsic* const instruction = ir::FindIntrinsic(ir::ValueOf(
           nest_.program().node(loop.node).annotations, ir::Annotation::Key::kIntrinsic, -1));
-      const bool in_registers =
-          instruction != nullptr && instruction->shape != ir::Intrinsic::Shape::kScalar;
-      if (!in_registers) return {};
-      const bool tile = instruction->shape == ir::Intrinsic::Shape::kTile;
+      using enum ir::Intrinsic::Shape;
+      if (instruction == nullptr || instruction->shape == kScalar) return {};
       return {.unit_depth = static_cast<int>(d),
               .unit_instructions = static_cast<double>(instruction->instructions),
-              .register_vectors = tile ? static_cast<double>(loop.extent) : 1};
+              .vectors = instruction->shape == kTile ? static_cast<double>(loop.extent) : 1};
     }
     return {};
   }
@@ -260,8 +255,7 @@ class Estimator {
       body.vector_depth = static_cast<int>(statement.loops.size()) - 2;
       body.lanes = statement.executions[body.unit_depth];
       const Access& sums = statement.accesses[0];
-      body.registers_per_vector =
-          Registers(sums.touched[body.unit_depth], sums) / body.register_vectors;
+      body.registers_per_vector = Registers(sums.touched[body.unit_depth], sums) / body.vectors;
     }
     while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
     for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
@@ -339,7 +333,7 @@ class Estimator {
     }
     if (body.unit_depth >= 0) {
       const double own = access.touched[body.unit_depth];
-      return elements / own * Registers(own, access) / body.register_vectors;
+      return elements / own * Registers(own, access) / body.vectors;
     }
     if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
     if (StrideOf(nest_.program(), statement, access, body.vector_depth) != 1) return 1.5 * elements;
@@ -365,7 +359,7 @@ class Estimator {
     terms.lanes = body.lanes / body.registers_per_vector;
     const bool whole = body.vector_depth < 0 || body.unit_depth >= 0;
     terms.fill = whole ? 1 : terms.lanes / Lanes(statement);
-    if (body.unit_depth >= 0) per_instance = body.unit_instructions * body.register_vectors;
+    if (body.unit_depth >= 0) per_instance = body.unit_instructions * body.vectors;
 
     double loads = 0, vector_operands = 1;
     operands_.clear();
@@ -382,11 +376,11 @@ class Estimator {
     terms.register_reuse = instances / std::max(loads, 1.0);
     const double outputs = terms.accumulators;
     double stores = 0;
-    // An instruction on tiles starts one row per cycle.
-    const double pipes = body.in_tiles() ? 1 : machine_.fma_pipes;
-    const double latency = body.in_tiles() ? kTileLatency : machine_.fma_latency;
-    const double registers = body.in_tiles() ? kTileRegisters : machine_.registers;
-    const double vectors = body.register_vectors;
+    const double vectors = body.vectors;
+    const double pipes = vectors > 1 ? 1 : machine_.fma_pipes;  // a tile starts one row per cycle
+    const double latency = vectors > 1 ? kTileLatency : machine_.fma_latency;
+    const double registers = vectors > 1 ? kTileRegisters : machine_.registers;
+    const double moved = vectors / machine_.loads + vectors / machine_.stores;
     terms.compute_cycles = bodies * instances * per_instance / pipes;
     if (body.unit_depth < 0)
       terms.math_cycles = bodies * instances * 16 * f.math / machine_.fma_pipes;
@@ -401,11 +395,8 @@ class Estimator {
       const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
       terms.spill_cycles = bodies * 2 * std::max(0.0, needed - registers) * steps;
       const double entries = statement.executions[0] / statement.executions[resident];
-      terms.move_cycles =
-          entries * outputs * (vectors / machine_.loads + vectors / machine_.stores);
-      terms.entry_cycles =
-          entries * (outputs * (vectors / machine_.loads + vectors / machine_.stores) +
-                     machine_.entry_cycles);
+      terms.move_cycles = entries * outputs * moved;
+      terms.entry_cycles = entries * (outputs * moved + machine_.entry_cycles);
     } else {
       // Each update of a sum in memory waits for the previous one.
       if (update) terms.latency_cycles = bodies * latency * instances;
