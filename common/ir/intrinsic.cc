@@ -17,12 +17,30 @@ constexpr char kVnni8[] =
 constexpr char kBf16[] =
     "workload dpbf16ps\ninput A: bf16[2]\ninput B: bf16[16, 2]\n"
     "output C[j: 16] = sum(k: 2) f32(A[k]) * f32(B[j, k])\n";
-constexpr char kAmxInt8[] =
+constexpr char kAmxU8I8x16[] =
     "workload tdpbusd\ninput A: u8[16, 64]\ninput B: i8[16, 16, 4]\n"
     "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
-constexpr char kAmxBf16[] =
+constexpr char kAmxI8x16[] =
+    "workload tdpbssd\ninput A: i8[16, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxU8x16[] =
+    "workload tdpbuud\ninput A: u8[16, 64]\ninput B: u8[16, 16, 4]\n"
+    "output C[i: 16, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxBf16x16[] =
     "workload tdpbf16ps\ninput A: bf16[16, 32]\ninput B: bf16[16, 16, 2]\n"
     "output C[i: 16, j: 16] = sum(k: 32) f32(A[i, k]) * f32(B[k / 2, j, k % 2])\n";
+constexpr char kAmxU8I8x14[] =
+    "workload tdpbusd\ninput A: u8[14, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 14, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxI8x14[] =
+    "workload tdpbssd\ninput A: i8[14, 64]\ninput B: i8[16, 16, 4]\n"
+    "output C[i: 14, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxU8x14[] =
+    "workload tdpbuud\ninput A: u8[14, 64]\ninput B: u8[16, 16, 4]\n"
+    "output C[i: 14, j: 16] = sum(k: 64) i32(A[i, k]) * i32(B[k / 4, j, k % 4])\n";
+constexpr char kAmxBf16x14[] =
+    "workload tdpbf16ps\ninput A: bf16[14, 32]\ninput B: bf16[16, 16, 2]\n"
+    "output C[i: 14, j: 16] = sum(k: 32) f32(A[i, k]) * f32(B[k / 2, j, k % 2])\n";
 constexpr char kMaddU8I8x8[] =
     "workload madd\ninput A: u8[4]\ninput B: i8[8, 4]\n"
     "output C[j: 8] = sum(k: 4) i32(A[k]) * i32(B[j, k])\n";
@@ -79,8 +97,14 @@ constexpr Intrinsic kIntrinsics[] = {
     {1, "vnni_16x4", kVnni16, "x86_64", "avx512vnni", IntrinsicShape::kDot},
     {2, "vnni_8x4", kVnni8, "x86_64", "avx512vnni", IntrinsicShape::kDot},
     {3, "bf16dot_16x2", kBf16, "x86_64", "avx512bf16", IntrinsicShape::kDot},
-    {4, "amx_u8i8_16x16x64", kAmxInt8, "x86_64", "amx-int8", IntrinsicShape::kTile},
-    {5, "amx_bf16_16x16x32", kAmxBf16, "x86_64", "amx-bf16", IntrinsicShape::kTile},
+    {4, "amx_u8i8_16x16x64", kAmxU8I8x16, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {21, "amx_i8_16x16x64", kAmxI8x16, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {22, "amx_u8_16x16x64", kAmxU8x16, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {5, "amx_bf16_16x16x32", kAmxBf16x16, "x86_64", "amx-bf16", IntrinsicShape::kTile},
+    {23, "amx_u8i8_14x16x64", kAmxU8I8x14, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {24, "amx_i8_14x16x64", kAmxI8x14, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {25, "amx_u8_14x16x64", kAmxU8x14, "x86_64", "amx-int8", IntrinsicShape::kTile},
+    {26, "amx_bf16_14x16x32", kAmxBf16x14, "x86_64", "amx-bf16", IntrinsicShape::kTile},
     {6, "sdot_4x4", kSdot, "aarch64", "dotprod", IntrinsicShape::kDot},
     {7, "udot_4x4", kUdot, "aarch64", "dotprod", IntrinsicShape::kDot},
     {8, "usdot_4x4", kUsdot, "aarch64", "i8mm", IntrinsicShape::kDot},

@@ -20,10 +20,10 @@ struct Intrinsic {
   // kDot: each lane of an accumulator, which is one vector, is a sum of products. The instruction
   // computes C[j] += Σ_k A[k]·B[j, k], with the few A broadcast to all lanes, or a block
   // C[i, j] += Σ_k A[i, k]·B[j, k], whose rows follow each other in the vector. kTile:
-  // C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles in memory whose rows (the first dimension of
-  // each) may have any stride; accumulators are in memory, and the neutral element must already be
-  // stored (decompose_reduction). kScalar: C += Σ_k A[k]·B[k], one accumulator of a GPU thread; its
-  // description has one lane, for which the nest has no loop.
+  // C[i, j] += Σ_k A[i, k]·B[k / g, j, k % g] on tiles whose rows (the first dimension of each) may
+  // have any stride in memory; the sums are in memory, but stay in registers during a reduction.
+  // kScalar: C += Σ_k A[k]·B[k], one accumulator of a GPU thread; its description has one lane, for
+  // which the nest has no loop.
   enum class Shape : uint8_t { kDot, kTile, kScalar };
   int id;  // stored in programs; never reused
   absl::string_view name;

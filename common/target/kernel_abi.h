@@ -19,7 +19,8 @@ inline constexpr int64_t kBufferAlignment = 64;
 
 enum KernelStatus : int32_t {
   kKernelOk = 0,
-  kKernelUnsupportedCpu = 1,    // the CPU lacks a feature that the code was generated for
+  // The CPU lacks a feature that the code was generated for, or Linux refuses its tile registers.
+  kKernelUnsupportedCpu = 1,
   kKernelMisalignedBuffer = 2,  // a pointer is null or not aligned
   kKernelOverlap = 3,           // an output shares memory with another buffer
 };

@@ -40,7 +40,8 @@ absl::Status KernelStatusToStatus(int32_t code) {
       return absl::OkStatus();
     case kKernelUnsupportedCpu:
       return absl::FailedPreconditionError(
-          "the kernel uses instructions that this CPU does not have");
+          "the kernel uses instructions that this CPU does not have, or tile registers (AMX) that "
+          "Linux refuses");
     case kKernelMisalignedBuffer:
       return absl::InternalError("the kernel was given a misaligned buffer");
     case kKernelOverlap:

@@ -87,6 +87,23 @@ Target PresetAvx2() {
                 .l3_bytes = 8 << 20};
 }
 
+// A server CPU with AMX. All of its features are those that DetectHost reports.
+Target IntelServer(absl::string_view cpu, int cores, int64_t l3_bytes) {
+  return Target{.cpu = std::string(cpu),
+                .features = {"amx-bf16", "amx-int8", "avx", "avx2", "avx512bf16", "avx512bw",
+                             "avx512cd", "avx512dq", "avx512f", "avx512fp16", "avx512vbmi",
+                             "avx512vl", "avx512vnni", "avxvnni", "f16c", "fma"},
+                .cores = cores,
+                .vector_bits = 512,
+                .vector_registers = 32,
+                .l1_bytes = 48 * kKiB,
+                .l2_bytes = 2 * kMiB,
+                .l3_bytes = l3_bytes};
+}
+// Xeon Platinum 8480+, Xeon 6767P
+Target PresetSapphireRapids() { return IntelServer("sapphirerapids", 56, 105 * kMiB); }
+Target PresetGraniteRapids() { return IntelServer("graniterapids", 64, 336 * kMiB); }
+
 Target PresetAvx512() {
   return Target{.cpu = "skylake-avx512",
                 .features = {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f",
@@ -149,14 +166,16 @@ struct Preset {
   absl::string_view name;
   Target (*make)();
 };
-constexpr std::array<Preset, 8> kPresets = {{{"native", DetectHost},
-                                             {"x86-avx2", PresetAvx2},
-                                             {"x86-avx512", PresetAvx512},
-                                             {"arm-neon", PresetNeon},
-                                             {"arm-dotprod", PresetDotProd},
-                                             {"generic/opencl", PresetOpenCl},
-                                             {"arm/mali-g610", PresetMaliG610},
-                                             {"arm/mali-g52", PresetMaliG52}}};
+constexpr std::array<Preset, 10> kPresets = {{{"native", DetectHost},
+                                              {"x86-avx2", PresetAvx2},
+                                              {"x86-avx512", PresetAvx512},
+                                              {"arm-neon", PresetNeon},
+                                              {"arm-dotprod", PresetDotProd},
+                                              {"intel/sapphirerapids", PresetSapphireRapids},
+                                              {"intel/graniterapids", PresetGraniteRapids},
+                                              {"generic/opencl", PresetOpenCl},
+                                              {"arm/mali-g610", PresetMaliG610},
+                                              {"arm/mali-g52", PresetMaliG52}}};
 
 std::map<std::string, TargetResolver, std::less<>>& Resolvers() {
   static auto* const resolvers = new std::map<std::string, TargetResolver, std::less<>>;

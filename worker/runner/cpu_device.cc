@@ -22,7 +22,9 @@ absl::Status KernelError(int32_t code) {
     case target::kKernelOk:
       return absl::OkStatus();
     case target::kKernelUnsupportedCpu:
-      return absl::InvalidArgumentError("this CPU lacks a feature that the kernel was built for");
+      return absl::InvalidArgumentError(
+          "this CPU lacks a feature that the kernel was built for, or Linux refuses its tile "
+          "registers (AMX)");
     case target::kKernelMisalignedBuffer:
       return absl::InvalidArgumentError("the kernel reports a misaligned buffer");
     case target::kKernelOverlap:

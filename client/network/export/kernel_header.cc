@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -79,6 +80,12 @@ std::string KernelHeader(const ir::Workload& workload, const KernelFacts& facts)
   if (!facts.cpu_features.empty()) {
     absl::StrAppend(&text, " * It needs a CPU with ", facts.cpu_features,
                     ", and returns an error on any other.\n");
+    if (absl::StrContains(facts.cpu_features, "amx-")) {
+      absl::StrAppend(&text,
+                      " * If it uses AMX tiles, its first call asks Linux for their registers "
+                      "(arch_prctl), for all threads\n * of the process. If Linux refuses, it "
+                      "returns HONE_KERNEL_UNSUPPORTED_CPU.\n");
+    }
   }
   absl::StrAppend(&text, MeasuredLine(facts.latency_ns, facts.gflops));
   const std::string functions = absl::StrCat(CIdentifier(facts.name), "_");

@@ -50,8 +50,8 @@ static hone_network_status CheckKernels(const hone_network* network) {
                          "the kernel of %s has other packed constants than the plan", name);
     } else if (kernel->run(none, NULL, NULL, NULL) == kKernelUnsupportedCpu) {
       status = hone_fail(HONE_NETWORK_UNSUPPORTED_CPU,
-                         "the kernel of %s uses instructions that this CPU does not have; tune and "
-                         "export the network for "
+                         "the kernel of %s uses instructions that this CPU does not have, or tile "
+                         "registers (AMX) that Linux refuses; tune and export the network for "
                          "this CPU",
                          name);
     }

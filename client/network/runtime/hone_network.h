@@ -57,7 +57,8 @@ typedef enum hone_network_status {
                                         network does not run */
   HONE_NETWORK_NOT_FOUND = 2,        /* the weights file does not exist or cannot be read */
   HONE_NETWORK_BAD_FILE = 3,         /* the file is truncated, or belongs to another network */
-  HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have */
+  HONE_NETWORK_UNSUPPORTED_CPU = 4,  /* a kernel uses instructions that this CPU does not have, or
+                                        tile registers (AMX) that Linux refuses */
   HONE_NETWORK_OUT_OF_MEMORY = 5,
   HONE_NETWORK_INTERNAL = 6, /* a kernel failed */
   HONE_NETWORK_DEVICE = 7    /* a GPU's driver is missing, has no such GPU, refuses a kernel, or

@@ -58,8 +58,6 @@ class Matcher {
     }
     if (block_.reducer != stage_.reducer)
       return absl::StrCat("the block does not reduce by ", ir::ReducerName(stage_.reducer));
-    if (intrinsic_.shape == Intrinsic::Shape::kTile && block_.has_init)
-      return "the block has its init (decompose_reduction takes it out)";
     for (const ir::Condition& predicate : block_.predicates) {
       if (Inner(predicate.index)) return "a predicate of the block depends on the nest";
     }

@@ -60,6 +60,7 @@ double SweepsOf(const ir::AtomTable& atoms, const Statement& statement, const Ac
   return static_cast<double>(loop.extent) / static_cast<double>(period);
 }
 
+constexpr double kTileRegisters = 8, kTileLatency = 52;  // of AMX (Intel's optimization manual)
 constexpr int64_t kUnits = 16;  // of a core's iterations of the parallel loop that are looked at
 
 // Returns the parallel loop around a statement, or null.
@@ -218,6 +219,7 @@ class Estimator {
     // the vectorized loop, and `lanes` is the number of its products.
     int unit_depth = -1;
     double unit_instructions = 1;
+    double vectors = 1;  // in a register of the instruction: the rows of a tile, or 1
   };
 
   // Returns the lanes of the widest vector.
@@ -236,11 +238,11 @@ class Estimator {
       if (loop.kind != ir::LoopKind::kTensor) continue;
       const ir::Intrinsic* const instruction = ir::FindIntrinsic(ir::ValueOf(
           nest_.program().node(loop.node).annotations, ir::Annotation::Key::kIntrinsic, -1));
-      const bool in_registers =
-          instruction != nullptr && instruction->shape == ir::Intrinsic::Shape::kDot;
-      if (!in_registers) return {};
+      using enum ir::Intrinsic::Shape;
+      if (instruction == nullptr || instruction->shape == kScalar) return {};
       return {.unit_depth = static_cast<int>(d),
-              .unit_instructions = static_cast<double>(instruction->instructions)};
+              .unit_instructions = static_cast<double>(instruction->instructions),
+              .vectors = instruction->shape == kTile ? static_cast<double>(loop.extent) : 1};
     }
     return {};
   }
@@ -253,7 +255,7 @@ class Estimator {
       body.vector_depth = static_cast<int>(statement.loops.size()) - 2;
       body.lanes = statement.executions[body.unit_depth];
       const Access& sums = statement.accesses[0];
-      body.registers_per_vector = Registers(sums.touched[body.unit_depth], sums);
+      body.registers_per_vector = Registers(sums.touched[body.unit_depth], sums) / body.vectors;
     }
     while (body.depth > 0 && IsStatic(statement.loops[body.depth - 1])) --body.depth;
     for (int d = body.depth; d < static_cast<int>(statement.loops.size()); ++d) {
@@ -331,7 +333,7 @@ class Estimator {
     }
     if (body.unit_depth >= 0) {
       const double own = access.touched[body.unit_depth];
-      return elements / own * Registers(own, access);
+      return elements / own * Registers(own, access) / body.vectors;
     }
     if (body.vector_depth < 0 || (access.varies >> body.vector_depth & 1) == 0) return elements;
     if (StrideOf(nest_.program(), statement, access, body.vector_depth) != 1) return 1.5 * elements;
@@ -357,7 +359,7 @@ class Estimator {
     terms.lanes = body.lanes / body.registers_per_vector;
     const bool whole = body.vector_depth < 0 || body.unit_depth >= 0;
     terms.fill = whole ? 1 : terms.lanes / Lanes(statement);
-    if (body.unit_depth >= 0) per_instance = body.unit_instructions;
+    if (body.unit_depth >= 0) per_instance = body.unit_instructions * body.vectors;
 
     double loads = 0, vector_operands = 1;
     operands_.clear();
@@ -374,7 +376,12 @@ class Estimator {
     terms.register_reuse = instances / std::max(loads, 1.0);
     const double outputs = terms.accumulators;
     double stores = 0;
-    terms.compute_cycles = bodies * instances * per_instance / machine_.fma_pipes;
+    const double vectors = body.vectors;
+    const double pipes = vectors > 1 ? 1 : machine_.fma_pipes;  // a tile starts one row per cycle
+    const double latency = vectors > 1 ? kTileLatency : machine_.fma_latency;
+    const double registers = vectors > 1 ? kTileRegisters : machine_.registers;
+    const double moved = vectors / machine_.loads + vectors / machine_.stores;
+    terms.compute_cycles = bodies * instances * per_instance / pipes;
     if (body.unit_depth < 0)
       terms.math_cycles = bodies * instances * 16 * f.math / machine_.fma_pipes;
     const double steps = update ? instances / std::max(1.0, outputs) : 1;
@@ -383,23 +390,23 @@ class Estimator {
     while (update && resident > 0 && (statement.accesses[0].varies >> (resident - 1) & 1) == 0)
       --resident;
     if (update && (resident < body.depth || body.depth == 0)) {
-      terms.latency_cycles = bodies * machine_.fma_latency * steps;
+      terms.latency_cycles = bodies * latency * steps;
       // A spilled accumulator waits for its own store.
       const double needed = outputs + std::min(vector_operands / steps, outputs) + 1;
-      terms.spill_cycles = bodies * 2 * std::max(0.0, needed - machine_.registers) * steps;
+      terms.spill_cycles = bodies * 2 * std::max(0.0, needed - registers) * steps;
       const double entries = statement.executions[0] / statement.executions[resident];
-      terms.move_cycles = entries * outputs * (1 / machine_.loads + 1 / machine_.stores);
-      terms.entry_cycles =
-          entries * (outputs * (1 / machine_.loads + 1 / machine_.stores) + machine_.entry_cycles);
+      terms.move_cycles = entries * outputs * moved;
+      terms.entry_cycles = entries * (outputs * moved + machine_.entry_cycles);
     } else {
       // Each update of a sum in memory waits for the previous one.
-      if (update) terms.latency_cycles = bodies * machine_.fma_latency * instances;
+      if (update) terms.latency_cycles = bodies * latency * instances;
       if (update) loads += outputs;
       stores += outputs;
     }
-    terms.load_cycles = bodies * loads / machine_.loads;
-    terms.store_cycles = bodies * stores / machine_.stores;
-    terms.port_cycles = bodies * std::max(loads / machine_.loads, stores / machine_.stores);
+    terms.load_cycles = bodies * loads * vectors / machine_.loads;
+    terms.store_cycles = bodies * stores * vectors / machine_.stores;
+    terms.port_cycles =
+        bodies * std::max(loads * vectors / machine_.loads, stores * vectors / machine_.stores);
     const double arithmetic =
         std::max(terms.compute_cycles, terms.latency_cycles) + terms.spill_cycles;
     // Arithmetic and loads do not hide each other completely, because they share the front end and

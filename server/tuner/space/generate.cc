@@ -46,9 +46,7 @@ bool HasConstantFactor(const ir::Workload& workload, const ir::Stage& stage) {
 // Whether the target has an instruction for dot products of bf16.
 bool MultipliesBf16(const target::Target& target) {
   return std::ranges::any_of(ir::Intrinsics(), [&](const ir::Intrinsic& instruction) {
-    if (instruction.shape != ir::Intrinsic::Shape::kDot || instruction.arch != target.arch ||
-        !target.HasFeature(instruction.feature))
-      return false;
+    if (instruction.arch != target.arch || !target.HasFeature(instruction.feature)) return false;
     const ir::Workload& description = ir::DescriptionOf(instruction);
     return description.tensors[description.Inputs()[0]].dtype == ir::DType::kBF16;
   });

@@ -3,8 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +21,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/target/kernel_abi.h"
 #include "common/target/x86_features.h"
+#include "llvm/ExecutionEngine/ExecutionEngine.h"
+#include "llvm/ExecutionEngine/MCJIT.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -164,6 +176,74 @@ TEST(CpuGuardTest, ChecksAmxTilesIfTheTargetHasThem) {
   EXPECT_EQ(code("amx-int8"),
             host.HasFeature("amx-int8") ? target::kKernelOk : target::kKernelUnsupportedCpu);
 }
+
+#ifdef __x86_64__
+
+// Answers this process's requests for the tile registers with an error number instead of asking
+// Linux; 0: the request is granted. Any other use of arch_prctl ends the process.
+void AnswerTileRequests(uint32_t error) {
+  constexpr uint32_t kRequestPermission = 0x1023, kTileData = 18;
+  const auto load = [](size_t offset) {
+    return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<uint32_t>(offset)};
+  };
+  const auto equals = [](uint32_t value, uint8_t then, uint8_t otherwise) {
+    return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, then, otherwise, value};
+  };
+  const auto answer = [](uint32_t value) { return sock_filter{BPF_RET | BPF_K, 0, 0, value}; };
+  sock_filter code[] = {
+      load(offsetof(seccomp_data, nr)), equals(SYS_arch_prctl, 1, 0),
+      answer(SECCOMP_RET_ALLOW),        load(offsetof(seccomp_data, args[0])),
+      equals(kRequestPermission, 0, 3), load(offsetof(seccomp_data, args[1])),
+      equals(kTileData, 0, 1),          answer(SECCOMP_RET_ERRNO | error),
+      answer(SECCOMP_RET_KILL_PROCESS),
+  };
+  const sock_fprog program = {std::size(code), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(3);
+}
+
+// Whether Linux gives a process the tile registers decides what the guard of code with tiles says.
+// The answer is kept, so a process asks once.
+TEST(CpuGuardTest, AsksLinuxForTileRegistersOnce) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::LLVMContext context;
+  auto module = std::make_unique<llvm::Module>("guard", context);
+  module->setTargetTriple(kTriple);
+  llvm::Intrinsic::getDeclaration(module.get(), llvm::Intrinsic::x86_tileloadd64_internal);
+  // The CPU itself needs no feature here.
+  const target::Target target{.cpu = "x86-64"};
+  HONE_ASSERT_OK_AND_ASSIGN(llvm::Function* const emitted,
+                            EmitX86CpuGuard(*module, *SubtargetOf("x86-64"), target));
+  emitted->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  const std::unique_ptr<llvm::ExecutionEngine> engine(
+      llvm::EngineBuilder(std::move(module)).setEngineKind(llvm::EngineKind::JIT).create());
+  ASSERT_NE(engine, nullptr);
+  using Function = bool();
+  auto* const guard =
+      reinterpret_cast<Function*>(engine->getFunctionAddress(emitted->getName().str()));
+  ASSERT_NE(guard, nullptr);
+  // Returns the answers before and after a second decision of Linux, as bits.
+  const auto answers = [&](uint32_t error, uint32_t then) {
+    const pid_t child = fork();
+    if (child == 0) {
+      AnswerTileRequests(error);
+      const int first = guard() ? 1 : 0;
+      // Of two filters, the error of the later one is returned.
+      AnswerTileRequests(then);
+      _exit(first | (guard() ? 2 : 0));
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(answers(0, EPERM), 3);
+  EXPECT_EQ(answers(EPERM, EPERM), 0);
+  EXPECT_EQ(answers(EOPNOTSUPP, 0), 0) << "a CPU without AMX";
+}
+
+#endif  // __x86_64__
 
 absl::StatusOr<HwCaps> CapsOf(const char* cpu) {
   constexpr char kArm[] = "aarch64-unknown-linux-gnu";

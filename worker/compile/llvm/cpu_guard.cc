@@ -106,6 +106,14 @@ struct Questions {
   uint32_t saved = 0;
 };
 
+// Whether the target's text names instructions on tiles, which need the feature amx-tile.
+bool NamesTileInstructions(const target::Target& target) {
+  return std::ranges::any_of(target.features, [](const std::string& name) {
+    const target::X86Feature* const feature = target::FindX86Feature(name);
+    return feature != nullptr && feature->saved == target::kSavesAmx;
+  });
+}
+
 absl::StatusOr<Questions> QuestionsOf(const llvm::MCSubtargetInfo& subtarget,
                                       const target::Target& target) {
   Questions questions;
@@ -121,7 +129,9 @@ absl::StatusOr<Questions> QuestionsOf(const llvm::MCSubtargetInfo& subtarget,
                        "it, or a level such as x86-64-v3"));
     }
     // LLVM uses tiles only through the instructions that the target's text names.
-    if (feature->saved == target::kSavesAmx && !target.HasFeature(name)) continue;
+    if (feature->saved == target::kSavesAmx && !target.HasFeature(name) &&
+        !(name == "amx-tile" && NamesTileInstructions(target)))
+      continue;
     questions.bits[{feature->leaf, feature->subleaf, feature->in}] |= uint32_t{1} << feature->bit;
     questions.saved |= feature->saved;
   }

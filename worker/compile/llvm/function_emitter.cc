@@ -91,7 +91,8 @@ FunctionEmitter::FunctionEmitter(ModuleState& state)
       index_(f_),
       hints_(f_, index_),
       memory_(f_, index_, hints_),
-      exprs_(f_, index_, memory_) {}
+      exprs_(f_, index_, memory_),
+      tiles_(f_, index_, memory_) {}
 
 void FunctionEmitter::Begin(const std::string& name, bool body) {
   std::vector<llvm::Type*> types = {f_.b.getPtrTy()};
@@ -122,11 +123,37 @@ absl::StatusOr<llvm::Function*> FunctionEmitter::EmitKernel(ModuleState& state,
 
 absl::Status FunctionEmitter::Emit(StmtId id) {
   if (id == lower::kNoStmt) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const bool emitted, EmitTileNest(id, lower::kNoStmt));
+  return emitted ? absl::OkStatus() : EmitByKind(id);
+}
+
+absl::Status FunctionEmitter::EmitSeq(const Stmt& seq) {
+  for (size_t c = 0; c < seq.children.size(); ++c) {
+    if (c + 1 < seq.children.size() && seq.children[c] != lower::kNoStmt) {
+      HONE_ASSIGN_OR_RETURN(const bool both, EmitTileNest(seq.children[c + 1], seq.children[c]));
+      if (both) {
+        ++c;
+        continue;
+      }
+    }
+    HONE_RETURN_IF_ERROR(Emit(seq.children[c]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> FunctionEmitter::EmitTileNest(StmtId nest, StmtId init) {
+  HONE_ASSIGN_OR_RETURN(const bool entered, tiles_.Enter(nest, init));
+  if (!entered) return false;
+  HONE_RETURN_IF_ERROR(EmitByKind(nest));
+  tiles_.Leave();
+  return true;
+}
+
+absl::Status FunctionEmitter::EmitByKind(StmtId id) {
   const Stmt stmt = f_.state.program.stmts[id];
   switch (stmt.kind) {
     case Stmt::Kind::kSeq:
-      for (StmtId child : stmt.children) HONE_RETURN_IF_ERROR(Emit(child));
-      return absl::OkStatus();
+      return EmitSeq(stmt);
     case Stmt::Kind::kFor:
       return EmitFor(stmt);
     case Stmt::Kind::kIf:
@@ -209,17 +236,21 @@ absl::Status FunctionEmitter::EmitLoop(const Stmt& loop, Value* begin, Value* en
   b.SetInsertPoint(body);
   llvm::PHINode* phi = b.CreatePHI(b.getInt64Ty(), 2, f_.state.program.atoms[loop.var].name);
   phi->addIncoming(begin, preheader);
+  const TileEmitter::Loop tiles = tiles_.BeginLoop(preheader);
   index_.PushScope();
   index_.SetRuntime(loop.var, phi);
   if (hoisting) exprs_.EnterLoop(preheader->getTerminator(), loop.children[0]);
   HONE_RETURN_IF_ERROR(Emit(loop.children[0]));
   if (hoisting) exprs_.LeaveLoop();
   Value* next = b.CreateNSWAdd(phi, f_.I64(1));
-  phi->addIncoming(next, b.GetInsertBlock());
+  llvm::BasicBlock* const latch = b.GetInsertBlock();
+  phi->addIncoming(next, latch);
+  tiles_.EndLoop(tiles);
   b.CreateCondBr(b.CreateICmpSLT(next, end), body, exit);
   index_.PopScope();
   index_.Unset(loop.var);
   b.SetInsertPoint(exit);
+  if (guarded) tiles_.AfterLoop(tiles, preheader, latch);
   return absl::OkStatus();
 }
 
@@ -399,6 +430,11 @@ absl::Status FunctionEmitter::EmitLanes(StmtId id, const Stmt& store) {
 
 absl::Status FunctionEmitter::EmitStoreUnder(StmtId id, const Stmt& store, Value* mask,
                                              Value* replaced) {
+  if (IsTileStore(store)) {
+    if (mask != nullptr) return absl::InternalError("a tile is computed under a mask");
+    return tiles_.EmitStore(store);
+  }
+  tiles_.Forget();
   if (ir::ValueOf(store.annotations, ir::Annotation::Key::kIntrinsic, -1) >= 0) {
     return EmitIntrinsic(f_, index_, memory_, store, mask);
   }

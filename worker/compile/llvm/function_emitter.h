@@ -12,6 +12,7 @@
 #include "worker/compile/llvm/function_context.h"
 #include "worker/compile/llvm/index_emitter.h"
 #include "worker/compile/llvm/memory_emitter.h"
+#include "worker/compile/llvm/tile_emitter.h"
 
 namespace hone::codegen {
 
@@ -30,6 +31,10 @@ class FunctionEmitter {
   void End();
 
   absl::Status Emit(lower::StmtId id);
+  absl::Status EmitSeq(const lower::Stmt& seq);
+  // Emits a nest that TileEmitter::Enter accepts. Returns whether it does.
+  absl::StatusOr<bool> EmitTileNest(lower::StmtId nest, lower::StmtId init);
+  absl::Status EmitByKind(lower::StmtId id);
   absl::Status EmitFor(const lower::Stmt& loop);
   absl::Status EmitUnrolled(const lower::Stmt& loop);
   absl::Status EmitSerial(const lower::Stmt& loop);
@@ -57,6 +62,7 @@ class FunctionEmitter {
   CacheHints hints_;
   MemoryEmitter memory_;
   ExprEmitter exprs_;
+  TileEmitter tiles_;
   // The values of stores, combined with the elements that they update.
   std::map<lower::StmtId, absl::InlinedVector<ir::ExprId, 2>> combined_;
 };

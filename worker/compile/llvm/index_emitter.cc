@@ -72,6 +72,14 @@ IndexEmitter::Split IndexEmitter::SplitOf(const Index& original) {
   return split;
 }
 
+int64_t IndexEmitter::StepOf(const Index& index, AtomId var, int64_t value) {
+  const int64_t base = SplitOf(index).constant;
+  SetConstant(var, value);
+  const int64_t moved = SplitOf(index).constant;
+  SetConstant(var, 0);
+  return moved - base;
+}
+
 int IndexEmitter::DepthOf(AtomId atom) const {
   int depth = 0;
   f_.state.program.atoms.VisitVars(Index::Of(atom), [&](AtomId var) {

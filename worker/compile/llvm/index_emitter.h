@@ -53,6 +53,9 @@ class IndexEmitter {
   llvm::Instruction* outermost() const { return scopes_[0].insert_before; }
 
   Split SplitOf(const ir::Index& index);
+  // Returns how far an index moves when a variable changes from 0 to `value`. REQUIRES: the
+  // variable is the constant 0.
+  int64_t StepOf(const ir::Index& index, ir::AtomId var, int64_t value);
   // Returns the runtime part as an i64, hoisted to the scopes of its variables; nullptr if it is 0.
   llvm::Value* RuntimeValue(const ir::Index& runtime);
   // Returns the value of an index without lanes.

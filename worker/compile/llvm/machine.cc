@@ -34,8 +34,7 @@ absl::StatusOr<DotCode> Machine::DotOf(const ir::Intrinsic& intrinsic) const {
   return NoCodeError(intrinsic);
 }
 
-absl::Status Machine::EmitTile(llvm::IRBuilder<>&, const ir::Intrinsic& intrinsic,
-                               const TileMemory&, const TileMemory&, const TileMemory&) const {
+absl::StatusOr<const TileCode*> Machine::TileOf(const ir::Intrinsic& intrinsic) const {
   return NoCodeError(intrinsic);
 }
 

@@ -23,12 +23,30 @@ struct DotCode {
                        llvm::Value* right) = nullptr;
 };
 
-// An operand of an instruction of the shape kTile.
+// A tile in memory, an operand of an instruction of the shape kTile.
 struct TileMemory {
   llvm::Value* pointer;
-  llvm::Value* stride;  // in bytes, an i64
+  llvm::Value* stride;  // from row to row in bytes, an i64
   int64_t rows;
   int64_t row_bytes;
+};
+
+// The code of an instruction of the shape kTile. Tiles in registers are values of one type, which
+// may be operands of phis.
+class TileCode {
+ public:
+  virtual int registers() const = 0;  // for tiles of this instruction
+  virtual llvm::Value* Load(llvm::IRBuilder<>& b, const TileMemory& from) const = 0;
+  virtual void Store(llvm::IRBuilder<>& b, llvm::Value* tile, const TileMemory& to) const = 0;
+  // Returns a tile of zeros that has the size of `like`.
+  virtual llvm::Value* Zero(llvm::IRBuilder<>& b, const TileMemory& like) const = 0;
+  // Returns sum + left · right. `of_sum` and `of_left` have the sizes of these tiles.
+  virtual llvm::Value* MultiplyAdd(llvm::IRBuilder<>& b, llvm::Value* sum, llvm::Value* left,
+                                   llvm::Value* right, const TileMemory& of_sum,
+                                   const TileMemory& of_left) const = 0;
+
+ protected:
+  ~TileCode() = default;
 };
 
 // Optional passes of LLVM's code generator.
@@ -102,12 +120,10 @@ class Machine {
   // functions of a library.
   virtual void ReplaceCalls(llvm::Module&, const llvm::MCSubtargetInfo&) const {}
 
-  // The code of an instruction of common/ir/intrinsic.h. Unimplemented: this machine has none.
+  // The code of an instruction of common/ir/intrinsic.h, by its shape. Unimplemented: this machine
+  // has none.
   virtual absl::StatusOr<DotCode> DotOf(const ir::Intrinsic& intrinsic) const;
-  // Emits c += a · b on tiles in memory. Unimplemented: the machine has no such instruction.
-  virtual absl::Status EmitTile(llvm::IRBuilder<>& b, const ir::Intrinsic& intrinsic,
-                                const TileMemory& left, const TileMemory& right,
-                                const TileMemory& sum) const;
+  virtual absl::StatusOr<const TileCode*> TileOf(const ir::Intrinsic& intrinsic) const;
 
  protected:
   explicit Machine(const target::Target& target) : target_(target) {}

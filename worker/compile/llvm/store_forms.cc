@@ -82,7 +82,7 @@ Value* WideProduct(llvm::IRBuilder<>& b, Value* bytes) {
   return b.CreateTrunc(b.CreateExtractElement(product, uint64_t{0}), b.getInt8Ty());
 }
 
-// Emits one store that an instruction computes.
+// Emits one store of an instruction of the shape kDot.
 class TensorEmitter {
  public:
   TensorEmitter(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory, const Stmt& store)
@@ -106,13 +106,10 @@ class TensorEmitter {
     int64_t group;
   };
   absl::Status EmitDot();
-  absl::Status EmitTile();
   ir::AtomId LaneVar() const;
   // Loads the words of an operand, each of which has the terms of one row (of the left operand) or
   // column. A single word is broadcast. REQUIRES: the variable of the lanes is 0.
   absl::StatusOr<Value*> LoadWords(const Operand& operand, bool left, const Lanes& lanes);
-  // Returns how far an offset moves when a variable of the nest changes from 0 to `value`.
-  int64_t StepOf(const Index& offset, ir::AtomId var, int64_t value);
   absl::Status MisplacedError(const Operand& operand) const {
     return absl::InternalError(absl::StrCat(intrinsic_.name, ": ",
                                             f_.state.program.buffers[operand.buffer].name,
@@ -127,14 +124,6 @@ class TensorEmitter {
   std::vector<Operand> operands_;
 };
 
-int64_t TensorEmitter::StepOf(const Index& offset, ir::AtomId var, int64_t value) {
-  const int64_t base = index_.SplitOf(offset).constant;
-  index_.SetConstant(var, value);
-  const int64_t moved = index_.SplitOf(offset).constant;
-  index_.SetConstant(var, 0);
-  return moved - base;
-}
-
 absl::Status TensorEmitter::Emit() {
   for (ir::AtomId var : store_.tensor_vars) index_.SetConstant(var, 0);
   const ir::ExprPool& pool = f_.state.program.pool;
@@ -145,8 +134,7 @@ absl::Status TensorEmitter::Emit() {
     return absl::InternalError(
         absl::StrCat(intrinsic_.name, " with ", operands_.size(), " operands"));
   }
-  const bool dot = intrinsic_.shape == Intrinsic::Shape::kDot;
-  const absl::Status status = dot ? EmitDot() : EmitTile();
+  const absl::Status status = EmitDot();
   for (ir::AtomId var : store_.tensor_vars) index_.Unset(var);
   return status;
 }
@@ -163,7 +151,7 @@ absl::StatusOr<Value*> TensorEmitter::LoadWords(const Operand& operand, bool lef
                                                 const Lanes& lanes) {
   const ir::DType dtype = f_.state.program.buffers[operand.buffer].dtype;
   const IndexEmitter::Split base = index_.SplitOf(operand.offset);
-  bool placed = StepOf(operand.offset, store_.tensor_vars[0], 1) == 1;
+  bool placed = index_.StepOf(operand.offset, store_.tensor_vars[0], 1) == 1;
   for (int64_t lane = 1; lane < f_.lanes; ++lane) {
     const int64_t word = left ? lane / lanes.columns : lane % lanes.columns;
     index_.SetConstant(lanes.var, lane);
@@ -194,7 +182,7 @@ absl::Status TensorEmitter::EmitDot() {
   // The left operand does not move with the columns.
   const IndexEmitter::Variable lane = index_[lanes.var];
   index_.SetConstant(lanes.var, 0);
-  if (StepOf(operands_[0].offset, lanes.var, 1) != 0) std::swap(operands_[0], operands_[1]);
+  if (index_.StepOf(operands_[0].offset, lanes.var, 1) != 0) std::swap(operands_[0], operands_[1]);
   std::vector<Value*> values;
   for (const Operand& operand : operands_) {
     HONE_ASSIGN_OR_RETURN(Value* const words, LoadWords(operand, values.empty(), lanes));
@@ -216,34 +204,6 @@ absl::Status TensorEmitter::EmitDot() {
                              {sum, values[0], values[1]});
   }
   return memory_.Store(store_.outputs[0], store_.indices[0], result, nullptr);
-}
-
-absl::Status TensorEmitter::EmitTile() {
-  const lower::LoweredProgram& program = f_.state.program;
-  const ir::Workload& description = ir::DescriptionOf(intrinsic_);
-  const ir::Stage& stage = description.stages.back();
-  const ir::AtomId row = store_.tensor_vars[0], depth = store_.tensor_vars[2];
-  if (StepOf(operands_[0].offset, row, 1) == 0) std::swap(operands_[0], operands_[1]);
-  const int64_t rows = stage.spatial[0].extent, columns = stage.spatial[1].extent,
-                steps = stage.reduce[0].extent;
-  const int64_t group = description.tensors[1].shape[2];
-  // Describes a tile of `height` rows of `width` elements; the rows are as far apart as `var` ·
-  // `step` moves the offset.
-  const auto memory = [&](const Operand& operand, ir::AtomId var, int64_t step, int64_t height,
-                          int64_t width) -> absl::StatusOr<TileMemory> {
-    const IndexEmitter::Split split = index_.SplitOf(operand.offset);
-    const int64_t stride = StepOf(operand.offset, var, step);
-    if (split.irregular || stride < 1) return MisplacedError(operand);
-    const int64_t bytes = ir::DTypeBytes(program.buffers[operand.buffer].dtype);
-    return TileMemory{memory_.Address(operand.buffer, split), f_.I64(stride * bytes), height,
-                      width * bytes};
-  };
-  HONE_ASSIGN_OR_RETURN(const TileMemory left, memory(operands_[0], row, 1, rows, steps));
-  HONE_ASSIGN_OR_RETURN(const TileMemory right,
-                        memory(operands_[1], depth, group, steps / group, columns * group));
-  HONE_ASSIGN_OR_RETURN(const TileMemory sum,
-                        memory({store_.outputs[0], store_.indices[0]}, row, 1, rows, columns));
-  return f_.state.machine->EmitTile(f_.b, intrinsic_, left, right, sum);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ bool ReducesLanes(const FunctionContext& f, const IndexEmitter& index, const low
 absl::Status EmitLaneReduction(FunctionContext& f, ExprEmitter& exprs, MemoryEmitter& memory,
                                const lower::Stmt& store, llvm::Value* mask);
 
-// Emits a store that one instruction computes, as matched by the primitive tensorize. Internal: it
-// is under a mask, or its operands do not have the layout that the instruction needs.
+// Emits a store that one instruction of the shape kDot computes, as matched by the primitive
+// tensorize. Internal: it is under a mask, or its operands do not have the layout that the
+// instruction needs.
 absl::Status EmitIntrinsic(FunctionContext& f, IndexEmitter& index, MemoryEmitter& memory,
                            const lower::Stmt& store, llvm::Value* mask);
 

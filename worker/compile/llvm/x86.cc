@@ -57,20 +57,75 @@ constexpr Dot kDots[] = {
     {"madd_u8_16x4", {"", ir::DType::kI32, EmitMadd<false, false>}},
 };
 
-struct Tile {
-  absl::string_view name;
-  absl::string_view intrinsic;
-};
-constexpr Tile kTiles[] = {
-    {"amx_u8i8_16x16x64", "llvm.x86.tdpbusd.internal"},
-    {"amx_bf16_16x16x32", "llvm.x86.tdpbf16ps.internal"},
-};
-
 llvm::FunctionCallee Declare(llvm::IRBuilder<>& b, absl::string_view name, llvm::Type* result,
                              llvm::ArrayRef<llvm::Type*> parameters) {
   return b.GetInsertBlock()->getModule()->getOrInsertFunction(
       {name.data(), name.size()}, llvm::FunctionType::get(result, parameters, false));
 }
+
+// AMX. LLVM assigns the tile registers, configures them at the begin of a function (LDTILECFG) and
+// releases them at its end.
+class AmxTile final : public TileCode {
+ public:
+  constexpr AmxTile(absl::string_view name, absl::string_view multiply)
+      : name_(name), multiply_(multiply) {}
+
+  absl::string_view name() const { return name_; }
+  int registers() const override { return 8; }
+
+  Value* Load(llvm::IRBuilder<>& b, const TileMemory& from) const override {
+    const auto load = Declare(b, "llvm.x86.tileloadd64.internal", TypeOf(b),
+                              {b.getInt16Ty(), b.getInt16Ty(), b.getPtrTy(), b.getInt64Ty()});
+    return b.CreateCall(load, {Rows(b, from), RowBytes(b, from), from.pointer, from.stride});
+  }
+
+  void Store(llvm::IRBuilder<>& b, Value* tile, const TileMemory& to) const override {
+    const auto store =
+        Declare(b, "llvm.x86.tilestored64.internal", b.getVoidTy(),
+                {b.getInt16Ty(), b.getInt16Ty(), b.getPtrTy(), b.getInt64Ty(), TypeOf(b)});
+    b.CreateCall(store, {Rows(b, to), RowBytes(b, to), to.pointer, to.stride, tile});
+  }
+
+  Value* Zero(llvm::IRBuilder<>& b, const TileMemory& like) const override {
+    const auto zero =
+        Declare(b, "llvm.x86.tilezero.internal", TypeOf(b), {b.getInt16Ty(), b.getInt16Ty()});
+    return b.CreateCall(zero, {Rows(b, like), RowBytes(b, like)});
+  }
+
+  Value* MultiplyAdd(llvm::IRBuilder<>& b, Value* sum, Value* left, Value* right,
+                     const TileMemory& of_sum, const TileMemory& of_left) const override {
+    llvm::Type* const amx = TypeOf(b);
+    const auto multiply =
+        Declare(b, multiply_, amx, {b.getInt16Ty(), b.getInt16Ty(), b.getInt16Ty(), amx, amx, amx});
+    return b.CreateCall(
+        multiply, {Rows(b, of_sum), RowBytes(b, of_sum), RowBytes(b, of_left), sum, left, right});
+  }
+
+ private:
+  static llvm::Type* TypeOf(llvm::IRBuilder<>& b) {
+    return llvm::Type::getX86_AMXTy(b.getContext());
+  }
+  static Value* Rows(llvm::IRBuilder<>& b, const TileMemory& memory) {
+    return b.getInt16(static_cast<uint16_t>(memory.rows));
+  }
+  static Value* RowBytes(llvm::IRBuilder<>& b, const TileMemory& memory) {
+    return b.getInt16(static_cast<uint16_t>(memory.row_bytes));
+  }
+
+  absl::string_view name_;  // of the instruction in common/ir/intrinsic.h
+  absl::string_view multiply_;
+};
+
+constexpr AmxTile kTiles[] = {
+    {"amx_u8i8_16x16x64", "llvm.x86.tdpbusd.internal"},
+    {"amx_i8_16x16x64", "llvm.x86.tdpbssd.internal"},
+    {"amx_u8_16x16x64", "llvm.x86.tdpbuud.internal"},
+    {"amx_bf16_16x16x32", "llvm.x86.tdpbf16ps.internal"},
+    {"amx_u8i8_14x16x64", "llvm.x86.tdpbusd.internal"},
+    {"amx_i8_14x16x64", "llvm.x86.tdpbssd.internal"},
+    {"amx_u8_14x16x64", "llvm.x86.tdpbuud.internal"},
+    {"amx_bf16_14x16x32", "llvm.x86.tdpbf16ps.internal"},
+};
 
 constexpr int kCurrentRounding = 4;  // an operand of instructions on 512 bits
 
@@ -141,9 +196,12 @@ class X86 final : public Machine {
     return NoCodeError(intrinsic);
   }
 
-  absl::Status EmitTile(llvm::IRBuilder<>& b, const ir::Intrinsic& intrinsic,
-                        const TileMemory& left, const TileMemory& right,
-                        const TileMemory& sum) const override;
+  absl::StatusOr<const TileCode*> TileOf(const ir::Intrinsic& intrinsic) const override {
+    for (const AmxTile& tile : kTiles) {
+      if (tile.name() == intrinsic.name) return &tile;
+    }
+    return NoCodeError(intrinsic);
+  }
 
  private:
   int truncation_lanes_ = 4;   // of the widest vector
@@ -186,33 +244,6 @@ Value* X86::EmitTruncation(llvm::IRBuilder<>& b, Value* value) const {
     return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_cvttps2dq_512, {},
                              {parts[0], none, every, b.getInt32(kCurrentRounding)});
   });
-}
-
-absl::Status X86::EmitTile(llvm::IRBuilder<>& b, const ir::Intrinsic& intrinsic,
-                           const TileMemory& left, const TileMemory& right,
-                           const TileMemory& sum) const {
-  const auto* const tile = std::find_if(std::begin(kTiles), std::end(kTiles),
-                                        [&](const Tile& t) { return t.name == intrinsic.name; });
-  if (tile == std::end(kTiles)) return NoCodeError(intrinsic);
-  auto* const amx = llvm::Type::getX86_AMXTy(b.getContext());
-  auto* const i16 = b.getInt16Ty();
-  auto* const i64 = b.getInt64Ty();
-  auto* const ptr = b.getPtrTy();
-  const auto size = [&](int64_t value) { return b.getInt16(static_cast<uint16_t>(value)); };
-  const auto load = Declare(b, "llvm.x86.tileloadd64.internal", amx, {i16, i16, ptr, i64});
-  const auto loaded = [&](const TileMemory& m) {
-    return b.CreateCall(load, {size(m.rows), size(m.row_bytes), m.pointer, m.stride});
-  };
-  Value* const c = loaded(sum);
-  Value* const a = loaded(left);
-  Value* const bb = loaded(right);
-  const auto multiply = Declare(b, tile->intrinsic, amx, {i16, i16, i16, amx, amx, amx});
-  Value* const result =
-      b.CreateCall(multiply, {size(sum.rows), size(sum.row_bytes), size(left.row_bytes), c, a, bb});
-  const auto store =
-      Declare(b, "llvm.x86.tilestored64.internal", b.getVoidTy(), {i16, i16, ptr, i64, amx});
-  b.CreateCall(store, {size(sum.rows), size(sum.row_bytes), sum.pointer, sum.stride, result});
-  return absl::OkStatus();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "worker/compile/lower/lower.h"
 #include "worker/compile/lower/passes.h"
 
 namespace hone::lower {
@@ -57,6 +59,21 @@ class InitLowering {
     return p_.Add({.kind = Stmt::Kind::kSeq, .children = std::move(before)});
   }
 
+  // The tile of sums that an instruction updates gets the neutral element as a whole, too.
+  void InitTile(const Stmt& store, Stmt& init) {
+    const ir::Intrinsic* const intrinsic = IntrinsicOf(store);
+    if (intrinsic == nullptr || intrinsic->shape != ir::Intrinsic::Shape::kTile) return;
+    ir::Set(init.annotations, ir::Annotation::Key::kIntrinsic, intrinsic->id);
+    std::vector<std::pair<AtomId, Index>> renamed;
+    for (const AtomId var : store.tensor_vars) {
+      if (!OccursInPlace(store, var)) continue;
+      const std::string name = absl::StrCat(p_.atoms[var].name, "_init");
+      init.tensor_vars.push_back(p_.atoms.AddVar(name, p_.atoms[var].range.extent()));
+      renamed.emplace_back(var, Index::Of(init.tensor_vars.back()));
+    }
+    for (Index& index : init.indices) index = p_.atoms.Substitute(index, renamed);
+  }
+
   StmtId VisitStore(StmtId id) {
     if (!p_.stmts[id].has_init) return id;
     p_.stmts[id].has_init = false;
@@ -74,6 +91,7 @@ class InitLowering {
       init.values.push_back(
           p_.pool.Const(dtype, ir::ReducerIdentity(store.reducer, static_cast<int>(c), dtype)));
     }
+    InitTile(store, init);
     size_t outermost = loops_.size();
     bool mixed = false;
     for (size_t l = loops_.size(); l-- > 0;) {

@@ -18,13 +18,22 @@ namespace hone::space {
 namespace {
 
 // An instruction of common/ir/intrinsic.h that computes blocks of a contraction's result:
-// rows × columns sums of `group` products, in one vector.
+// rows × columns sums of `terms` products, in one vector or in a tile register.
 struct TensorProduct {
   const ir::Intrinsic* instruction = nullptr;
   int64_t rows = 1;
   int64_t columns = 1;
-  int64_t group = 1;
+  int64_t terms = 1;
+  int64_t group = 1;  // terms of a column that are adjacent in the vector operand
+  bool is_tile() const { return instruction->shape == ir::Intrinsic::Shape::kTile; }
+  // Whether the rows of a block must be adjacent in memory.
+  bool joins_rows() const { return rows > 1 && !is_tile(); }
 };
+
+// Of AMX: a sum is complete after 52 cycles, and an instruction starts every 16 cycles (Intel's
+// optimization manual).
+constexpr int64_t kTileRegisters = 8, kTilesInFlight = 4;
+constexpr int64_t kLongestVector = 64;  // that the primitive vectorize accepts
 
 // Returns the dimension of an operand that the reduction axis alone indexes, as DimensionOf does.
 // REQUIRES: the block loads the operand once.
@@ -110,7 +119,7 @@ bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProdu
     return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
   };
   return filled(c.row, product.rows) * filled(c.vector, product.columns) >= kLeastSums &&
-         filled(c.reduce, product.group) >= kLeastTerms;
+         filled(c.reduce, product.terms) >= kLeastTerms;
 }
 
 int ReducedDimension(const ir::Program& program, const ir::Block& block,
@@ -141,12 +150,35 @@ bool ReadsInPlace(const ir::Program& program, const ir::Block& block,
   return contiguous;
 }
 
+TensorProduct ProductOf(const Intrinsic& instruction) {
+  const ir::Workload& description = ir::DescriptionOf(instruction);
+  const ir::Stage& stage = description.stages.back();
+  TensorProduct product{.instruction = &instruction,
+                        .rows = stage.spatial.size() > 1 ? stage.spatial[0].extent : 1,
+                        .columns = stage.spatial.back().extent,
+                        .terms = stage.reduce[0].extent};
+  product.group =
+      product.is_tile() ? description.tensors[description.Inputs()[1]].shape.back() : product.terms;
+  return product;
+}
+
+// Whether an instruction is better than another of the same kind for this many rows: a longer
+// vector, or tiles that add fewer rows, and of these the larger ones.
+bool IsBetter(const TensorProduct& product, const TensorProduct& other, int64_t rows) {
+  if (!product.is_tile()) return product.columns > other.columns;
+  const auto computed = [&](const TensorProduct& each) {
+    return ir::CeilDivInt(rows, each.rows) * each.rows;
+  };
+  const int64_t own = computed(product), others = computed(other);
+  return own != others ? own < others : product.rows > other.rows;
+}
+
 // Returns the target's instructions that can compute a contraction: the block multiplies one
 // element of each operand, both converted to the type of the sum; the types are those of the
 // instruction; the row, vector and reduction axes are multiples of its extents, or little is added
 // when they are rounded up; the vector operand can be packed; the row operand, too, or the
-// instruction has a single row and reads it in place. Of several that differ only in the length of
-// the vector, returns the longest.
+// instruction reads it in place, which one that joins rows cannot. Of several that differ only in
+// the length of the vector or in the rows of a tile, returns the best.
 std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                                              const ir::Program& program, ir::NodeId id,
                                              const Contraction& c) {
@@ -166,25 +198,29 @@ std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
                     program.buffers[block.outputs[0]].dtype};
   std::vector<TensorProduct> products;
   for (const Intrinsic& instruction : ir::Intrinsics()) {
-    if (instruction.shape != Intrinsic::Shape::kDot || instruction.arch != target.arch ||
+    if (instruction.shape == Intrinsic::Shape::kScalar || instruction.arch != target.arch ||
         !target.HasFeature(instruction.feature) || !(TypesOf(instruction) == types))
       continue;
-    const ir::Stage& stage = ir::DescriptionOf(instruction).stages.back();
-    const TensorProduct product{.instruction = &instruction,
-                                .rows = stage.spatial.size() > 1 ? stage.spatial[0].extent : 1,
-                                .columns = stage.spatial.back().extent,
-                                .group = stage.reduce[0].extent};
-    if (product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits ||
-        !FillsBlocks(block, c, product) || (!packs_rows && (product.rows > 1 || !reads_in_place)) ||
-        (!pads_terms && block.iters[c.reduce].extent % product.group != 0))
+    const TensorProduct product = ProductOf(instruction);
+    const bool is_too_wide =
+        !product.is_tile() &&
+        product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits;
+    // A tile has no rows that are left out.
+    const bool needs_packed_rows =
+        product.joins_rows() || !reads_in_place ||
+        (product.is_tile() && block.iters[c.row].extent % product.rows != 0);
+    if (is_too_wide || !FillsBlocks(block, c, product) || (!packs_rows && needs_packed_rows) ||
+        (product.is_tile() && Guards(program, block, {c.row})) ||
+        (!pads_terms && block.iters[c.reduce].extent % product.terms != 0))
       continue;
-    const auto shorter = std::ranges::find_if(products, [&](const TensorProduct& other) {
-      return other.rows == product.rows && other.group == product.group;
+    const auto rival = std::ranges::find_if(products, [&](const TensorProduct& other) {
+      return other.is_tile() == product.is_tile() && other.terms == product.terms &&
+             (product.is_tile() || other.rows == product.rows);
     });
-    if (shorter == products.end()) {
+    if (rival == products.end()) {
       products.push_back(product);
-    } else if (shorter->columns < product.columns) {
-      *shorter = product;
+    } else if (IsBetter(product, *rival, block.iters[c.row].extent)) {
+      *rival = product;
     }
   }
   return products;
@@ -218,6 +254,10 @@ class TensorTiler {
     limits_.lanes = 1;  // register tiles are counted in blocks of the instruction
     // Several instructions multiply two parts of each operand.
     if (product.instruction->instructions > 1) limits_.registers_per_operand = 2;
+    if (product.is_tile()) {
+      limits_.vector_registers = kTileRegisters;
+      limits_.accumulators = kTilesInFlight;
+    }
   }
 
   bool Allows(const Variant& variant) const {
@@ -229,12 +269,11 @@ class TensorTiler {
   }
 
   Sketch Run(const Variant& variant) {
-    const bool in_blocks = product_.rows > 1;
     const std::optional<Operand> reader = Reader(Pad());
     std::vector<Operand> loops = edit_.Loops(register_, block_.iters.size());
     const std::optional<Operand> rows = SplitOff(loops[c_.row], product_.rows);
     const Operand columns = *SplitOff(loops[c_.vector], product_.columns);
-    const Operand terms = *SplitOff(loops[c_.reduce], product_.group);
+    const Operand terms = *SplitOff(loops[c_.reduce], product_.terms);
     SampleTile();
     std::vector<Operand> unit;
     if (rows.has_value()) unit.push_back(*rows);
@@ -243,12 +282,13 @@ class TensorTiler {
     if (PacksRows() && !PacksPanels()) {
       CopyRows(*row_copy_);
     } else if (PacksRows()) {
-      Pack(c_.row_operand, row_copy_, tile_[0], product_.rows,
+      Pack(c_.row_operand, row_copy_, tile_[0], product_.rows, product_.terms,
            variant.pack_at_tile ? std::optional(placed.outer) : std::nullopt);
     }
-    Pack(c_.vector_operand, vector_copy_, tile_[1], product_.columns, std::nullopt);
+    Pack(c_.vector_operand, vector_copy_, tile_[1], product_.columns, product_.group, std::nullopt);
     if (reader.has_value()) edit_.Add("reverse_compute_at", {*reader, placed.complete});
-    if (in_blocks) edit_.Add("transform_layout", {register_, schedule::Text(BlockLayout())});
+    if (product_.joins_rows())
+      edit_.Add("transform_layout", {register_, schedule::Text(BlockLayout())});
     edit_.Add("tensorize", {unit[0], schedule::Text(std::string(product_.instruction->name))});
     edit_.Add("parallel", {placed.outer});
     sketch_.nests[nest_].state = Nest::State::kDone;
@@ -272,14 +312,14 @@ class TensorTiler {
   int64_t Extent(int axis) const { return block_.iters[axis].extent; }
   int64_t Blocks(int axis, int64_t size) const { return ir::CeilDivInt(Extent(axis), size); }
   bool IsUneven(int axis, int64_t size) const { return Extent(axis) % size != 0; }
-  bool PadsTerms() const { return IsUneven(c_.reduce, product_.group); }
+  bool PadsTerms() const { return IsUneven(c_.reduce, product_.terms); }
   bool PadsRows() const { return IsUneven(c_.row, product_.rows) || PadsTerms(); }
   bool PadsColumns() const { return IsUneven(c_.vector, product_.columns) || PadsTerms(); }
 
-  // Whether the row operand is packed. An instruction for a single row reads it in place if it is
-  // contiguous along the reduction.
+  // Whether the row operand is packed. An instruction for a single row or for tiles reads it in
+  // place if it is contiguous along the reduction.
   bool PacksRows() const {
-    return product_.rows > 1 || PadsRows() ||
+    return product_.joins_rows() || PadsRows() ||
            !ReadsInPlace(program_, block_, c_.row_operand, c_.reduce);
   }
 
@@ -293,7 +333,7 @@ class TensorTiler {
     std::vector<Operand> operands(block_.iters.size(), Literal(1));
     operands[c_.row] = Literal(product_.rows);
     operands[c_.vector] = Literal(product_.columns);
-    operands[c_.reduce] = Literal(product_.group);
+    operands[c_.reduce] = Literal(product_.terms);
     operands.insert(operands.begin(), register_);
     const bool crops = IsUneven(c_.row, product_.rows) || IsUneven(c_.vector, product_.columns);
     const int copies = (PadsRows() ? 1 : 0) + (PadsColumns() ? 1 : 0);
@@ -315,7 +355,7 @@ class TensorTiler {
       if (cropped.has_value()) edit_.Add("compute_inline", {*cropped});
       return sketch_.nests[consumer_].block;
     }
-    if (cropped.has_value() || product_.rows == 1) return cropped;
+    if (cropped.has_value() || !product_.joins_rows()) return cropped;
     return edit_.Add("cache_write", {register_, schedule::Text("global")})[0];
   }
 
@@ -332,7 +372,7 @@ class TensorTiler {
     tile_ = edit_.Add("sample_register_tile", {},
                       {{"candidates", RegisterTiles(limits_, Blocks(c_.row, product_.rows),
                                                     Blocks(c_.vector, product_.columns))}});
-    k_unroll_ = edit_.Sample(KUnrolls(limits_, Blocks(c_.reduce, product_.group)));
+    k_unroll_ = edit_.Sample(KUnrolls(limits_, Blocks(c_.reduce, product_.terms)));
   }
 
   // Schedules the padded copy of an image, whose layout stays the same, because windows overlap.
@@ -344,11 +384,11 @@ class TensorTiler {
     edit_.Add("parallel", {edit_.Fuse(loops)});
   }
 
-  // Copies an operand into panels as wide as the register tile. In a panel, the terms of one
-  // instruction are adjacent for each row or column: A[i, k] → [i / T, k / g, i % T, k % g]. The
-  // copy, `padded` or a new one, runs inside the loop `at`, or before the nest.
+  // Copies an operand into panels as wide as the register tile. In a panel, groups of `group` terms
+  // are adjacent for each row or column: A[i, k] → [i / T, k / g, i % T, k % g]. The copy, `padded`
+  // or a new one, runs inside the loop `at`, or before the nest.
   void Pack(const ContractionOperand& operand, const std::optional<Operand>& padded,
-            const Operand& tile, int64_t block, const std::optional<Operand>& at) {
+            const Operand& tile, int64_t block, int64_t group, const std::optional<Operand>& at) {
     const ir::Buffer& buffer = program_.buffers[operand.buffer];
     const Operand copy = padded.has_value()
                              ? *padded
@@ -370,9 +410,9 @@ class TensorTiler {
     }
     to.push_back(absl::StrCat(from[panel], " / ", size));
     to.insert(to.end(), taps.begin(), taps.end());
-    to.push_back(absl::StrCat(from[terms], " / ", product_.group));
+    to.push_back(absl::StrCat(from[terms], " / ", group));
     to.push_back(absl::StrCat(from[panel], " % ", size));
-    to.push_back(absl::StrCat(from[terms], " % ", product_.group));
+    to.push_back(absl::StrCat(from[terms], " % ", group));
     edit_.Add(
         "transform_layout",
         {copy,
@@ -384,7 +424,7 @@ class TensorTiler {
     if (inside) loops.erase(loops.begin());
     std::optional<Operand> inner = SplitOff(loops[panel], block);
     const std::vector<Operand> panels = edit_.Split(loops[panel], {tile});
-    const std::vector<Operand> steps = edit_.Split(loops[terms], {Literal(product_.group)});
+    const std::vector<Operand> steps = edit_.Split(loops[terms], {Literal(group)});
     std::vector<Operand> outer;
     for (const int d : others) outer.push_back(loops[d]);
     outer.push_back(panels[0]);
@@ -393,8 +433,10 @@ class TensorTiler {
     if (inner.has_value()) order.push_back(*inner);
     order.push_back(steps[1]);
     edit_.Add("reorder", order);
-    // If the terms are not adjacent in memory, the rows of a block are interleaved.
-    const bool interleaves = terms != rank - 1 && inner.has_value();
+    // If the terms are not adjacent in memory, the rows of a block are interleaved. A row of a tile
+    // is as long as the longest vector.
+    const bool interleaves =
+        terms != rank - 1 && inner.has_value() && group * block <= kLongestVector;
     edit_.Add("vectorize", {interleaves ? edit_.Fuse({*inner, steps[1]}) : steps[1]});
     if (!inside) edit_.Add("parallel", {edit_.Fuse(outer)});
   }
@@ -411,7 +453,7 @@ class TensorTiler {
                             .k_unroll = DecisionOf(k_unroll_),
                             .guarded = !block_.guards.empty(),
                             .short_steps = !c_.windows.empty() &&
-                                           Blocks(c_.reduce, product_.group) < limits_.few_steps};
+                                           Blocks(c_.reduce, product_.terms) < limits_.few_steps};
     std::vector<Operand> outer, inner;
     for (int axis : c_.shared) outer.push_back(loops[axis]);
     for (int axis : c_.row_like) {
@@ -450,7 +492,7 @@ class TensorTiler {
     const int64_t bytes = ir::DTypeBytes(program_.buffers[c_.row_operand.buffer].dtype);
     AddTileConstraints(limits_, decisions,
                        {.lanes = product_.columns / product_.rows,
-                        .element_bytes = product_.rows * product_.group * bytes},
+                        .element_bytes = product_.rows * product_.terms * bytes},
                        sketch_.constraints);
     const Operand fused = edit_.Fuse(outer);
     if (tile_reduction) return {fused, fused, 1};

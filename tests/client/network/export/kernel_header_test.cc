@@ -55,6 +55,15 @@ TEST(KernelHeaderTest, DescribesTheCallingInterface) {
   GoldenOfTest().Add(WithoutVersion(header));
 }
 
+TEST(KernelHeaderTest, SaysThatLinuxMayRefuseTiles) {
+  const ir::Workload workload = Build("dense_relu", {"m=4", "n=6", "k=8"});
+  KernelFacts facts = Facts("dense_relu");
+  EXPECT_THAT(KernelHeader(workload, facts), Not(HasSubstr("AMX")));
+  facts.cpu_features = "amx-int8 avx2";
+  EXPECT_THAT(KernelHeader(workload, facts),
+              HasSubstr("If Linux refuses, it returns HONE_KERNEL_UNSUPPORTED_CPU."));
+}
+
 TEST(KernelHeaderTest, TypesWithoutACTypeAreTheirBits) {
   GoldenOfTest golden;
   const std::string header =

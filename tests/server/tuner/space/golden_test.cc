@@ -20,6 +20,7 @@ struct Golden {
   const char* maker = "rules";
   const char* only = "";  // the name of the only space to compare, if there are too many
   const char* target = "x86-avx512";
+  double tolerance = 1e-3;
 };
 
 class GoldenText : public testing::TestWithParam<Golden> {};
@@ -27,10 +28,11 @@ class GoldenText : public testing::TestWithParam<Golden> {};
 TEST_P(GoldenText, IsUnchanged) {
   const auto workload = MakeWorkload(GetParam().workload);
   const target::Target target = target::TargetByName(GetParam().target).value();
-  HONE_ASSERT_OK_AND_ASSIGN(
-      auto spaces,
-      MakeSpaces({.workload = workload, .target = &target, .generation = {.tolerance = 1e-3}},
-                 GetParam().maker));
+  HONE_ASSERT_OK_AND_ASSIGN(auto spaces,
+                            MakeSpaces({.workload = workload,
+                                        .target = &target,
+                                        .generation = {.tolerance = GetParam().tolerance}},
+                                       GetParam().maker));
   spaces.push_back(DefaultCandidate(workload, target).value());
   const std::string only = GetParam().only;
   if (!only.empty())
@@ -60,6 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"dense_relu", "dense_relu m=19 n=70 k=9"},
         Golden{"quantized_conv2d", "quantized_conv2d n=1 h=14 w=14 ci=256 co=256 k=3 s=1 p=1",
                "rules", "usdot_4x4", "arm/neoverse-v2"},
+        Golden{"amx_int8", "quantized_dense m=256 n=256 k=256", "rules", "amx_u8i8_16x16x64",
+               "intel/sapphirerapids"},
+        Golden{"amx_bf16", "dense m=256 n=256 k=256", "rules", "bf16_amx_bf16_16x16x32",
+               "intel/sapphirerapids", 1e-2},
         Golden{"attention_chain", "attention b=1 h=8 s=2048 d=64", "rules", "chain"},
         Golden{"mlp_chain", "mlp m=512 k=768 h=3072 n=768", "rules", "chain"},
         Golden{"templates_dense", "dense m=128 n=768 k=768", "templates"},
