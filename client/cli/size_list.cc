@@ -1,7 +1,6 @@
 #include "client/cli/size_list.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -19,6 +18,7 @@ namespace {
 
 constexpr absl::string_view kRangeDots = "..";
 constexpr char kWeightColon = ':';
+constexpr double kMostWeight = 1e6;
 
 absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
   int64_t value = 0;
@@ -30,9 +30,10 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
 // The weight after the colon of a size.
 absl::StatusOr<double> ParseWeight(absl::string_view text) {
   double weight = 0;
-  if (absl::SimpleAtod(text, &weight) && weight > 0 && std::isfinite(weight)) return weight;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the weight '", text, "' is not a positive number; sizes have weights as in 1:3,8:1"));
+  if (absl::SimpleAtod(text, &weight) && weight > 0 && weight <= kMostWeight) return weight;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the weight '", text, "' is not a positive number of at most ", kMostWeight,
+                   "; sizes have weights as in 1:3,8:1"));
 }
 
 }  // namespace
