@@ -48,12 +48,17 @@ std::string BytesOfElement(ir::DType dtype, double value) {
   return Encode({dtype, {}}, {ElementFor(dtype, value)});
 }
 
+// Whether a node has no other elements than its first input.
+bool MovesElements(const Node& node) {
+  static constexpr absl::string_view kMoving[] = {"Expand",  "Identity",  "Reshape",  "Slice",
+                                                  "Squeeze", "Transpose", "Unsqueeze"};
+  return absl::c_linear_search(kMoving, node.op);
+}
+
 // Whether integers of this node cannot overflow for an element of -2^62.
 bool IsExactFor(const Node& node, ir::DType from, ir::DType to) {
-  static constexpr absl::string_view kExact[] = {"Expand",  "Identity", "Reshape",   "Slice",
-                                                 "Squeeze", "Sub",      "Transpose", "Unsqueeze"};
   if (ir::IsFloat(to) || to == ir::DType::kBool) return true;
-  return from == to && absl::c_linear_search(kExact, node.op);
+  return from == to && (MovesElements(node) || node.op == "Sub");
 }
 
 }  // namespace
@@ -167,6 +172,12 @@ bool InputMasks::FollowLoads(const Group& group, ValueId output, Mask& mask) con
 }
 
 std::optional<InputMasks::Extremes> InputMasks::ExtremesOf(ValueId id, ir::Scalar value) {
+  // Each layer may have its own slice of a mask.
+  for (auto at = producers_.find(id);
+       at != producers_.end() && MovesElements(graph_.nodes[at->second]);
+       at = producers_.find(id)) {
+    id = graph_.nodes[at->second].inputs[0];
+  }
   const ValueId input = graph_.inputs[masks_.at(id).input];
   const TensorType& type = graph_.value(input).type;
   const auto [entry, is_new] =

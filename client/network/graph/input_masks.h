@@ -81,7 +81,8 @@ class InputMasks {
 
   bool FollowLoads(const Group& group, ValueId output, Mask& mask) const;
   const std::vector<int>& GrowingOf(ValueId id) const;
-  // nullopt: it has NaN, or cannot be computed.
+  // Bounds of the elements of a mask if those of the input have this value. nullopt: it has NaN, or
+  // cannot be computed.
   std::optional<Extremes> ExtremesOf(ValueId id, ir::Scalar value);
 
   const Graph& graph_;

@@ -212,8 +212,8 @@ class SampleFlow {
       const int axis = axes_.outputs[o];
       if (state.mixed_by >= 0) {
         const Node& node = graph_.nodes[state.mixed_by];
-        return absl::FailedPreconditionError(
-            absl::StrCat("node '", node.name, "' (", node.op, ") may mix the samples"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "node '", node.name, "' (", node.op, ") may mix the samples", WhyNotMasked(node)));
       }
       const bool kept =
           axis == kNoAxis ? !state.depends : state.sample.has_value() && state.sample->axis == axis;
@@ -252,6 +252,17 @@ class SampleFlow {
     if (!is_product && !is_softmax) return true;
     for (const ValueId id : node.inputs) masks_.ReadBy(n, id);
     return true;
+  }
+
+  // Says that a mask of scores was not accepted; "" if the node has none.
+  std::string WhyNotMasked(const Node& node) const {
+    const bool has_scores = absl::c_any_of(
+        node.inputs, [&](ValueId id) { return id != kNoValue && states_[id].pair.has_value(); });
+    const auto mask = absl::c_find_if(node.inputs, [&](ValueId id) { return masks_.IsMask(id); });
+    if (!has_scores || mask == node.inputs.end()) return "";
+    return absl::StrCat("; it is not proven that its mask, which is computed from input '",
+                        graph_.value(graph_.inputs[masks_.InputOf(*mask)]).name,
+                        "', hides the padding");
   }
 
   const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }

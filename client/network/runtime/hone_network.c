@@ -344,11 +344,10 @@ static hone_network_status CheckMask(const hone_network_instance* instance,
                               : IsZero(mask, mask->shows[0]) ? "0"
                                                                 : "1";
     return hone_fail(HONE_NETWORK_INVALID_ARGUMENT,
-                     "row %llu of input '%s' shows no position (no element is %s), but %s is %lld "
-                     "and padded, which is only right if each row shows one; %s without padding: %s",
+                     "row %llu of input '%s' shows no position (no element is %s), which padding "
+                     "needs: %s is %lld, and %s run without padding",
                      (unsigned long long)row, hone_text(network, tensor->name), shown,
-                     hone_network_size_name(network), (long long)instance->value,
-                     hone_network_size_name(network), sizes);
+                     hone_network_size_name(network), (long long)instance->value, sizes);
   }
   return HONE_NETWORK_OK;
 }

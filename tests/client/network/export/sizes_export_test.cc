@@ -279,8 +279,8 @@ TEST_F(MaskedSizesTest, ARowThatHidesAllIsRefusedIfItIsPadded) {
   std::vector<std::string> outputs = {std::string(2 * 11 * 8 * sizeof(float), '\0')};
   EXPECT_EQ(library.Run(11, {TokensOf(11), MaskOf(11, 0)}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
   EXPECT_EQ(library.Error(),
-            "row 1 of input 'mask' shows no position (no element is 1), but N is 11 and padded, "
-            "which is only right if each row shows one; N without padding: 8, 16");
+            "row 1 of input 'mask' shows no position (no element is 1), which padding needs: N is "
+            "11, and 8, 16 run without padding");
   // An element of 2 is not known to show.
   std::string doubled = MaskOf(11, 0);
   const int64_t two = 2;
