@@ -153,6 +153,19 @@ TEST(InputMasksTest, AttentionOfOnnx) {
   ExpectMask<float>(attention(kFloat), -1e30f, {0, 1}, /*opset=*/23);
 }
 
+TEST(InputMasksTest, AttentionOfOnnxRuntime) {
+  const auto attention = [](const std::string& attributes) {
+    return onnx::Input("q", kFloat, "2, N, 4") + onnx::Input("mask", kInt32, "2, N") +
+           onnx::Input("k", kFloat, "2, N, 4") + onnx::Input("v", kFloat, "2, N, 4") +
+           NodeText("MultiHeadAttention", "q k v _ mask", "y",
+                    "domain: 'com.microsoft' " + Int("num_heads", 2) + attributes) +
+           onnx::Output("y");
+  };
+  ExpectMask<int32_t>(attention(onnx::Float("mask_filter_value", -3e38)), 0, {1});
+  ExpectRefused(attention(""));
+  ExpectRefused(attention(onnx::Float("mask_filter_value", -3e38) + Int("unidirectional", 1)));
+}
+
 TEST(InputMasksTest, MasksThatDoNotHideForSureAreRefused) {
   // Whole numbers of 32 bits are not low enough.
   ExpectRefused(
