@@ -89,7 +89,9 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), LoadWithBf16(*session, kernel_options, /*inputs=*/{},
                                                             network, loaded.emplace_back()));
   }
-  Padding padding{.pads = {false}, .masks = {{}}};
+  Padding padding;  // of the only size
+  padding.pads.resize(1);
+  padding.masks.resize(1);
   if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
