@@ -360,7 +360,8 @@ class SampleFlow {
     if (absl::c_any_of(node.inputs, [&](ValueId id) { return masks_.IsMask(id); })) {
       return OfMasked(node, *pair);
     }
-    pair->is_plain = true;
+    // A quotient of scores may be infinite.
+    pair->is_plain = node.op != "Div" || !states_[node.inputs[1]].pair.has_value();
     for (const ValueId id : node.inputs) {
       const SampleState& state = states_[id];
       pair->is_plain = pair->is_plain &&

@@ -230,6 +230,7 @@ TEST(InputMasksTest, SecondMasksAreRefused) {
   ExpectRefused(before(Scalar("much", "-1e29") + NodeText("Add", "scores much", "before")));
   ExpectRefused(before(Scalar("much", "1e29") + NodeText("Mul", "scores much", "before")));
   ExpectRefused(before(Scalar("little", "1e-29") + NodeText("Div", "scores little", "before")));
+  ExpectRefused(before(Scalar("five", "5") + NodeText("Div", "five scores", "before")));
   EXPECT_THAT(MasksOf(before(Scalar("little", "5") + NodeText("Div", "scores little", "before"))),
               IsOk());
   // After it.
