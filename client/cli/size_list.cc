@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,6 +17,8 @@ namespace hone::cli {
 namespace {
 
 constexpr absl::string_view kRangeDots = "..";
+constexpr char kWeightColon = ':';
+constexpr double kMostWeight = 1e6;
 
 absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
   int64_t value = 0;
@@ -23,20 +27,49 @@ absl::StatusOr<int64_t> ParseSize(absl::string_view text) {
       absl::StrCat("'", text, "' is not a positive number; sizes are given as in 1,4,8 or 1..64"));
 }
 
+// The weight after the colon of a size.
+absl::StatusOr<double> ParseWeight(absl::string_view text) {
+  double weight = 0;
+  if (absl::SimpleAtod(text, &weight) && weight > 0 && weight <= kMostWeight) return weight;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the weight '", text, "' is not a positive number of at most ", kMostWeight,
+                   "; sizes have weights as in 1:3,8:1"));
+}
+
 }  // namespace
 
 bool NamesSeveralSizes(absl::string_view text) {
-  return absl::StrContains(text, ',') || absl::StrContains(text, kRangeDots);
+  return absl::StrContains(text, ',') || absl::StrContains(text, kRangeDots) ||
+         absl::StrContains(text, kWeightColon);
 }
 
-absl::StatusOr<std::vector<int64_t>> ParseSizeList(absl::string_view text) {
-  std::set<int64_t> values;
+absl::StatusOr<SizeList> ParseSizeList(absl::string_view text) {
+  std::map<int64_t, double> weights;
+  std::set<int64_t> weighted;
+  const auto add = [&](int64_t value, absl::string_view weight) -> absl::Status {
+    const bool is_new = weights.emplace(value, 1).second;
+    if (!is_new && (!weight.empty() || weighted.contains(value))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the size ", value, " is repeated, and has a weight; give it once"));
+    }
+    if (weight.empty()) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(weights[value], ParseWeight(weight));
+    weighted.insert(value);
+    return absl::OkStatus();
+  };
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    const size_t dots = item.find(kRangeDots);
+    const std::vector<absl::string_view> parts =
+        absl::StrSplit(item, absl::MaxSplits(kWeightColon, 1));
+    const size_t dots = parts[0].find(kRangeDots);
     if (dots == absl::string_view::npos) {
-      HONE_ASSIGN_OR_RETURN(const int64_t value, ParseSize(item));
-      values.insert(value);
+      HONE_ASSIGN_OR_RETURN(const int64_t value, ParseSize(parts[0]));
+      if (parts.size() > 1) HONE_RETURN_IF_ERROR(ParseWeight(parts[1]).status());
+      HONE_RETURN_IF_ERROR(add(value, parts.size() > 1 ? parts[1] : ""));
       continue;
+    }
+    if (parts.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the range ", parts[0], " has a weight; give each size its own, as in 1:3,8:1"));
     }
     HONE_ASSIGN_OR_RETURN(const int64_t first, ParseSize(item.substr(0, dots)));
     HONE_ASSIGN_OR_RETURN(const int64_t last, ParseSize(item.substr(dots + kRangeDots.size())));
@@ -44,13 +77,19 @@ absl::StatusOr<std::vector<int64_t>> ParseSizeList(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("the range ", item, " is empty; give the smaller value first"));
     }
-    values.insert({first, last});
+    std::set<int64_t> values = {first, last};
     for (int64_t power = 1; power < last; power *= 2) {
       if (power > first) values.insert(power);
       if (power > std::numeric_limits<int64_t>::max() / 2) break;
     }
+    for (const int64_t value : values) HONE_RETURN_IF_ERROR(add(value, ""));
   }
-  return std::vector<int64_t>(values.begin(), values.end());
+  SizeList list;
+  for (const auto& [value, weight] : weights) {
+    list.values.push_back(value);
+    list.weights.push_back(weight);
+  }
+  return list;
 }
 
 absl::Status CheckSizeCount(absl::Span<const NamedSizes> dimensions) {

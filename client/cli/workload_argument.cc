@@ -233,11 +233,11 @@ absl::StatusOr<std::vector<VaryingKey>> VaryingKeysOf(absl::Span<const std::stri
     const absl::string_view value = absl::string_view(words[i]).substr(equals + 1);
     // A value with another key is an error, which ExplainWord explains.
     if (!NamesSeveralSizes(value) || absl::StrContains(value, '=')) continue;
-    const absl::StatusOr<std::vector<int64_t>> sizes = ParseSizeList(value);
+    const absl::StatusOr<SizeList> sizes = ParseSizeList(value);
     if (!sizes.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(words[i], ": ", sizes.status().message()));
     }
-    dimensions.push_back({words[i].substr(0, equals), *sizes});
+    dimensions.push_back({words[i].substr(0, equals), sizes->values, sizes->weights});
     keys.push_back({i, dimensions.back()});
   }
   HONE_RETURN_IF_ERROR(CheckSizeCount(dimensions));
@@ -248,20 +248,25 @@ absl::StatusOr<std::vector<VaryingKey>> VaryingKeysOf(absl::Span<const std::stri
 // workloads.
 absl::StatusOr<std::vector<WorkloadArgument>> ReadSizes(absl::Span<const std::string> words) {
   HONE_ASSIGN_OR_RETURN(const std::vector<VaryingKey> keys, VaryingKeysOf(words));
-  std::vector<std::vector<std::string>> expanded = {{words.begin(), words.end()}};
+  std::vector<std::pair<std::vector<std::string>, double>> expanded = {
+      {{words.begin(), words.end()}, 1}};  // with weights
   for (const VaryingKey& key : keys) {
-    std::vector<std::vector<std::string>> longer;
-    for (const std::vector<std::string>& each : expanded) {
-      for (const int64_t size : key.sizes.values) {
+    std::vector<std::pair<std::vector<std::string>, double>> longer;
+    for (const auto& each : expanded) {
+      for (size_t v = 0; v < key.sizes.values.size(); ++v) {
         longer.push_back(each);
-        longer.back()[key.place] = absl::StrCat(key.sizes.name, "=", size);
+        longer.back().first[key.place] = absl::StrCat(key.sizes.name, "=", key.sizes.values[v]);
+        longer.back().second *= key.sizes.weights[v];
       }
     }
     expanded = std::move(longer);
   }
+  double sum = 0;
+  for (const auto& each : expanded) sum += each.second;
   std::vector<WorkloadArgument> workloads;
-  for (const std::vector<std::string>& each : expanded) {
+  for (const auto& [each, weight] : expanded) {
     HONE_ASSIGN_OR_RETURN(workloads.emplace_back(), ReadWorkloadArgument(each));
+    workloads.back().budget_factor = weight * static_cast<double>(expanded.size()) / sum;
   }
   return workloads;
 }

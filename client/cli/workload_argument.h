@@ -20,6 +20,8 @@ struct WorkloadArgument {
   std::string text;   // text form, which is sent to the server
   std::string title;  // the words as the user typed them, for headings
   std::string words;  // the words quoted for a shell, for commands in messages
+  // Of one of several sizes with weights: its part of the budget of all, times their number.
+  double budget_factor = 1;
 };
 
 // Reads "OP key=value…", also if it is quoted as one word, or "FILE.hone" (a workload in text form;
@@ -49,8 +51,8 @@ absl::StatusOr<std::string> ReadTextArgument(const std::string& path);
 
 // Reads the words of one or several workloads. The name of an operator or file begins the next
 // workload; a workload may also be one quoted word. An operator may have lists or ranges of sizes
-// (size_list.h), "matmul m=1,4,8 n=64 k=64", which stand for a workload of each. Errors as for
-// ReadWorkloadArgument.
+// (size_list.h), "matmul m=1,4,8 n=64 k=64", which stand for a workload of each; the weights of
+// several keys are multiplied. Errors as for ReadWorkloadArgument.
 absl::StatusOr<std::vector<WorkloadArgument>> ReadWorkloads(absl::Span<const std::string> words);
 
 // An operator for several sizes of one key.

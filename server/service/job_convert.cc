@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/sha256.h"
@@ -110,6 +111,9 @@ constexpr char kSpeedup[] = "speedup";
 constexpr char kEarlyStop[] = "early-stop";
 constexpr char kLatencyLimits[] = "latency-limits";
 
+// The largest weight of a network, so that the mean of many stays a number.
+constexpr double kMostWeight = 1e6;
+
 bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
 
 absl::Status CheckWeights(const v1::NetworkTask& task, int networks, const std::string& field) {
@@ -139,9 +143,19 @@ absl::Status ReadNetworks(const v1::NetworkRequest& request, job::NetworkSpec& s
       return FieldError("network.networks.latency_limit_ns",
                         "missing for the objective latency-limits");
     }
+    if (!IsAmount(network.weight()) || network.weight() > kMostWeight) {
+      return FieldError("network.networks.weight",
+                        absl::StrCat("not a number from 0 to ", kMostWeight));
+    }
+    spec.network_weights.push_back(network.weight() == 0 ? 1 : network.weight());
     spec.network_names.push_back(network.name());
     spec.limits_ns.push_back(network.latency_limit_ns());
     spec.references_ns.push_back(network.reference_ns());
+  }
+  if (absl::c_all_of(spec.network_weights, [](double weight) { return weight == 1; })) {
+    spec.network_weights.clear();
+  } else if (spec.objective != kSpeedup) {
+    return FieldError("network.networks.weight", "is for the objective speedup");
   }
   if (request.networks().empty() &&
       (spec.objective == kSpeedup || spec.objective == kLatencyLimits)) {
@@ -238,6 +252,7 @@ v1::NetworkRequest RequestToProto(const job::NetworkSpec& spec) {
     network.set_name(spec.network_names[j]);
     network.set_latency_limit_ns(spec.limits_ns[j]);
     network.set_reference_ns(spec.references_ns[j]);
+    network.set_weight(j < spec.network_weights.size() ? spec.network_weights[j] : 1);
   }
   return message;
 }

@@ -12,7 +12,7 @@ def sources():
     text = ""
     for folder in ("client", "common", "server", "worker"):
         for path in sorted((REPOSITORY / folder).rglob("*")):
-            if path.suffix in (".cc", ".h"):
+            if path.suffix in (".c", ".cc", ".h"):
                 source = re.sub(r"(?m)^\s*//.*$", "", path.read_text())
                 text += re.sub(r'"\s*"', "", source).replace('\\"', "'") + "\n"
     return text

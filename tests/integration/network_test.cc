@@ -220,16 +220,24 @@ TEST_F(NetworkTest, SeveralSizes) {
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.errors, HasSubstr("18 values of N are given, and at most 16 sizes"));
 
-  result = home_.Hone({"tune", model, "--shape", "N=1,4", "--trials", "8", "--json"});
+  result = home_.Hone({"tune", model, "--shape", "N=1:3,4", "--trials", "8", "--json"});
   ASSERT_EQ(result.code, 0) << result.errors << result.output;
   const json report = OneLineOfJson(result.output);
   ASSERT_EQ(report["sizes"].size(), 2u) << result.output;
   EXPECT_EQ(report["sizes"][1]["size"], "N=4");
+  EXPECT_EQ(report["sizes"][0]["weight"], 3);
   for (const json& size : report["sizes"]) {
     EXPECT_GT(size["estimated_latency_ns"].get<double>(), 0);
     EXPECT_GT(size["latency_ns"].get<double>(), 0);
   }
   for (const json& task : report["tasks"]) EXPECT_EQ(task["weights"].size(), 2u);
+
+  // Their weights are stored with the job.
+  result = home_.Hone({"jobs", "show", "1"});
+  EXPECT_THAT(result.output, HasSubstr("sizes: N=1 (weight 3), N=4 (weight 1)\n"));
+  result = home_.Hone({"jobs", "show", "1", "--json"});
+  EXPECT_EQ(OneLineOfJson(result.output)["network"]["sizes"],
+            json::parse(R"([{"size": "N=1", "weight": 3.0}, {"size": "N=4", "weight": 1.0}])"));
 
   // Without --shape, the sizes of the job are used.
   result = home_.Hone({"best", model, "--json"});

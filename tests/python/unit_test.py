@@ -112,6 +112,14 @@ def test_the_result_of_a_network_has_the_tolerance_of_its_job():
         found.result()
 
 
+def test_the_sizes_of_a_network_have_weights():
+    message = _protocol.method("GetJob").response(id="7")
+    assert _job.Job(None, message).sizes == {}
+    for name, weight in (("N=1", 3.0), ("N=8", 0.0)):
+        message.request.network.networks.add(name=name, weight=weight)
+    assert _job.Job(None, message).sizes == {"N=1": 3.0, "N=8": 1.0}
+
+
 class OfGpu:
     """A tensor on a device of DLPack's kind 2, CUDA."""
 

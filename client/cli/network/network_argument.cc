@@ -105,7 +105,8 @@ void AddShapes(Command& command, std::vector<std::string>& shapes) {
       "Shape of an input, as NAME=1x3x224x224, for dimensions that the model leaves open; "
       "an open batch is 1 otherwise. NAME=4 also sets the dimension called NAME. May be repeated. "
       "hone tune, best, export and run also take several sizes of a dimension, at most 16: "
-      "NAME=1,4,8, or NAME=1..512 for the ends and the powers of two between them",
+      "NAME=1,4,8, or NAME=1..512 for the ends and the powers of two between them. Sizes may have "
+      "weights for hone tune, NAME=1:3,8:1",
       {NotEmpty()});
 }
 

@@ -89,7 +89,9 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     HONE_ASSIGN_OR_RETURN(bf16.emplace_back(), LoadWithBf16(*session, kernel_options, /*inputs=*/{},
                                                             network, loaded.emplace_back()));
   }
-  Padding padding{.pads = {false}};
+  Padding padding;  // of the only size
+  padding.pads.resize(1);
+  padding.masks.resize(1);
   if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
@@ -98,7 +100,8 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
                      .graph = &networks[k].graph,
                      .partition = &networks[k].partition,
                      .kernels = loaded[k].list,
-                     .pads = padding.pads[k]});
+                     .pads = padding.pads[k],
+                     .masks = padding.masks[k]});
     counts.Add(loaded[k].counts);
   }
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, parts), names),

@@ -50,13 +50,13 @@ absl::Status FindVarying(const std::string& word, size_t place, std::vector<Vary
   const std::vector<std::string> extents = absl::StrSplit(word.substr(begin), 'x');
   for (size_t d = 0; d < extents.size(); ++d) {
     if (NamesSeveralSizes(extents[d])) {
-      const absl::StatusOr<std::vector<int64_t>> values = ParseSizeList(extents[d]);
-      if (!values.ok()) return WrongSizes(word, values.status().message());
-      found.push_back(
-          {.place = place,
-           .before = word.substr(0, begin),
-           .after = word.substr(begin + extents[d].size()),
-           .sizes = {extents.size() == 1 ? name : absl::StrCat(name, "[", d, "]"), *values}});
+      const absl::StatusOr<SizeList> list = ParseSizeList(extents[d]);
+      if (!list.ok()) return WrongSizes(word, list.status().message());
+      found.push_back({.place = place,
+                       .before = word.substr(0, begin),
+                       .after = word.substr(begin + extents[d].size()),
+                       .sizes = {extents.size() == 1 ? name : absl::StrCat(name, "[", d, "]"),
+                                 list->values, list->weights}});
     }
     begin += extents[d].size() + 1;
   }
@@ -89,9 +89,11 @@ absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words) {
   for (const VaryingExtent& each : varying) {
     std::vector<NetworkSize> longer;
     for (const NetworkSize& size : sizes.list) {
-      for (const int64_t value : each.sizes.values) {
+      for (size_t v = 0; v < each.sizes.values.size(); ++v) {
+        const int64_t value = each.sizes.values[v];
         NetworkSize made = size;
         made.value = value;
+        made.weight *= each.sizes.weights[v];
         absl::StrAppend(&made.label, made.label.empty() ? "" : ", ", each.sizes.name, "=", value);
         made.words.shapes[each.place] = absl::StrCat(each.before, value, each.after);
         longer.push_back(std::move(made));
@@ -188,9 +190,11 @@ absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals
 
 namespace {
 
-// Whether the values after `previous` may be padded to this size.
-absl::Status CheckPadding(const NetworkSizes& sizes, const NetworkSize& size, int64_t previous,
-                          int64_t& compared) {
+// The inputs that must hide the padding if the values after `previous` are padded to this size.
+// FailedPrecondition: they may not be.
+absl::StatusOr<std::vector<graph::InputMask>> CheckPadding(const NetworkSizes& sizes,
+                                                           const NetworkSize& size,
+                                                           int64_t previous, int64_t& compared) {
   HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
   graph::SampleAxes axes;
   for (int64_t value = previous + 1; value < size.value; ++value) {
@@ -214,10 +218,14 @@ Padding FindPadding(const NetworkSizes& sizes) {
   for (size_t k = 0; k < sizes.list.size(); ++k) {
     const NetworkSize& size = sizes.list[k];
     bool pads = previous + 1 < size.value;
+    padding.masks.emplace_back();
     if (pads) {
-      const absl::Status status = CheckPadding(sizes, size, previous, compared);
-      pads = status.ok();
-      if (!pads && padding.why_not.empty()) padding.why_not = std::string(status.message());
+      auto masks = CheckPadding(sizes, size, previous, compared);
+      pads = masks.ok();
+      if (pads) padding.masks.back() = *std::move(masks);
+      if (!pads && padding.why_not.empty()) {
+        padding.why_not = std::string(masks.status().message());
+      }
     }
     padding.pads.push_back(pads);
     previous = size.value;

@@ -13,6 +13,7 @@
 #include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
 #include "client/cli/session.h"
+#include "client/network/graph/input_masks.h"
 
 namespace hone::cli {
 
@@ -20,6 +21,7 @@ namespace hone::cli {
 struct NetworkSize {
   std::string label;   // "batch=4"; "" if --shape leaves no choice
   int64_t value = 0;   // of the dimension, if only one has several values
+  double weight = 1;   // in the mean of the sizes
   NetworkWords words;  // with this choice
 };
 
@@ -39,8 +41,8 @@ struct NetworkSizes {
 };
 
 // Expands lists and ranges (size_list.h): "batch=1,4,8", "length=1..512" and "x=1,4x3x224x224".
-// With several such dimensions, all combinations are meant. InvalidArgument: a list or range is
-// wrong, or there are more than kMostSizes combinations.
+// With several such dimensions, all combinations are meant, whose weights are multiplied.
+// InvalidArgument: a list or range is wrong, or there are more than kMostSizes combinations.
 absl::StatusOr<NetworkSizes> ExpandSizes(const NetworkWords& words);
 
 // The same for a command that uses what is known. Without --shape, if the model leaves the first
@@ -58,7 +60,8 @@ absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals
 // Which sizes the values below them may be padded to.
 struct Padding {
   std::vector<bool> pads;  // for each size; false if no value is between it and the one before
-  std::string why_not;     // why a size is not padded to; "" if none is refused
+  std::vector<std::vector<graph::InputMask>> masks;  // for each size, if it pads
+  std::string why_not;  // why a size is not padded to; "" if none is refused
 };
 
 // Proves for each size that samples do not depend on those behind them (graph/samples.h), with an

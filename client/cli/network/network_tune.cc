@@ -129,12 +129,13 @@ void AddTasks(const TunedNetwork& network, v1::NetworkRequest& request) {
     for (const double weight : network.weights[t]) task.add_weights(weight);
   }
   if (!network.HasSizes()) return;
-  // The geometric mean over the sizes, so that the largest one does not get all trials.
+  // The weighted geometric mean over the sizes, so that the largest one does not get all trials.
   request.set_objective("speedup");
   for (const NetworkSize& size : network.sizes.list) {
     v1::Network& part = *request.add_networks();
     part.set_name(size.label);
     part.set_reference_ns(1);
+    part.set_weight(size.weight);
   }
 }
 
@@ -172,6 +173,7 @@ absl::StatusOr<WholeNetwork> Measure(Session& session, const NetworkArgument& ne
 // What is known of a size at the end of a job.
 struct TunedSize {
   std::string label;
+  double weight = 1;
   double estimate_ns = 0;  // the sum of its kernels; 0: one is not known
   absl::StatusOr<WholeNetwork> measured = absl::UnknownError("");
 };
@@ -182,6 +184,7 @@ std::vector<TunedSize> SumSizes(const TunedNetwork& network, const v1::NetworkPr
   for (size_t k = 0; k < network.parts.size(); ++k) {
     TunedSize& size = sizes.emplace_back();
     size.label = network.sizes.list[k].label;
+    size.weight = network.sizes.list[k].weight;
     bool is_known = true;
     for (const v1::NetworkTaskProgress& task : progress.tasks()) {
       const double weight =
@@ -313,6 +316,11 @@ std::string ContradictionText(const Tuned& tuned) {
 }
 
 void PrintSizes(const std::vector<TunedSize>& sizes) {
+  const bool are_weighted =
+      std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.weight != 1; });
+  const auto label = [&](const TunedSize& size) {
+    return are_weighted ? absl::StrCat(size.label, " (weight ", size.weight, ")") : size.label;
+  };
   Table table(
       {Left("size"), Right("sum of kernels"), Right("whole network"), Right("fastest run")});
   std::string why;  // the first size that was not timed has no time
@@ -321,12 +329,12 @@ void PrintSizes(const std::vector<TunedSize>& sizes) {
     if (!size.measured.ok()) {
       if (why.empty())
         why = absl::StrCat(size.label, " was not timed: ", size.measured.status().message());
-      table.AddRow({size.label, sum, "-", "-"});
+      table.AddRow({label(size), sum, "-", "-"});
       continue;
     }
     const NetworkTiming& timing = size.measured->timing;
     const bool is_quiet = WhyDisturbed(timing, size.estimate_ns).empty();
-    table.AddRow({size.label, sum,
+    table.AddRow({label(size), sum,
                   MarkUnconfirmed(FormatLatency(timing.speed.latency_ns), is_quiet),
                   FormatLatency(timing.fastest_ns)});
   }
@@ -432,6 +440,7 @@ Json ReportJson(const NetworkArgument& network, const Tuned& tuned) {
   for (const TunedSize& size : tuned.sizes) {
     Json& each = json["sizes"].emplace_back(Json{
         {"size", size.label},
+        {"weight", size.weight},
         {"estimated_latency_ns", size.estimate_ns > 0 ? Json(size.estimate_ns) : Json(nullptr)},
         {"latency_ns", nullptr}});
     if (!size.measured.ok()) continue;

@@ -257,6 +257,12 @@ Json ToJson(const v1::Job& job) {
         {"name", {"accepted", "accepted_count"}, {"measured", "measured_count"}, "latency_ns"}));
   }
   if (job.has_network()) json["network"] = ToJson(job.network());
+  if (job.request().network().networks_size() > 1) {
+    for (const v1::Network& size : job.request().network().networks()) {
+      json["network"]["sizes"].push_back(
+          {{"size", size.name()}, {"weight", size.weight() > 0 ? size.weight() : 1}});
+    }
+  }
   return json;
 }
 

@@ -130,6 +130,17 @@ struct ResumeOptions {
   std::string time;
 };
 
+// The sizes of a network that a job tunes together: "N=1 (weight 3), N=8 (weight 1)".
+std::string SizesText(const v1::NetworkRequest& request) {
+  const auto weight = [](const v1::Network& size) { return size.weight() > 0 ? size.weight() : 1; };
+  const bool are_weighted = std::any_of(request.networks().begin(), request.networks().end(),
+                                        [&](const v1::Network& size) { return weight(size) != 1; });
+  return absl::StrJoin(request.networks(), ", ", [&](std::string* text, const v1::Network& size) {
+    absl::StrAppend(text, size.name(),
+                    are_weighted ? absl::StrCat(" (weight ", weight(size), ")") : "");
+  });
+}
+
 void PrintNetwork(const v1::NetworkProgress& network, bool ended) {
   if (network.latency_ns() > 0) {
     absl::PrintF("sum of the tasks: %s", SumText(network));
@@ -179,6 +190,9 @@ absl::Status PrintJob(const Globals& globals, const v1::Job& job, const std::str
   }
   const bool told = !job.disturbance().empty() && absl::StrContains(why, job.disturbance());
   if (job.disturbed() > 0 && !told) PrintWrapped(DisturbedText(job));
+  if (job.request().network().networks_size() > 1) {
+    PrintWrapped(absl::StrCat("sizes: ", SizesText(job.request().network())));
+  }
   if (job.has_network()) PrintNetwork(job.network(), client::HasEnded(job.state()));
   return absl::OkStatus();
 }

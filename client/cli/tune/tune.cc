@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -161,6 +162,13 @@ absl::StatusOr<std::vector<WorkloadArgument>> WorkloadsOf(const TuneOptions& opt
   return std::vector<WorkloadArgument>{std::move(argument)};
 }
 
+// A limit for one of several workloads that divide it by weight. 0: there is no limit.
+int64_t PartOf(int64_t limit, double factor) {
+  if (limit == 0) return 0;
+  constexpr double kMost = 1e15;
+  return std::max<int64_t>(1, std::llround(std::min(kMost, static_cast<double>(limit) * factor)));
+}
+
 // The jobs of the command line. Their targets are not set.
 absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   HONE_ASSIGN_OR_RETURN(const std::string space, ReadSpaceArgument(options.space));
@@ -175,9 +183,12 @@ absl::StatusOr<std::vector<TuneJob>> JobsOf(const TuneOptions& options) {
   std::vector<TuneJob> jobs;
   for (WorkloadArgument& argument : arguments) {
     if (IsTrace(space)) HONE_RETURN_IF_ERROR(CheckSchedules(options.space, space, argument));
-    spec.set_workload(argument.text);
     HONE_ASSIGN_OR_RETURN(std::string inputs, ReadGivenInputs(options.in, argument.workload));
-    jobs.push_back({std::move(argument), spec, std::move(inputs)});
+    TuneJob& job = jobs.emplace_back(TuneJob{{}, spec, std::move(inputs)});
+    job.spec.set_workload(argument.text);
+    job.spec.set_max_trials(PartOf(spec.max_trials(), argument.budget_factor));
+    job.spec.set_max_time_ms(PartOf(spec.max_time_ms(), argument.budget_factor));
+    job.argument = std::move(argument);
   }
   return jobs;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -20,143 +21,6 @@
 namespace hone::graph {
 namespace {
 
-// The position of an element in one dimension of a tensor.
-int64_t PositionOf(const std::vector<int64_t>& shape, int64_t element, size_t dimension) {
-  for (size_t d = shape.size() - 1; d > dimension; --d) element /= shape[d];
-  return element % shape[dimension];
-}
-
-class SampleComparison {
- public:
-  SampleComparison(const Graph& graph, int64_t samples, const Graph& other, int64_t other_samples)
-      : graph_(graph), samples_(samples), other_(other), other_samples_(other_samples) {}
-
-  absl::StatusOr<SampleAxes> Run() {
-    if (graph_.nodes.size() != other_.nodes.size()) {
-      return Differs("the number of nodes");
-    }
-    SampleAxes& axes = axes_;
-    HONE_ASSIGN_OR_RETURN(axes.inputs, AxesOf(graph_.inputs, other_.inputs));
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      HONE_RETURN_IF_ERROR(CompareNodes(graph_.nodes[n], other_.nodes[n]));
-    }
-    HONE_ASSIGN_OR_RETURN(axes.outputs, AxesOf(graph_.outputs, other_.outputs));
-    for (size_t o = 0; o < graph_.outputs.size(); ++o) {
-      const ValueId a = graph_.outputs[o], b = other_.outputs[o];
-      const bool same = graph_.IsConstant(a) == other_.IsConstant(b) &&
-                        (graph_.IsConstant(a) ? ConstantsFit(a, b)
-                                              : graph_.value(a).name == other_.value(b).name);
-      if (!same) return Differs(absl::StrCat("output '", graph_.value(a).name, "'"));
-    }
-    return axes;
-  }
-
- private:
-  absl::Status Differs(absl::string_view what) const {
-    return absl::FailedPreconditionError(absl::StrCat(what, " depends on the size"));
-  }
-
-  // The dimensions that grow with the number of samples.
-  absl::StatusOr<std::vector<int>> GrowingDimensions(const Value& value, const Value& other) const {
-    const std::vector<int64_t>& shape = value.type.shape;
-    const std::vector<int64_t>& others = other.type.shape;
-    const absl::Status differs = Differs(absl::StrCat("the shape of '", value.name, "'"));
-    if (value.type.dtype != other.type.dtype || shape.size() != others.size()) return differs;
-    std::vector<int> growing;
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (shape[d] == others[d]) continue;
-      const bool in_proportion = shape[d] % samples_ == 0 && others[d] % other_samples_ == 0 &&
-                                 shape[d] / samples_ == others[d] / other_samples_;
-      if (!in_proportion) return differs;
-      growing.push_back(static_cast<int>(d));
-    }
-    return growing;
-  }
-
-  // The only one of these dimensions.
-  absl::StatusOr<int> AxisOf(const Value& value, const Value& other) const {
-    HONE_ASSIGN_OR_RETURN(const std::vector<int> growing, GrowingDimensions(value, other));
-    if (growing.size() > 1) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("'", value.name, "' has two dimensions that depend on the size"));
-    }
-    return growing.empty() ? kNoAxis : growing[0];
-  }
-
-  absl::StatusOr<std::vector<int>> AxesOf(const std::vector<ValueId>& ids,
-                                          const std::vector<ValueId>& others) const {
-    if (ids.size() != others.size()) return Differs("the number of inputs or outputs");
-    std::vector<int> axes;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      HONE_ASSIGN_OR_RETURN(axes.emplace_back(),
-                            AxisOf(graph_.value(ids[i]), other_.value(others[i])));
-    }
-    return axes;
-  }
-
-  absl::Status CompareNodes(const Node& node, const Node& other) {
-    const std::string what = absl::StrCat("node '", node.name, "' (", node.op, ")");
-    if (node.op != other.op || node.attributes != other.attributes ||
-        node.inputs.size() != other.inputs.size() || node.outputs.size() != other.outputs.size()) {
-      return Differs(what);
-    }
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const ValueId a = node.inputs[i], b = other.inputs[i];
-      if ((a == kNoValue) != (b == kNoValue)) return Differs(what);
-      if (a == kNoValue) continue;
-      // The types of the results say what these shapes and ends are.
-      const bool is_shape =
-          i == 1 ? node.op == "Reshape" || node.op == "Expand" : i == 2 && node.op == "Slice";
-      if (graph_.IsConstant(a) != other_.IsConstant(b)) return Differs(what);
-      if (graph_.IsConstant(a) ? !is_shape && !ConstantsFit(a, b)
-                               : graph_.value(a).name != other_.value(b).name) {
-        return Differs(absl::StrCat("input ", i, " of ", what));
-      }
-    }
-    for (size_t o = 0; o < node.outputs.size(); ++o) {
-      const ValueId a = node.outputs[o], b = other.outputs[o];
-      if ((a == kNoValue) != (b == kNoValue)) return Differs(what);
-      if (a == kNoValue) continue;
-      if (graph_.value(a).name != other_.value(b).name) return Differs(what);
-      HONE_ASSIGN_OR_RETURN(std::vector<int> growing,
-                            GrowingDimensions(graph_.value(a), other_.value(b)));
-      if (!growing.empty()) axes_.growing[a] = std::move(growing);
-    }
-    return absl::OkStatus();
-  }
-
-  // Whether two constants are equal, or the other one has the first samples of a growing one.
-  bool ConstantsFit(ValueId id, ValueId other_id) {
-    const Value &a = graph_.value(id), &b = other_.value(other_id);
-    if (a.type == b.type) {
-      return a.constant->origin() == b.constant->origin() ||
-             a.constant->bytes() == b.constant->bytes();
-    }
-    const absl::StatusOr<std::vector<int>> growing = GrowingDimensions(a, b);
-    if (!growing.ok() || growing->size() > 2 || ir::IsPacked(a.type.dtype)) return false;
-    const std::vector<int64_t>&shape = a.type.shape, &others = b.type.shape;
-    const auto bytes_each = static_cast<size_t>(ir::BytesOf(a.type.dtype, 1));
-    const absl::string_view elements = a.constant->bytes(), prefix = b.constant->bytes();
-    const size_t row_bytes = others.back() * bytes_each;
-    for (int64_t row = 0; row < b.type.elements(); row += others.back()) {
-      int64_t at = 0;
-      for (size_t d = 0; d < shape.size(); ++d) at = at * shape[d] + PositionOf(others, row, d);
-      if (elements.substr(at * bytes_each, row_bytes) !=
-          prefix.substr(row * bytes_each, row_bytes)) {
-        return false;
-      }
-    }
-    axes_.growing[id] = *growing;
-    return true;
-  }
-
-  const Graph& graph_;
-  const int64_t samples_;
-  const Graph& other_;
-  const int64_t other_samples_;
-  SampleAxes axes_;
-};
-
 // Element i of dimension `axis` belongs to sample i / block.
 struct SampleDim {
   int axis = 0;
@@ -164,13 +28,20 @@ struct SampleDim {
 };
 
 // Two dimensions with an index for each sample: element (i, j) depends only on samples up to i or
-// j, whichever is later.
+// j, whichever is later, or on those that are no padding.
 struct SamplePair {
-  // What is known of the elements with j > i: that they are too low to have a share in a softmax
-  // over the columns, where element (i, i) is not hidden, or 0.
+  // What is known of the elements with j > i, or those of the padding: that they are too low to
+  // have a share in a softmax over the columns, where element (i, i) or another one that is no
+  // padding is not hidden, or 0.
   enum class Hidden { kNothing, kLow, kZero };
   int row = 0, column = 0;
   Hidden hidden = Hidden::kNothing;
+  bool is_plain = true;  // no mask or large constant has changed the scores
+  // The input that must hide the padding, and the choices for which the above is true.
+  int masked_by = kNoInput;
+  InputMasks::Choices choices = 0;
+
+  static constexpr int kNoInput = -1;
 };
 
 // What is known of a tensor.
@@ -207,7 +78,7 @@ class SampleTracker {
     SampleState state;
     for (const ir::ExprId value : stage.values) {
       workload_.pool.VisitLoads(value, [&](const ir::Expr& load) {
-        state.depends = state.depends || states_[load.buffer].depends;
+        state.depends = state.depends || (states_[load.buffer].depends && !ReadsFirst(load));
       });
     }
     for (size_t d = 0; d < stage.spatial.size() && !state.sample.has_value(); ++d) {
@@ -217,6 +88,14 @@ class SampleTracker {
       if (KeepsSamples(stage, dim)) state.sample = dim;
     }
     return state;
+  }
+
+  // Whether a load reads the first sample, which is never padding, for each element of the stage.
+  bool ReadsFirst(const ir::Expr& load) const {
+    const std::optional<SampleDim>& sample = states_[load.buffer].sample;
+    if (!sample.has_value() || sample->axis == load.gathered) return false;
+    const ir::Range range = workload_.atoms.RangeOf(workload_.pool.IndicesOf(load)[sample->axis]);
+    return range.min >= 0 && range.max < sample->block;
   }
 
   // Whether element i of the stage's dimension reads only the sample i / block, and nothing else
@@ -244,7 +123,7 @@ class SampleTracker {
           return;
         }
         const SampleState& read = states_[expr.buffer];
-        if (!read.depends && same) return;
+        if ((!read.depends || ReadsFirst(expr)) && same) return;
         keeps = keeps && read.sample.has_value() && read.sample->axis != expr.gathered;
         if (!keeps) return;
         const ir::Index position = divided(indices[read.sample->axis]);
@@ -269,7 +148,11 @@ class SampleTracker {
 class SampleFlow {
  public:
   SampleFlow(const Graph& graph, int64_t samples, const SampleAxes& axes)
-      : graph_(graph), samples_(samples), axes_(axes), states_(graph.values.size()) {
+      : graph_(graph),
+        samples_(samples),
+        axes_(axes),
+        masks_(graph, samples, axes.inputs, axes.growing),
+        states_(graph.values.size()) {
     for (size_t i = 0; i < graph.inputs.size(); ++i) {
       if (axes.inputs[i] != kNoAxis) Begin(graph.inputs[i], {axes.inputs[i]});
     }
@@ -305,19 +188,23 @@ class SampleFlow {
     }
   }
 
-  // Does the same for a node of an attention over the samples. Returns false for other nodes.
-  bool FollowAttention(int n) {
+  // Sets the states of the outputs of a node that is followed by itself.
+  absl::Status FollowNode(int n) {
     const Node& node = graph_.nodes[n];
-    for (const ValueId id : node.inputs) {
-      if (id != kNoValue && states_[id].mixed_by >= 0) return false;
+    const auto is_mask = [&](ValueId id) { return masks_.IsMask(id); };
+    const bool reads_mask = absl::c_any_of(node.inputs, is_mask);
+    if (!reads_mask && FollowAttention(n)) return absl::OkStatus();
+    HONE_ASSIGN_OR_RETURN(const Group group, MakeGroup(graph_, {n}, "node"));
+    if (reads_mask && !masks_.Follow(n, group)) {
+      if (FollowAttention(n)) return absl::OkStatus();
+      for (const ValueId id : node.inputs) masks_.ReadBy(n, id);
     }
-    const std::optional<SampleState> state = node.op == "MatMul"    ? OfProduct(node)
-                                             : node.op == "Softmax" ? OfSoftmax(node)
-                                                                    : OfElementwise(node);
-    if (!state.has_value()) return false;
-    states_[node.outputs[0]] = *state;
-    return true;
+    Follow(n, group.workload, group.inputs, group.outputs);
+    return absl::OkStatus();
   }
+
+  // The inputs that must hide the padding.
+  absl::StatusOr<std::vector<InputMask>> Masks() const { return masks_.Chosen(); }
 
   absl::Status CheckOutputs() const {
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
@@ -325,8 +212,8 @@ class SampleFlow {
       const int axis = axes_.outputs[o];
       if (state.mixed_by >= 0) {
         const Node& node = graph_.nodes[state.mixed_by];
-        return absl::FailedPreconditionError(
-            absl::StrCat("node '", node.name, "' (", node.op, ") may mix the samples"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "node '", node.name, "' (", node.op, ") may mix the samples", WhyNotMasked(node)));
       }
       const bool kept =
           axis == kNoAxis ? !state.depends : state.sample.has_value() && state.sample->axis == axis;
@@ -344,6 +231,39 @@ class SampleFlow {
   // A mask that is added to scores hides those to which it adds this or less, and shows those to
   // which it adds this or more.
   static constexpr double kHides = -1e30, kShows = -1e6;
+  // The same for a mask that is computed from an input, whose elements may have to be whole
+  // numbers.
+  static constexpr double kInputHides = -1e20;
+  // The largest constant in scores that an input masks.
+  static constexpr double kMostInScores = 1e6;
+
+  // Follows a node of an attention over the samples. Returns false for other nodes.
+  bool FollowAttention(int n) {
+    const Node& node = graph_.nodes[n];
+    for (const ValueId id : node.inputs) {
+      if (id != kNoValue && states_[id].mixed_by >= 0 && !masks_.IsMask(id)) return false;
+    }
+    const bool is_product = node.op == "MatMul", is_softmax = node.op == "Softmax";
+    const std::optional<SampleState> state = is_product   ? OfProduct(node)
+                                             : is_softmax ? OfSoftmax(node)
+                                                          : OfElementwise(node);
+    if (!state.has_value()) return false;
+    states_[node.outputs[0]] = *state;
+    if (!is_product && !is_softmax) return true;
+    for (const ValueId id : node.inputs) masks_.ReadBy(n, id);
+    return true;
+  }
+
+  // Says that a mask of scores was not accepted; "" if the node has none.
+  std::string WhyNotMasked(const Node& node) const {
+    const bool has_scores = absl::c_any_of(
+        node.inputs, [&](ValueId id) { return id != kNoValue && states_[id].pair.has_value(); });
+    const auto mask = absl::c_find_if(node.inputs, [&](ValueId id) { return masks_.IsMask(id); });
+    if (!has_scores || mask == node.inputs.end()) return "";
+    return absl::StrCat("; it is not proven that its mask, which is computed from input '",
+                        graph_.value(graph_.inputs[masks_.InputOf(*mask)]).name,
+                        "', hides the padding");
+  }
 
   const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
 
@@ -355,7 +275,7 @@ class SampleFlow {
     if (dimensions.size() == 1) {
       state.sample = SampleDim{dimensions[0], shape[dimensions[0]] / samples_};
     } else if (shape[dimensions[0]] == samples_ && shape[dimensions[1]] == samples_) {
-      state.pair = SamplePair{dimensions[0], dimensions[1]};
+      state.pair = SamplePair{.row = dimensions[0], .column = dimensions[1]};
     }
   }
 
@@ -366,20 +286,24 @@ class SampleFlow {
   }
 
   // Queries with keys, and shares with values.
-  std::optional<SampleState> OfProduct(const Node& node) const {
+  std::optional<SampleState> OfProduct(const Node& node) {
     const ValueId a = node.inputs[0], b = node.inputs[1];
     const int a_rank = static_cast<int>(ShapeOf(a).size()),
               b_rank = static_cast<int>(ShapeOf(b).size()), rank = std::max(a_rank, b_rank);
     if (a_rank < 2 || b_rank < 2) return std::nullopt;
     if (HasSamples(a, a_rank - 2) && HasSamples(b, b_rank - 1)) {
-      return SampleState{.depends = true, .pair = SamplePair{rank - 2, rank - 1}};
+      return SampleState{.depends = true, .pair = SamplePair{.row = rank - 2, .column = rank - 1}};
     }
     const std::optional<SamplePair>& shares = states_[a].pair;
-    if (shares.has_value() && shares->hidden == Hidden::kZero && shares->row == a_rank - 2 &&
-        shares->column == a_rank - 1 && HasSamples(b, b_rank - 2)) {
-      return SampleState{.depends = true, .sample = SampleDim{rank - 2, 1}};
+    const bool fits = shares.has_value() && shares->hidden == Hidden::kZero &&
+                      shares->row == a_rank - 2 && shares->column == a_rank - 1 &&
+                      HasSamples(b, b_rank - 2);
+    if (!fits) return std::nullopt;
+    if (shares->masked_by != SamplePair::kNoInput &&
+        !masks_.Require(shares->masked_by, shares->choices)) {
+      return std::nullopt;
     }
-    return std::nullopt;
+    return SampleState{.depends = true, .sample = SampleDim{rank - 2, 1}};
   }
 
   std::optional<SampleState> OfSoftmax(const Node& node) const {
@@ -395,38 +319,151 @@ class SampleFlow {
     return shares;
   }
 
-  std::optional<SampleState> OfElementwise(const Node& node) const {
-    static constexpr absl::string_view kOperators[] = {"Add", "Cast", "Div",  "Identity",
-                                                       "Mul", "Sub",  "Tanh", "Where"};
-    if (!absl::c_linear_search(kOperators, node.op)) return std::nullopt;
-    const auto rank = static_cast<int>(ShapeOf(node.outputs[0]).size());
-    const auto shift = [&](ValueId id) { return rank - static_cast<int>(ShapeOf(id).size()); };
+  // How many dimensions are before those of an input of a node with broadcasting.
+  int ShiftOf(const Node& node, ValueId id) const {
+    return static_cast<int>(ShapeOf(node.outputs[0]).size()) - static_cast<int>(ShapeOf(id).size());
+  }
+
+  // The pair of dimensions of a node whose inputs are broadcast, with what its inputs have in
+  // common. nullopt: none has a pair, or they differ.
+  std::optional<SamplePair> PairOf(const Node& node) const {
     std::optional<SamplePair> pair;
     for (const ValueId id : node.inputs) {
-      const std::optional<SamplePair>& read = states_[id].pair;
-      if (!read.has_value()) continue;
-      const SamplePair moved{read->row + shift(id), read->column + shift(id)};
-      if (pair.has_value() && (pair->row != moved.row || pair->column != moved.column)) {
-        return std::nullopt;
+      if (id == kNoValue || !states_[id].pair.has_value()) continue;
+      SamplePair moved = *states_[id].pair;
+      moved.row += ShiftOf(node, id);
+      moved.column += ShiftOf(node, id);
+      if (!pair.has_value()) {
+        pair = moved;
+        continue;
       }
-      pair = moved;
+      if (pair->row != moved.row || pair->column != moved.column) return std::nullopt;
+      if (moved.masked_by == SamplePair::kNoInput) continue;
+      if (pair->masked_by == SamplePair::kNoInput) {
+        pair->masked_by = moved.masked_by;
+        pair->choices = moved.choices;
+      } else if (pair->masked_by != moved.masked_by) {
+        return std::nullopt;
+      } else {
+        pair->choices &= moved.choices;
+      }
     }
+    return pair;
+  }
+
+  std::optional<SampleState> OfElementwise(const Node& node) {
+    static constexpr absl::string_view kOperators[] = {"Add", "Cast", "Div",  "Identity", "IsNaN",
+                                                       "Mul", "Sub",  "Tanh", "Where"};
+    if (!absl::c_linear_search(kOperators, node.op)) return std::nullopt;
+    std::optional<SamplePair> pair = PairOf(node);
     if (!pair.has_value()) return std::nullopt;
+    if (absl::c_any_of(node.inputs, [&](ValueId id) { return masks_.IsMask(id); })) {
+      return OfMasked(node, *pair);
+    }
+    // A quotient of scores may be infinite.
+    pair->is_plain = node.op != "Div" || !states_[node.inputs[1]].pair.has_value();
     for (const ValueId id : node.inputs) {
-      if (!states_[id].depends || states_[id].pair.has_value()) continue;
+      const SampleState& state = states_[id];
+      pair->is_plain = pair->is_plain &&
+                       (graph_.IsConstant(id) ? IsSmall(node, id)
+                                              : state.pair.has_value() && state.pair->is_plain);
+      if (!state.depends || state.pair.has_value()) continue;
       // It may be a mask, which may hide all that a row sees.
       if (!graph_.IsConstant(id)) return std::nullopt;
-      if (!HasSamples(id, pair->row - shift(id)) && !HasSamples(id, pair->column - shift(id))) {
+      if (!HasSamples(id, pair->row - ShiftOf(node, id)) &&
+          !HasSamples(id, pair->column - ShiftOf(node, id))) {
         return std::nullopt;
       }
     }
-    pair->hidden = HiddenBy(node);
+    pair->hidden = HiddenBy(node, pair->masked_by != SamplePair::kNoInput);
+    if (pair->hidden == Hidden::kNothing && pair->masked_by != SamplePair::kNoInput &&
+        node.op != "IsNaN") {
+      return std::nullopt;
+    }
     return SampleState{.depends = true, .pair = pair};
   }
 
-  Hidden HiddenBy(const Node& node) const {
+  // Whether the elements of a constant that is added to scores, or by which they are multiplied or
+  // divided, are small enough.
+  bool IsSmall(const Node& node, ValueId id) const {
+    const Value& value = graph_.value(id);
+    const char* const elements = value.constant->bytes().data();
+    const bool divides = node.op == "Div" && node.inputs[1] == id;
+    for (int64_t at = 0; at < value.type.elements(); ++at) {
+      const double element = std::abs(ir::ReadElement(value.type.dtype, elements, at).real());
+      if (!(element <= kMostInScores) || (divides && element < 1 / kMostInScores)) return false;
+    }
+    return true;
+  }
+
+  // Scores or shares to which a mask is added, or which it selects.
+  std::optional<SampleState> OfMasked(const Node& node, SamplePair pair) {
+    const bool adds = node.op == "Add", selects = node.op == "Where";
+    if (!adds && !selects) return std::nullopt;
+    const ValueId mask = selects || masks_.IsMask(node.inputs[0]) ? node.inputs[0] : node.inputs[1];
+    if (!masks_.IsMask(mask) || masks_.AxisOf(mask) + ShiftOf(node, mask) != pair.column) {
+      return std::nullopt;
+    }
+    // The scores, and for Where, which of the two values they are.
+    const bool scores_are_second = states_[node.inputs[1]].pair.has_value();
+    const ValueId scores =
+        adds ? node.inputs[node.inputs[0] == mask ? 1 : 0] : node.inputs[scores_are_second ? 1 : 2];
+    if (!states_[scores].pair.has_value() || masks_.IsMask(scores)) return std::nullopt;
+    const int input = masks_.InputOf(mask);
+    const bool is_masked = pair.masked_by != SamplePair::kNoInput;
+    if (is_masked ? pair.masked_by != input || pair.hidden == Hidden::kNothing
+                  : pair.hidden != Hidden::kNothing || !pair.is_plain) {
+      return std::nullopt;
+    }
+    InputMasks::Choices choices = 0;
+    const auto any = [](const InputMasks::Extremes&) { return true; };
+    if (adds) {
+      if (pair.hidden == Hidden::kZero) return std::nullopt;
+      choices = masks_.Fitting(
+          mask, [](const auto& added) { return added.most <= kInputHides; },
+          [](const auto& added) { return added.least >= kShows && std::isfinite(added.most); });
+      if (is_masked) choices &= pair.choices;
+    } else {
+      const ValueId other = node.inputs[scores_are_second ? 2 : 1];
+      const auto selects_scores = [&](const InputMasks::Extremes& condition) {
+        return scores_are_second ? condition.least > 0 : condition.most == 0;
+      };
+      const auto selects_other = [&](const InputMasks::Extremes& condition) {
+        return scores_are_second ? condition.most == 0 : condition.least > 0;
+      };
+      if (pair.hidden == Hidden::kZero) {
+        if (!AreAll(other, [](double element) { return element == 0; })) return std::nullopt;
+        choices = pair.choices & masks_.Fitting(mask, any, selects_scores);
+      } else {
+        if (!AreAll(other, [](double element) { return element <= kInputHides; })) {
+          return std::nullopt;
+        }
+        choices = masks_.Fitting(mask, selects_other, selects_scores);
+        if (is_masked) choices |= masks_.Fitting(mask, selects_scores, selects_scores);
+        if (is_masked) choices &= pair.choices;
+      }
+    }
+    if (choices == 0) return std::nullopt;
+    pair.hidden = pair.hidden == Hidden::kZero ? Hidden::kZero : Hidden::kLow;
+    pair.is_plain = false;
+    pair.masked_by = input;
+    pair.choices = choices;
+    return SampleState{.depends = true, .pair = pair};
+  }
+
+  // `is_masked`: by an input, with which no constant mask may be combined.
+  Hidden HiddenBy(const Node& node, bool is_masked) const {
     const auto input = [&](size_t i) { return node.inputs[i]; };
-    if (node.op == "Cast" || node.op == "Identity") return states_[input(0)].pair->hidden;
+    if (node.op == "Identity") return states_[input(0)].pair->hidden;
+    if (node.op == "Cast") {  // low scores stay low if the type has no bounds
+      const ir::DType to = graph_.value(node.outputs[0]).type.dtype;
+      return ir::IsFloat(to) && !ir::Saturates(to) ? states_[input(0)].pair->hidden
+                                                   : Hidden::kNothing;
+    }
+    if (node.op == "Where" && IsZeroBehind(input(1)) && IsZeroBehind(input(2))) {
+      return Hidden::kZero;
+    }
+    if (is_masked) return Hidden::kNothing;
     if (node.op == "Where") {
       const auto shows = [](double mask, bool is_behind) { return (mask == 0) == is_behind; };
       const auto hides = [](double mask, bool is_behind) { return (mask != 0) == is_behind; };
@@ -440,6 +477,13 @@ class SampleFlow {
       if (IsMask(input(0), adds) || IsMask(input(1), adds)) return Hidden::kLow;
     }
     return Hidden::kNothing;
+  }
+
+  // Whether a tensor is 0 where shares are hidden.
+  bool IsZeroBehind(ValueId id) const {
+    const std::optional<SamplePair>& pair = states_[id].pair;
+    return pair.has_value() ? pair->hidden == Hidden::kZero
+                            : AreAll(id, [](double element) { return element == 0; });
   }
 
   // Whether a constant is a causal mask: `fits(element, true)` for all columns behind the row, and
@@ -460,87 +504,44 @@ class SampleFlow {
     return true;
   }
 
-  // Whether all elements of a constant are too low to have a share in a softmax.
-  bool IsLow(ValueId id) const {
+  // Whether all elements of a constant that does not grow are as wanted.
+  bool AreAll(ValueId id, absl::FunctionRef<bool(double)> wanted) const {
     const Value& value = graph_.value(id);
     if (!value.constant.has_value() || states_[id].depends) return false;
     const char* const elements = value.constant->bytes().data();
     for (int64_t at = 0; at < value.type.elements(); ++at) {
-      if (!(ir::ReadElement(value.type.dtype, elements, at).real() <= kHides)) return false;
+      if (!wanted(ir::ReadElement(value.type.dtype, elements, at).real())) return false;
     }
     return true;
+  }
+  // Whether all elements of a constant are too low to have a share in a softmax.
+  bool IsLow(ValueId id) const {
+    return AreAll(id, [](double element) { return element <= kHides; });
   }
 
   const Graph& graph_;
   const int64_t samples_;
   const SampleAxes& axes_;
+  InputMasks masks_;
   std::vector<SampleState> states_;
 };
 
 }  // namespace
 
-absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, const Graph& other,
-                                          int64_t other_samples) {
-  return SampleComparison(graph, samples, other, other_samples).Run();
-}
-
-bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b) {
-  if (a.tensors.size() != b.tensors.size() || a.stages.size() != b.stages.size() ||
-      a.pool.size() != b.pool.size() || a.atoms.size() != b.atoms.size()) {
-    return false;
-  }
-  for (size_t t = 0; t < a.tensors.size(); ++t) {
-    const ir::Tensor &x = a.tensors[t], &y = b.tensors[t];
-    if (x.dtype != y.dtype || x.shape.size() != y.shape.size() || x.input != y.input ||
-        x.output != y.output || x.bound != y.bound || x.stage != y.stage) {
-      return false;
-    }
-  }
-  const auto same_axes = [](const std::vector<ir::Axis>& x, const std::vector<ir::Axis>& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [](const ir::Axis& p, const ir::Axis& q) { return p.var == q.var; });
-  };
-  for (size_t s = 0; s < a.stages.size(); ++s) {
-    const ir::Stage &x = a.stages[s], &y = b.stages[s];
-    if (x.tensors != y.tensors || x.reducer != y.reducer || x.values != y.values ||
-        x.guards.size() != y.guards.size() || !same_axes(x.spatial, y.spatial) ||
-        !same_axes(x.reduce, y.reduce)) {
-      return false;
-    }
-    for (size_t g = 0; g < x.guards.size(); ++g) {
-      if (!(x.guards[g].index == y.guards[g].index)) return false;
-    }
-  }
-  for (ir::AtomId id = 0; id < a.atoms.size(); ++id) {
-    const ir::Atom &x = a.atoms[id], &y = b.atoms[id];
-    if (x.kind != y.kind || x.divisor != y.divisor || !(x.argument == y.argument)) return false;
-  }
-  for (ir::ExprId id = 0; id < a.pool.size(); ++id) {
-    const ir::Expr &x = a.pool[id], &y = b.pool[id];
-    if (x.op != y.op || x.dtype != y.dtype || x.gathered != y.gathered || x.a != y.a ||
-        x.b != y.b || x.c != y.c || x.buffer != y.buffer || x.indices != y.indices ||
-        !(x.value == y.value)) {
-      return false;
-    }
-    if (x.indices >= 0 && a.pool.IndicesOf(x) != b.pool.IndicesOf(y)) return false;
-  }
-  return true;
-}
-
-absl::Status CheckSamplesAreIndependent(const Graph& graph, int64_t samples,
-                                        const SampleAxes& axes) {
+absl::StatusOr<std::vector<InputMask>> CheckSamplesAreIndependent(const Graph& graph,
+                                                                  int64_t samples,
+                                                                  const SampleAxes& axes) {
   SampleFlow flow(graph, samples, axes);
   const std::vector<std::vector<int>> readers = graph.Consumers();
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto node = static_cast<int>(n);
     const bool is_needed = absl::c_any_of(graph.nodes[n].outputs, [&](ValueId id) {
       return id != kNoValue && (!readers[id].empty() || absl::c_linear_search(graph.outputs, id));
     });
-    if (!is_needed || flow.FollowAttention(node)) continue;
-    HONE_ASSIGN_OR_RETURN(const Group group, MakeGroup(graph, {node}, "node"));
-    flow.Follow(node, group.workload, group.inputs, group.outputs);
+    if (!is_needed) continue;
+    HONE_RETURN_IF_ERROR(flow.FollowNode(static_cast<int>(n)));
   }
-  return flow.CheckOutputs();
+  HONE_RETURN_IF_ERROR(flow.CheckOutputs());
+  return flow.Masks();
 }
 
 absl::Status CheckSamplesAreIndependent(const Graph& graph, const Partition& partition,

@@ -1,6 +1,7 @@
 #ifndef HONE_CLIENT_NETWORK_GRAPH_SAMPLES_H_
 #define HONE_CLIENT_NETWORK_GRAPH_SAMPLES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/network/graph/graph.h"
+#include "client/network/graph/input_masks.h"
 #include "client/network/graph/partition.h"
 #include "common/ir/workload.h"
 
@@ -15,11 +17,13 @@
 // the samples. Two checks together prove it. The first one compares the imports for both numbers:
 // apart from the extents, they must be the same, and constants that grow with the number must begin
 // with the same elements. The second one follows the samples through the network: each sample of an
-// output must depend only on the same sample of the inputs and of these constants, or on samples
-// before it, as behind an attention with a causal mask.
+// output must depend only on the same sample of the inputs and of these constants, on samples
+// before it, as behind an attention with a causal mask, or on all samples except for the padding,
+// as behind an attention with a mask that is an input. So the first sample may be read by all.
 namespace hone::graph {
 
-inline constexpr int kNoAxis = -1;
+// The position of an element in one dimension of a tensor.
+int64_t PositionOf(const std::vector<int64_t>& shape, int64_t element, size_t dimension);
 
 // The dimension of each input and output whose extent is a multiple of the number of samples, or
 // kNoAxis. Tensors between them may have several such dimensions.
@@ -35,19 +39,24 @@ struct SampleAxes {
 absl::StatusOr<SampleAxes> CompareSamples(const Graph& graph, int64_t samples, const Graph& other,
                                           int64_t other_samples);
 
-// Whether two workloads differ only in extents: of axes, tensors and the bounds of guards.
+// Whether two workloads differ only in the extents of tensors and of the axes over which they
+// extend. If the extent of a reduction or the bound of a guard differs, padding would add terms to
+// sums.
 bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b);
 
-// Checks the graph that CompareSamples got. FailedPrecondition: an output may depend on samples
-// behind its own; the message names the node. REQUIRES: samples > 1.
+// Checks the graph that CompareSamples got. Returns the inputs that must hide the padding, which
+// the proof takes for granted. FailedPrecondition: an output may depend on samples behind its own;
+// the message names the node. REQUIRES: samples > 1.
 //
-// An attention with a causal mask is recognized by its operators: MatMul, Where or Add with a mask,
-// Softmax and MatMul. The mask is a constant that hides what comes later with -1e30 or less, so
-// that hidden positions get a share of 0, unless scores are as large as that. A mask that is
-// an input proves nothing: it may hide all positions of a row, whose shares then depend on the
-// padding.
-absl::Status CheckSamplesAreIndependent(const Graph& graph, int64_t samples,
-                                        const SampleAxes& axes);
+// An attention with a mask is recognized by its operators: MatMul, Where or Add with a mask,
+// Softmax and MatMul. What is hidden has scores of -1e20 or less, a causal mask -1e30 or less, and
+// so a share of 0, unless scores are as large as that. A causal mask is a constant that hides what
+// comes later. Another mask is computed from one input and constants, each element from one element
+// of the input (input_masks.h), the same for all rows; its input may have no other use. Before it,
+// only constants of at most 1e6 may change the scores: other masks could hide all that it shows.
+absl::StatusOr<std::vector<InputMask>> CheckSamplesAreIndependent(const Graph& graph,
+                                                                  int64_t samples,
+                                                                  const SampleAxes& axes);
 // The same for a graph whose nodes have no definition, by the workloads of its steps.
 absl::Status CheckSamplesAreIndependent(const Graph& graph, const Partition& partition,
                                         int64_t samples, const SampleAxes& axes);

@@ -42,7 +42,8 @@ class PlanJoiner {
                             .tensors = static_cast<int>(part.plan.tensors.size()),
                             .first_step = static_cast<int>(plan().steps.size()),
                             .steps = static_cast<int>(part.plan.steps.size()),
-                            .pads = size.pads});
+                            .pads = size.pads,
+                            .masks = size.pads ? size.masks : std::vector<graph::InputMask>()});
     for (PlanTensor tensor : part.plan.tensors) {
       if (tensor.place == PlaceKind::kWeights) tensor.offset = Moved(tensor.offset);
       plan().tensors.push_back(std::move(tensor));

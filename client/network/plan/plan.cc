@@ -89,8 +89,9 @@ class Encoder {
                                     .only_for_packing = piece.only_for_packing,
                                     .reserved = 0});
     }
-    std::string sizes;
+    std::string sizes, masks;
     for (const PlanSize& size : plan_.sizes) {
+      for (const graph::InputMask& mask : size.masks) AddMask(size, mask, masks);
       Append(sizes, HonePlanSize{.value = size.value,
                                  .name = texts_.Add(size.name),
                                  .first_tensor = static_cast<uint32_t>(size.first_tensor),
@@ -116,6 +117,7 @@ class Encoder {
     header.inputs = plan_.inputs.size() / parts;
     header.outputs = plan_.outputs.size() / parts;
     header.sizes = plan_.sizes.size();
+    header.masks = masks.size() / sizeof(HonePlanMask);
     header.text_bytes = texts_.bytes().size();
     header.checks = checks_.size() / sizeof(HonePlanCheck);
     header.is_gpu = plan_.is_gpu;
@@ -126,10 +128,26 @@ class Encoder {
     std::string bytes;
     Append(bytes, header);
     return absl::StrCat(bytes, tensors_, steps_, kernels_, launches_, pieces_,
-                        absl::StrCat(checks_, sizes, code_, ends, texts_.bytes()));
+                        absl::StrCat(checks_, sizes, masks, code_, ends, texts_.bytes()));
   }
 
  private:
+  void AddMask(const PlanSize& size, const graph::InputMask& mask, std::string& masks) const {
+    HonePlanMask encoded = {};
+    encoded.size = static_cast<uint32_t>(&size - plan_.sizes.data());
+    encoded.input = mask.input;
+    encoded.element_bytes = mask.hides.size();
+    const size_t inputs = plan_.inputs.size() / plan_.sizes.size();
+    encoded.is_float =
+        ir::IsFloat(plan_.tensors[plan_.inputs[encoded.size * inputs + mask.input]].type.dtype);
+    std::memcpy(encoded.hides, mask.hides.data(), mask.hides.size());
+    encoded.shown = mask.shows.size();
+    for (size_t s = 0; s < mask.shows.size(); ++s) {
+      std::memcpy(encoded.shows[s], mask.shows[s].data(), mask.shows[s].size());
+    }
+    Append(masks, encoded);
+  }
+
   void AddStep(const PlanStep& step) {
     HonePlanStep encoded = {};
     encoded.packed_offset = step.packed_offset;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/network/graph/graph.h"
+#include "client/network/graph/input_masks.h"
 #include "client/network/graph/partition.h"
 #include "client/network/plan/network_kernel.h"
 #include "client/network/runtime/plan_format.h"
@@ -75,6 +76,7 @@ struct PlanSize {
   int first_tensor = 0, tensors = 0;
   int first_step = 0, steps = 0;
   bool pads = false;
+  std::vector<graph::InputMask> masks;  // if it pads
 };
 
 // How a network runs: which kernels to call with which tensors. The runtime (runtime/) executes the
@@ -138,6 +140,7 @@ struct NetworkOfSize {
   const graph::Partition* partition = nullptr;
   absl::Span<const NetworkKernel> kernels;  // one for each task
   bool pads = false;  // see HonePlanSize; graph::CheckSamplesAreIndependent must have proved it
+  std::vector<graph::InputMask> masks = {};  // for which it has proved it
 };
 
 // One plan for all sizes of a network, which shares the kernels, constants and packed constants

@@ -196,14 +196,20 @@ static int IsPadded(const hone_network_instance* base, const hone_network_tensor
 }
 
 /* Repeats the last sample until the copy is full, so that it has only values that the caller gave:
- * zeros might not be legal indices or divisors. */
-static void Pad(char* to, const char* from, const Samples* samples) {
+ * zeros might not be legal indices or divisors. The elements of a mask hide the padding instead. */
+static void Pad(char* to, const char* from, const Samples* samples, const HonePlanMask* mask) {
   for (uint64_t b = 0; b < samples->blocks; ++b) {
     memcpy(to, from, samples->given * samples->bytes);
     from += samples->given * samples->bytes;
     to += samples->given * samples->bytes;
-    for (uint64_t s = samples->given; s < samples->all; ++s, to += samples->bytes)
-      memcpy(to, from - samples->bytes, samples->bytes);
+    for (uint64_t s = samples->given; s < samples->all; ++s, to += samples->bytes) {
+      if (mask == NULL) {
+        memcpy(to, from - samples->bytes, samples->bytes);
+        continue;
+      }
+      for (uint64_t e = 0; e < samples->bytes; e += mask->element_bytes)
+        memcpy(to + e, mask->hides, mask->element_bytes);
+    }
   }
 }
 
@@ -225,7 +231,7 @@ static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
     const HonePlanTensor* const tensor = hone_input_of(network, base->part, i);
     if (IsPadded(base, &network->inputs[i])) {
       const Samples samples = SamplesOf(base, tensor, network->inputs[i].open_axis);
-      Pad(instance->copies[i], inputs[i], &samples);
+      Pad(instance->copies[i], inputs[i], &samples, hone_plan_mask(plan, base->part, i));
     } else if (!IsAligned(inputs[i])) {
       memcpy(instance->copies[i], inputs[i], tensor->bytes);
     }

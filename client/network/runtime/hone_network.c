@@ -289,6 +289,82 @@ static hone_network_status CheckBuffers(const hone_network_instance* instance,
   return HONE_NETWORK_OK;
 }
 
+/* Writes the sizes, which run without padding: "8, 16". */
+static void ListSizes(const HonePlan* plan, char* text, size_t bytes) {
+  size_t length = 0;
+  text[0] = '\0';
+  for (uint32_t k = 0; k < plan->header->sizes && length < bytes; ++k) {
+    const int added = snprintf(text + length, bytes - length, "%s%lld", k == 0 ? "" : ", ",
+                               (long long)plan->sizes[k].value);
+    length += added > 0 ? (size_t)added : 0;
+  }
+}
+
+static int IsZero(const HonePlanMask* mask, const uint8_t* element) {
+  for (uint32_t b = 0; b < mask->element_bytes; ++b)
+    if (element[b] != 0) return 0;
+  return 1;
+}
+
+/* Whether an element of a mask shows its sample. Zero may have a sign. */
+static int Shows(const HonePlanMask* mask, const char* element) {
+  for (uint32_t s = 0; s < mask->shown; ++s) {
+    uint8_t bytes[sizeof mask->hides];
+    memcpy(bytes, element, mask->element_bytes);
+    if (mask->is_float && IsZero(mask, mask->shows[s])) bytes[mask->element_bytes - 1] &= 0x7f;
+    if (memcmp(bytes, mask->shows[s], mask->element_bytes) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Checks that each row of a mask shows a sample that the caller gave. If it hid all, they and the
+ * padding would have the same share. The elements of a row are `stride` elements apart. */
+static hone_network_status CheckMask(const hone_network_instance* instance,
+                                     const HonePlanMask* mask, const char* elements) {
+  const hone_network* const network = instance->network;
+  const HonePlanTensor* const tensor = hone_input_of(network, mask->size, mask->input);
+  const uint32_t axis = (uint32_t)network->inputs[mask->input].open_axis;
+  uint64_t blocks = 1, stride = 1;
+  for (uint32_t d = 0; d < tensor->rank; ++d) {
+    if (d < axis) blocks *= (uint64_t)tensor->shape[d];
+    if (d > axis) stride *= (uint64_t)tensor->shape[d];
+  }
+  const uint64_t given = (uint64_t)instance->value;
+  for (uint64_t row = 0; row < blocks * stride; ++row) {
+    uint64_t at = row / stride * given * stride + row % stride;
+    uint64_t sample = 0;
+    while (sample < given && !Shows(mask, elements + at * mask->element_bytes)) {
+      at += stride;
+      ++sample;
+    }
+    if (sample < given) continue;
+    char sizes[1024];
+    ListSizes(&network->plan, sizes, sizeof sizes);
+    const char* const shown = mask->shown > 1                   ? "0 or 1"
+                              : IsZero(mask, mask->shows[0]) ? "0"
+                                                                : "1";
+    return hone_fail(HONE_NETWORK_INVALID_ARGUMENT,
+                     "row %llu of input '%s' shows no position (no element is %s), which padding "
+                     "needs: %s is %lld, and %s run without padding",
+                     (unsigned long long)row, hone_text(network, tensor->name), shown,
+                     hone_network_size_name(network), (long long)instance->value, sizes);
+  }
+  return HONE_NETWORK_OK;
+}
+
+static hone_network_status CheckMasks(const hone_network_instance* instance,
+                                      const void* const* inputs) {
+  const HonePlan* const plan = &instance->network->plan;
+  if (instance->value == 0) return HONE_NETWORK_OK; /* nothing is padded */
+  for (uint32_t m = 0; m < plan->header->masks; ++m) {
+    const HonePlanMask* const mask = &plan->masks[m];
+    if (mask->size != instance->part) continue;
+    const hone_network_status status = CheckMask(instance, mask, inputs[mask->input]);
+    if (status != HONE_NETWORK_OK) return status;
+  }
+  return HONE_NETWORK_OK;
+}
+
 hone_network_status hone_check_indices(const hone_network* network, const HonePlanStep* step,
                                        const HonePlanCheck* check, const char* elements) {
   const HonePlanTensor* const tensor = &network->plan.tensors[check->tensor];
@@ -310,7 +386,8 @@ static hone_network_status Run(hone_network_instance* instance, const void* cons
   if ((inputs == NULL && header->inputs > 0) || outputs == NULL) {
     return hone_fail(HONE_NETWORK_INVALID_ARGUMENT, "a pointer is null");
   }
-  const hone_network_status status = CheckBuffers(instance, inputs, outputs);
+  hone_network_status status = CheckBuffers(instance, inputs, outputs);
+  if (status == HONE_NETWORK_OK) status = CheckMasks(instance, inputs);
   return status != HONE_NETWORK_OK ? status
                                    : network->backend->run(instance, inputs, outputs, step_ns);
 }

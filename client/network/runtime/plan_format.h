@@ -1,7 +1,7 @@
 /* The bytes of a network's plan, which hone_network.c reads and client/network/plan/plan.cc writes.
  * All numbers are little-endian. The header is followed by the tensors, steps, kernels, launches,
- * pieces, checks, sizes, code, buffers, inputs, outputs and texts, without gaps. Text is given by
- * its offset in the texts, and ends with a zero.
+ * pieces, checks, sizes, masks, code, buffers, inputs, outputs and texts, without gaps. Text is
+ * given by its offset in the texts, and ends with a zero.
  *
  * A network with an open dimension has a part for each value of it, a size. All sizes share the
  * kernels, the weights and the arena, and there are lists of inputs and of outputs for each size.
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define HONE_PLAN_MAGIC "HONEPLAN"
-#define HONE_PLAN_VERSION 3
+#define HONE_PLAN_VERSION 4
 #define HONE_WEIGHTS_MAGIC "HONEWGTS"
 #define HONE_WEIGHTS_VERSION 1
 #define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
@@ -41,7 +41,9 @@ typedef struct HonePlanHeader {
   uint32_t text_bytes;
   uint32_t checks; /* of all steps */
   uint32_t is_gpu;
-  uint32_t sizes;      /* 0: all shapes are fixed */
+  uint32_t sizes; /* 0: all shapes are fixed */
+  uint32_t masks; /* of all sizes */
+  uint32_t reserved;
   uint64_t code_bytes; /* a multiple of HONE_PLAN_CODE_ALIGNMENT */
   uint64_t arena_bytes;
   uint64_t weights_bytes; /* of the weights file, with its header */
@@ -101,6 +103,20 @@ typedef struct HonePlanSize {
   uint32_t steps;
   uint32_t pads; /* whether the values between the size before and this one are padded to it */
 } HonePlanSize;
+
+/* An input of a size that pads, of which each element hides or shows a sample. If the size pads,
+ * the elements behind the samples must hide, and each row must show a sample that the caller gave.
+ */
+typedef struct HonePlanMask {
+  uint32_t size;  /* its number */
+  uint32_t input; /* its number */
+  uint32_t element_bytes;
+  uint32_t is_float;
+  uint8_t hides[8]; /* the first `element_bytes` bytes are such an element */
+  uint8_t shows[2][8];
+  uint32_t shown; /* elements in `shows`: 1 or 2 */
+  uint32_t reserved;
+} HonePlanMask;
 
 /* Code that a driver loads; a zero follows. */
 typedef struct HonePlanCode {

@@ -335,6 +335,42 @@ static const char* CheckPadding(const HonePlan* plan) {
   return regular ? NULL : "pads an input or output that does not grow with the size";
 }
 
+const HonePlanMask* hone_plan_mask(const HonePlan* plan, uint32_t number, uint32_t input) {
+  for (uint32_t m = 0; m < plan->header->masks; ++m) {
+    if (plan->masks[m].size == number && plan->masks[m].input == input) return &plan->masks[m];
+  }
+  return NULL;
+}
+
+/* Checks that masks are inputs that grow with the size, with one element for each sample of a row.
+ */
+static const char* CheckMasks(const HonePlan* plan) {
+  const HonePlanHeader* const header = plan->header;
+  for (uint32_t m = 0; m < header->masks; ++m) {
+    const HonePlanMask* const mask = &plan->masks[m];
+    if (mask->size >= header->sizes || mask->input >= header->inputs)
+      return "has a mask of an unknown input";
+    const int32_t axis =
+        hone_plan_open_axis(plan, plan->inputs, header->inputs, mask->input);
+    const HonePlanTensor* const tensor =
+        EndOf(plan, plan->inputs, header->inputs, mask->input, mask->size);
+    if (axis < 0 || tensor->shape[axis] != plan->sizes[mask->size].value)
+      return "has a mask that does not grow with the size";
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < tensor->rank; ++d) {
+      if (tensor->shape[d] < 1 || elements > HONE_PLAN_MAX_BYTES / (uint64_t)tensor->shape[d])
+        return "has a mask without elements";
+      elements *= (uint64_t)tensor->shape[d];
+    }
+    if (mask->shown < 1 || mask->shown > 2) return "has a mask that shows nothing";
+    if (mask->element_bytes < 1 || mask->element_bytes > sizeof mask->hides ||
+        elements * mask->element_bytes != tensor->bytes) {
+      return "has a mask with elements of another type";
+    }
+  }
+  return NULL;
+}
+
 const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   const char* at = bytes;
   const char* const end = at + size;
@@ -354,6 +390,7 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   plan->pieces = Take(&at, end, header->pieces, sizeof(HonePlanPiece));
   plan->checks = Take(&at, end, header->checks, sizeof(HonePlanCheck));
   plan->sizes = Take(&at, end, header->sizes, sizeof(HonePlanSize));
+  plan->masks = Take(&at, end, header->masks, sizeof(HonePlanMask));
   plan->code = Take(&at, end, header->code_bytes, 1);
   plan->buffers = Take(&at, end, header->buffers, sizeof(uint32_t));
   const uint64_t parts = hone_plan_parts(plan);
@@ -362,7 +399,7 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
   plan->texts = Take(&at, end, header->text_bytes, 1);
   if (plan->tensors == NULL || plan->steps == NULL || plan->kernels == NULL ||
       plan->launches == NULL || plan->pieces == NULL || plan->checks == NULL ||
-      plan->sizes == NULL || plan->code == NULL || plan->buffers == NULL || plan->inputs == NULL ||
+      plan->sizes == NULL || plan->masks == NULL || plan->code == NULL || plan->buffers == NULL || plan->inputs == NULL ||
       plan->outputs == NULL || plan->texts == NULL || at != end) {
     return "is truncated";
   }
@@ -380,7 +417,8 @@ const char* hone_plan_read(const void* bytes, uint64_t size, HonePlan* plan) {
     wrong = CheckStep(plan, &plan->steps[s], s >= header->steps);
   if (wrong == NULL) wrong = CheckSizes(plan);
   for (uint32_t p = 0; p < parts && wrong == NULL; ++p) wrong = CheckPart(plan, p);
-  return wrong != NULL ? wrong : CheckPadding(plan);
+  if (wrong == NULL) wrong = CheckPadding(plan);
+  return wrong != NULL ? wrong : CheckMasks(plan);
 }
 
 int64_t hone_plan_index(const HonePlanCheck* check, const void* elements, uint64_t position) {

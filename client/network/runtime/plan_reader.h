@@ -19,6 +19,7 @@ typedef struct HonePlan {
   const HonePlanPiece* pieces;
   const HonePlanCheck* checks;
   const HonePlanSize* sizes;
+  const HonePlanMask* masks;
   const char* code;
   const uint32_t* buffers; /* tensors of all steps */
   const uint32_t* inputs;  /* tensors; those of each size follow each other */
@@ -42,6 +43,9 @@ enum { HONE_AXIS_NONE = -1, HONE_AXIS_IRREGULAR = -2 };
  * the size in another way. `ends`: plan->inputs or plan->outputs, of which each size has `count`.
  */
 int32_t hone_plan_open_axis(const HonePlan* plan, const uint32_t* ends, uint32_t count, uint32_t i);
+
+/* The mask of an input of the size with this number; null if the input is none. */
+const HonePlanMask* hone_plan_mask(const HonePlan* plan, uint32_t number, uint32_t input);
 
 /* The piece that has these bytes of the weights; null if none has. */
 const HonePlanPiece* hone_plan_piece(const HonePlan* plan, uint64_t offset, uint64_t bytes);

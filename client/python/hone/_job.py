@@ -60,6 +60,12 @@ class Job:
         return bool(self._message.HasField("network"))
 
     @property
+    def sizes(self) -> dict[str, float]:
+        """The weight of each size of a network that is tuned for several, as in {"N=1": 3.0, "N=8": 1.0}; else empty."""
+        sizes = self._message.request.network.networks
+        return {str(one.name): float(one.weight) or 1.0 for one in sizes} if len(sizes) > 1 else {}
+
+    @property
     def latency_ns(self) -> float:
         """Of the best so far; of a network, the sum over its tasks. 0: unknown."""
         return float(self._message.network.latency_ns if self.is_network else self._message.best.latency_ns)

@@ -17,8 +17,9 @@ from ._workload import Tensor
 if TYPE_CHECKING:
     from ._connection import Connection
 
-# Shapes of inputs, and extents of dimensions with a name, or several sizes of such a dimension: "1,4,8" or "1..64".
-Shapes = Mapping[str, Union[int, str, Sequence[int]]]
+# Shapes of inputs, and extents of dimensions with a name, or several sizes of such a dimension: "1,4,8" or "1..64", or with
+# the weights with which their search divides its trials, {1: 3, 8: 1}.
+Shapes = Mapping[str, Union[int, str, Sequence[int], Mapping[int, float]]]
 
 
 def shape_words(shapes: Shapes | None) -> list[str]:
@@ -28,10 +29,14 @@ def shape_words(shapes: Shapes | None) -> list[str]:
     ['--shape', 'x=1x3', 'N=4']
     >>> shape_words({"N": "1..64"})
     ['--shape', 'N=1..64']
+    >>> shape_words({"N": {1: 3, 8: 1}})  # sizes with weights
+    ['--shape', 'N=1:3,8:1']
     """
     if not shapes:
         return []
-    extents = {name: [shape] if isinstance(shape, (Integral, str)) else shape for name, shape in shapes.items()}
+    texts = {name: ",".join(f"{size}:{weight}" for size, weight in shape.items()) if isinstance(shape, Mapping) else shape
+             for name, shape in shapes.items()}
+    extents = {name: [shape] if isinstance(shape, (Integral, str)) else shape for name, shape in texts.items()}
     return ["--shape", *(f"{name}={'x'.join(str(one) for one in shape)}" for name, shape in extents.items())]
 
 

@@ -77,6 +77,7 @@ Objective ObjectiveOf(const NetworkSpec& spec) {
   return {.kind = ObjectiveFromName(spec.objective).value_or(ObjectiveKind::kLatency),
           .limits_ns = spec.limits_ns,
           .references_ns = spec.references_ns,
+          .network_weights = spec.network_weights,
           .early_stop = spec.early_stop};
 }
 

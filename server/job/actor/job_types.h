@@ -53,9 +53,10 @@ struct NetworkSpec {
   std::vector<std::string> network_names;
   std::string objective;  // never ""
   std::vector<double> limits_ns, references_ns;
-  std::string scheduler;   // never ""
-  int64_t patience = 0;    // 0: no limit
-  int64_t early_stop = 0;  // trials of a task, for the objective "early-stop"
+  std::vector<double> network_weights;  // in the mean of the objective "speedup"; empty: all are 1
+  std::string scheduler;                // never ""
+  int64_t patience = 0;                 // 0: no limit
+  int64_t early_stop = 0;               // trials of a task, for the objective "early-stop"
   bool only_missing = false;
   friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
@@ -364,6 +365,7 @@ void VisitFields(S& spec, Visit& visit) {
   visit({.proto = "only_missing"}, spec.only_missing);
   visit({.proto = "limits_ns"}, spec.limits_ns);
   visit({.proto = "references_ns"}, spec.references_ns);
+  visit({.proto = "network_weights"}, spec.network_weights);
   visit({.proto = "network_names"}, spec.network_names);
   visit({.proto = "tasks"}, spec.tasks);
 }

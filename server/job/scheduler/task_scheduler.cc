@@ -264,11 +264,13 @@ double Objective::Cost(absl::Span<const TaskProgress> tasks,
     return cost;
   }
   if (kind == ObjectiveKind::kSpeedup) {
-    double log = 0;
+    double log = 0, weights = 0;
     for (size_t j = 0; j < sums.size(); ++j) {
-      if (sums[j] > 0) log += std::log(At(references_ns, j, 1) / sums[j]);
+      const double weight = At(network_weights, j, 1);
+      if (sums[j] > 0) log += weight * std::log(At(references_ns, j, 1) / sums[j]);
+      weights += weight;
     }
-    return sums.empty() ? 0 : -std::exp(log / static_cast<double>(sums.size()));
+    return sums.empty() ? 0 : -std::exp(log / weights);
   }
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }

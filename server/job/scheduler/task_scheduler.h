@@ -55,7 +55,8 @@ inline bool HasStalled(const TaskProgress& task, int64_t trials) {
 enum class ObjectiveKind {
   kLatency,        // f1: the sum of w·g
   kLatencyLimits,  // f2: the sum over networks of max(Σ w·g, limit of the network)
-  kSpeedup,        // f3: the negative geometric mean over networks of reference / Σ w·g
+  kSpeedup,        // f3: the negative geometric mean over networks of reference / Σ w·g, which may
+                   // have weights of its own
   kEarlyStop,      // f4: as f1, but a task that has stalled cannot lower it any more
 };
 
@@ -67,9 +68,10 @@ absl::StatusOr<ObjectiveKind> ObjectiveFromName(absl::string_view name);
 // What the scheduler minimizes.
 struct Objective {
   ObjectiveKind kind = ObjectiveKind::kLatency;
-  std::vector<double> limits_ns;      // kLatencyLimits: by network; missing entries are 0
-  std::vector<double> references_ns;  // kSpeedup: by network; missing entries are 1
-  int64_t early_stop = 0;             // kEarlyStop: trials without improvement; 0: never
+  std::vector<double> limits_ns;        // kLatencyLimits: by network; missing entries are 0
+  std::vector<double> references_ns;    // kSpeedup: by network; missing entries are 1
+  std::vector<double> network_weights;  // kSpeedup: positive, by network; missing entries are 1
+  int64_t early_stop = 0;               // kEarlyStop: trials without improvement; 0: never
 
   // Returns the objective if task i had the latency latencies_ns[i]. A task with latency 0 is left
   // out. REQUIRES: as many latencies as tasks.

@@ -202,7 +202,9 @@ TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
   add_task("fake alpha 12", 1, 1);
   add_task("fake beta 12", 0, 2);
   for (const double reference_ns : {500, 900}) {
-    asked.add_networks()->set_reference_ns(reference_ns);
+    v1::Network& network = *asked.add_networks();
+    network.set_reference_ns(reference_ns);
+    network.set_weight(reference_ns / 100);
   }
   HONE_ASSERT_OK_AND_ASSIGN(const auto created,
                             connection->CreateJob(request, /*waiting=*/nullptr));
@@ -226,6 +228,9 @@ TEST_F(NetworkServiceTest, TheClientLibraryWatchesANetwork) {
   EXPECT_DOUBLE_EQ(network.latency_ns(),
                    2 * network.tasks(0).latency_ns() + 2 * network.tasks(1).latency_ns());
   EXPECT_FALSE(network.estimates().empty());
+  ASSERT_EQ(job.request().network().networks_size(), 2);
+  EXPECT_EQ(job.request().network().networks(0).weight(), 5);
+  EXPECT_EQ(job.request().network().networks(1).weight(), 9);
 }
 
 TEST_F(NetworkServiceTest, AnUnwatchedNetworkIsCancelledAsOneJob) {
@@ -287,6 +292,13 @@ TEST_F(NetworkServiceTest, InvalidRequestNamesTheField) {
          n.add_networks();
        }},
       {"network.networks", [](auto&, auto& n) { n.add_networks()->set_reference_ns(-1); }},
+      {"network.networks.weight",
+       [](auto&, auto& n) {
+         n.set_objective("speedup");
+         n.add_networks()->set_reference_ns(1);
+         n.mutable_networks(0)->set_weight(-1);
+       }},
+      {"network.networks.weight", [](auto&, auto& n) { n.add_networks()->set_weight(2); }},
   };
   RemoteWorker worker(channel, "w");
   for (const Case& bad : cases) {

@@ -45,6 +45,41 @@ TEST(ExpandSizesTest, ListsAndRanges) {
   EXPECT_THAT(SizeValuesOf("x=1,2x3x8x8"), ElementsAre(1, 2));
 }
 
+TEST(ExpandSizesTest, SizesHaveWeights) {
+  const auto weights = [](const std::vector<std::string>& shapes) {
+    std::vector<double> found;
+    const auto sizes = ExpandSizes({"net.onnx", shapes});
+    EXPECT_THAT(sizes, IsOk());
+    if (!sizes.ok()) return found;
+    for (const NetworkSize& size : sizes->list) found.push_back(size.weight);
+    return found;
+  };
+  EXPECT_THAT(SizeValuesOf("batch=8,1:3"), ElementsAre(1, 8));
+  EXPECT_THAT(weights({"batch=8,1:3"}), ElementsAre(3, 1));
+  EXPECT_THAT(weights({"batch=1:0.5,8:2e1,2..4"}), ElementsAre(0.5, 1, 1, 20));
+  EXPECT_THAT(weights({"x=1:3,4x3x8x8"}), ElementsAre(3, 1));
+  EXPECT_THAT(weights({"batch=1:3,4", "seq=8:2,9"}), ElementsAre(6, 3, 2, 1));
+  HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({"net.onnx", {"x=1:3,4x3x8x8"}}));
+  EXPECT_EQ(ToText(sizes.list[0].words), "net.onnx --shape x=1x3x8x8");
+}
+
+TEST(ExpandSizesTest, SaysWhatIsWrongWithWeights) {
+  for (const char* const weight : {"0", "-1", "", "y", "1:2", "inf", "nan", "1e999", "2e6"}) {
+    SCOPED_TRACE(weight);
+    EXPECT_EQ(SizesErrorOf({absl::StrCat("batch=1:", weight, ",8")}),
+              absl::StrCat("--shape batch=1:", weight, ",8: the weight '", weight,
+                           "' is not a positive number of at most 1e+06; sizes have weights as in "
+                           "1:3,8:1"));
+  }
+  for (const char* const sizes : {"1:3,1:3", "1:3,1", "1,1:3", "1..4,2:5", "2:5,1..4"}) {
+    SCOPED_TRACE(sizes);
+    EXPECT_THAT(SizesErrorOf({absl::StrCat("batch=", sizes)}),
+                HasSubstr("is repeated, and has a weight; give it once"));
+  }
+  EXPECT_THAT(SizesErrorOf({"batch=1..4:2"}), HasSubstr("the range 1..4 has a weight"));
+  EXPECT_THAT(SizesErrorOf({"batch=:2,4"}), HasSubstr("'' is not a positive number"));
+}
+
 TEST(ExpandSizesTest, OneSizeStaysAsItIs) {
   HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({"net.onnx", {"batch=4", "y=2x3"}}));
   EXPECT_FALSE(sizes.AreSeveral());
@@ -116,6 +151,25 @@ TEST(OperatorSizesTest, SizesAreWorkloads) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 16 combinations")));
 }
 
+TEST(OperatorSizesTest, WeightsDivideTheBudget) {
+  const auto factors = [](const std::vector<std::string>& words) {
+    std::vector<double> found;
+    const auto workloads = ReadWorkloads(words);
+    EXPECT_THAT(workloads, IsOk());
+    if (!workloads.ok()) return found;
+    for (const WorkloadArgument& workload : *workloads) found.push_back(workload.budget_factor);
+    return found;
+  };
+  EXPECT_THAT(factors({"matmul", "m=1:3,8", "n=8", "k=4", "relu", "m=1", "n=2"}),
+              ElementsAre(1.5, 0.5, 1));
+  EXPECT_THAT(factors({"matmul", "m=1,2", "n=8", "k=4"}), ElementsAre(1, 1));
+  EXPECT_THAT(factors({"matmul", "m=1:3,2", "n=8:3,9", "k=4"}),
+              ElementsAre(2.25, 0.75, 0.75, 0.25));
+  EXPECT_THAT(ReadWorkloads({"matmul", "m=1:0,2", "n=8", "k=4"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("m=1:0,2: the weight '0' is not a positive number of at most")));
+}
+
 TEST(OperatorSizesTest, KernelsThatGainLittleAreLeftOut) {
   // 4 takes as long as 8, and 16 much less than 64.
   EXPECT_THAT(KeptSizes({1, 10, 10.3, 20, 80}, {false, true, true, true, true}),
@@ -153,6 +207,17 @@ TEST_F(PaddingTest, ASequenceOfAttentionIsNotPadded) {
 TEST_F(PaddingTest, ASequenceOfCausalAttentionIsPadded) {
   const Padding padding = Find(onnx::OpenCausalAttention(), "N=2,5,16");
   EXPECT_THAT(padding.pads, ElementsAre(true, true, true)) << padding.why_not;
+}
+
+TEST_F(PaddingTest, AnInputThatMasksHidesThePadding) {
+  const Padding padding = Find(onnx::OpenMaskedAttention(), "N=2,5,16");
+  EXPECT_THAT(padding.pads, ElementsAre(true, true, true)) << padding.why_not;
+  ASSERT_EQ(padding.masks.size(), 3u);
+  for (const auto& masks : padding.masks) {
+    ASSERT_EQ(masks.size(), 1u);
+    EXPECT_EQ(masks[0].input, 1);
+    EXPECT_EQ(masks[0].hides, std::string(8, '\0'));
+  }
 }
 
 TEST_F(PaddingTest, AnUnknownNameIsAnError) {

@@ -115,9 +115,10 @@ class SizedLibrary {
 
 class SizesExportTest : public ::testing::Test {
  protected:
-  // Compiles the network for these sizes. Those of `pads` are padded to.
+  // Compiles the network for these sizes. Those of `pads` are padded to, and the inputs `masks`
+  // hide the padding.
   void Prepare(const std::string& text, const std::vector<int64_t>& sizes, bool pads,
-               bool pack = false) {
+               bool pack = false, const std::vector<graph::InputMask>& masks = {}) {
     for (const int64_t size : sizes) {
       auto graph = OfSize(text, size);
       ASSERT_THAT(graph, IsOk());
@@ -129,14 +130,15 @@ class SizesExportTest : public ::testing::Test {
                         .graph = &networks_[k].graph,
                         .partition = &networks_[k].partition,
                         .kernels = networks_[k].kernels,
-                        .pads = pads});
+                        .pads = pads,
+                        .masks = masks});
     }
   }
 
   void Export(const std::string& text, const std::vector<int64_t>& sizes, bool pads,
-              bool pack = false) {
+              bool pack = false, const std::vector<graph::InputMask>& masks = {}) {
     networks_.reserve(sizes.size());
-    ASSERT_NO_FATAL_FAILURE(Prepare(text, sizes, pads, pack));
+    ASSERT_NO_FATAL_FAILURE(Prepare(text, sizes, pads, pack, masks));
     ASSERT_THAT(
         ExportNetwork(
             "N", sizes_,
@@ -154,7 +156,11 @@ class SizesExportTest : public ::testing::Test {
     for (const graph::ValueId id : graph->inputs) {
       inputs.push_back(SizedElements(graph->value(id).type));
     }
-    const std::vector<std::string> expected = Expected(*graph, inputs);
+    ExpectRight(library, *graph, value, inputs, shift);
+  }
+  void ExpectRight(const SizedLibrary& library, const graph::Graph& graph, int64_t value,
+                   const std::vector<std::string>& inputs, size_t shift = 0) {
+    const std::vector<std::string> expected = Expected(graph, inputs);
     std::vector<std::string> outputs;
     for (const std::string& each : expected) outputs.emplace_back(each.size(), '\xff');
     ASSERT_EQ(library.Run(value, inputs, outputs, shift), 0) << library.Error();
@@ -187,6 +193,126 @@ TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
       for (const int64_t value : {1, 5, 2, 3, 4, 1}) ExpectRight(library, text, value, shift);
     }
   }
+}
+
+std::string BytesOfInts(const std::vector<int64_t>& elements) {
+  return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(int64_t)};
+}
+
+// An encoder whose mask is an input: what is proven of it, and runs of lengths between the sizes.
+class MaskedSizesTest : public SizesExportTest {
+ protected:
+  // What must hide if lengths below `size` are padded to it.
+  static absl::StatusOr<std::vector<graph::InputMask>> MasksOf(const std::string& text,
+                                                               int64_t size) {
+    const auto graph = OfSize(text, size), other = OfSize(text, size - 1);
+    if (!graph.ok()) return graph.status();
+    if (!other.ok()) return other.status();
+    const auto axes = graph::CompareSamples(*graph, size, *other, size - 1);
+    if (!axes.ok()) return axes.status();
+    return graph::CheckSamplesAreIndependent(*graph, size, *axes);
+  }
+
+  // Exports the encoder for lengths of 8 and 16.
+  void ExportEncoder(const std::string& text) {
+    const auto masks = MasksOf(text, 16);
+    ASSERT_THAT(masks, IsOk());
+    ASSERT_EQ(masks->size(), 1u);
+    networks_.clear();
+    sizes_.clear();
+    std::filesystem::remove_all(folder_ / "out");
+    ASSERT_NO_FATAL_FAILURE(Export(text, {8, 16}, /*pads=*/true, /*pack=*/false, *masks));
+  }
+
+  // Tokens of two samples.
+  static std::string TokensOf(int64_t length) {
+    std::vector<int64_t> ids;
+    for (int64_t i = 0; i < 2 * length; ++i) ids.push_back((i * 7 + i / 3) % 10);
+    return BytesOfInts(ids);
+  }
+  // The mask of two samples, of which the second one shows only its first positions.
+  static std::string MaskOf(int64_t length, int64_t shown) {
+    std::vector<int64_t> mask;
+    for (int64_t i = 0; i < 2 * length; ++i) mask.push_back(i < length + shown);
+    return BytesOfInts(mask);
+  }
+};
+
+TEST_F(MaskedSizesTest, LengthsBetweenTheSizesArePadded) {
+  const std::string added = absl::StrCat(
+      onnx::NodeText("Cast", "mask4", "shown", onnx::Int("to", 1)),
+      onnx::Initializer("one", 1, "", "float_data: 1"),
+      onnx::Initializer("low", 1, "", "float_data: -10000"),
+      onnx::NodeText("Sub", "one shown", "hidden"), onnx::NodeText("Mul", "hidden low", "added"),
+      onnx::NodeText("Add", "scores added", "masked"));
+  const std::string pooler =
+      absl::StrCat(onnx::Initializer("at", 7, "", "int64_data: 0"),
+                   onnx::NodeText("Gather", "y at", "p", onnx::Int("axis", 1)), onnx::Output("p"));
+  for (const std::string& text :
+       {onnx::OpenMaskedAttention("", 7, pooler), onnx::OpenMaskedAttention(added)}) {
+    SCOPED_TRACE(text);
+    ASSERT_NO_FATAL_FAILURE(ExportEncoder(text));
+    const SizedLibrary library(folder_ / "out");
+    for (const int64_t length : {5, 11, 8, 16, 1, 15}) {
+      SCOPED_TRACE(length);
+      const auto graph = OfSize(text, length);
+      ASSERT_THAT(graph, IsOk());
+      for (const int64_t shown : {length, (length + 1) / 2, int64_t{1}}) {
+        ExpectRight(library, *graph, length, {TokensOf(length), MaskOf(length, shown)});
+      }
+      ExpectRight(library, *graph, length, {TokensOf(length), MaskOf(length, 1)}, /*shift=*/4);
+    }
+    // If hidden positions get -10000 and the padding much less, a row may hide all.
+    std::vector<std::string> outputs;
+    for (const graph::ValueId id : networks_[1].graph.outputs) {
+      outputs.emplace_back(networks_[1].graph.value(id).type.bytes(), '\0');
+    }
+    EXPECT_EQ(library.Run(11, {TokensOf(11), MaskOf(11, 0)}, outputs) == HONE_NETWORK_OK,
+              text == onnx::OpenMaskedAttention(added));
+  }
+}
+
+TEST_F(MaskedSizesTest, ARowThatHidesAllIsRefusedIfItIsPadded) {
+  const std::string text = onnx::OpenMaskedAttention();
+  ASSERT_NO_FATAL_FAILURE(ExportEncoder(text));
+  const SizedLibrary library(folder_ / "out");
+  std::vector<std::string> outputs = {std::string(2 * 11 * 8 * sizeof(float), '\0')};
+  EXPECT_EQ(library.Run(11, {TokensOf(11), MaskOf(11, 0)}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+  EXPECT_EQ(library.Error(),
+            "row 1 of input 'mask' shows no position (no element is 1), which padding needs: N is "
+            "11, and 8, 16 run without padding");
+  // An element of 2 is not known to show.
+  std::string doubled = MaskOf(11, 0);
+  const int64_t two = 2;
+  std::memcpy(doubled.data() + 21 * sizeof two, &two, sizeof two);
+  EXPECT_EQ(library.Run(11, {TokensOf(11), doubled}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+  // Without padding, the row has the mean of all values.
+  const auto graph = OfSize(text, 8);
+  ASSERT_THAT(graph, IsOk());
+  ExpectRight(library, *graph, 8, {TokensOf(8), MaskOf(8, 0)});
+}
+
+// What is added to scores may be a zero with a sign.
+TEST_F(MaskedSizesTest, AnAddedMaskShowsWithZero) {
+  const std::string text =
+      onnx::OpenMaskedAttention(onnx::NodeText("Add", "scores mask4", "masked"), /*type=*/1);
+  ASSERT_NO_FATAL_FAILURE(ExportEncoder(text));
+  const SizedLibrary library(folder_ / "out");
+  const auto graph = OfSize(text, 5);
+  ASSERT_THAT(graph, IsOk());
+  std::vector<float> mask(10, -3e38f);
+  mask[3] = 0;
+  mask[5] = -0.0f;
+  const auto bytes = [&] {
+    return std::string(reinterpret_cast<const char*>(mask.data()), mask.size() * sizeof(float));
+  };
+  ExpectRight(library, *graph, 5, {TokensOf(5), bytes()});
+  mask[5] = -3e38f;
+  mask[6] = 0.5f;
+  std::vector<std::string> outputs = {std::string(2 * 5 * 8 * sizeof(float), '\0')};
+  EXPECT_EQ(library.Run(5, {TokensOf(5), bytes()}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+  EXPECT_THAT(library.Error(),
+              HasSubstr("row 1 of input 'mask' shows no position (no element is 0 or 1)"));
 }
 
 // Empty inputs and outputs grow with the size, too: [N, 0] and [0, N].
@@ -338,6 +464,14 @@ TEST_F(SizesExportTest, DamagedSizesAreRefused) {
             "has a step with a tensor of another size");
   EXPECT_EQ(wrong([](Plan& plan) { plan.sizes[1].value = 5; }),
             "pads an input or output that does not grow with the size");
+  const graph::InputMask mask{.input = 0, .hides = "abcd", .shows = {"efgh"}};
+  EXPECT_EQ(wrong([&](Plan& plan) { plan.sizes[1].masks = {mask}; }), "nothing");
+  EXPECT_EQ(wrong([&](Plan& plan) {
+              plan.sizes[1].masks = {{.input = 0, .hides = "a", .shows = {"b"}}};
+            }),
+            "has a mask with elements of another type");
+  EXPECT_EQ(wrong([&](Plan& plan) { plan.sizes[1].masks = {{.input = 0, .hides = "abcd"}}; }),
+            "has a mask that shows nothing");
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/strings/substitute.h"
 #include "client/network/onnx/import.h"
+#include "common/ir/workload_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/network/onnx/model_text.h"
@@ -40,7 +44,7 @@ absl::Status Check(const std::string& text, const std::string& dimension = "N") 
     if (!compared.ok()) return compared.status();
     axes = *compared;
   }
-  return CheckSamplesAreIndependent(*graph, 4, axes);
+  return CheckSamplesAreIndependent(*graph, 4, axes).status();
 }
 
 std::string X(const std::string& shape = "N, 6") { return onnx::Input("x", kF32, shape); }
@@ -217,6 +221,55 @@ TEST(SamplesTest, CumulativeSumsAreRefused) {
   EXPECT_FALSE(Check(X() + Initializer("axis", kI64, "1", "int64_data: [0]") +
                      NodeText("CumSum", "x axis", "y") + onnx::Output("y"))
                    .ok());
+}
+
+// The first sample is never padding, so all may read it, as a pooler reads the first token.
+TEST(SamplesTest, TheFirstSampleMayBeReadByAll) {
+  const std::string first = Initializer("at", kI64, "", "int64_data: 0"),
+                    second = Initializer("at", kI64, "", "int64_data: 1"),
+                    read = NodeText("Gather", "x at", "p", Int("axis", 1));
+  const std::string pooled = NodeText("Tanh", "p", "y") + onnx::Output("y"),
+                    added = Initializer("axes", kI64, "1", "int64_data: [1]") +
+                            NodeText("Unsqueeze", "p axes", "u") + NodeText("Add", "x u", "y") +
+                            onnx::Output("y");
+  for (const std::string& use : {pooled, added}) {
+    EXPECT_THAT(Check(X("2, N, 6") + first + read + use), IsOk());
+    EXPECT_FALSE(Check(X("2, N, 6") + second + read + use).ok());
+  }
+}
+
+// A constant that hides by being low is not low as a whole number, whose type has bounds.
+TEST(SamplesTest, LowScoresThatAreCastToABoundedTypeHideNothing) {
+  const std::string low = Initializer("low", kF32, "", "float_data: -1e30") +
+                          NodeText("Where", "hidden low scores", "w");
+  const auto through = [&](int type) {
+    return onnx::OpenCausalAttention(low + NodeText("Cast", "w", "c", Int("to", type)) +
+                                     NodeText("Cast", "c", "masked", Int("to", kF32)));
+  };
+  EXPECT_THAT(Check(through(/*f64*/ 11)), IsOk());
+  EXPECT_FALSE(Check(through(kI64)).ok());
+  EXPECT_FALSE(Check(through(/*bool*/ 9)).ok());
+}
+
+// Sums over as many terms as samples, in an operator, whose stages have no values of a graph.
+TEST(SamplesTest, WorkloadsWithReductionsThatGrowDiffer) {
+  const auto parse = [](absl::string_view text, int n) {
+    return ir::ParseWorkload(absl::Substitute(text, n));
+  };
+  for (const auto& [text, same] : std::vector<std::pair<std::string, bool>>{
+           {"workload w\ninput X: f32[$0, 8]\noutput Y[i: $0] = sum(k: 8) X[i, k]\n", true},
+           {"workload w\ninput X: f32[$0]\noutput Y[i: $0] = sum(k: $0) X[i]\n", false},
+           {"workload w\ninput X: f32[$0]\nT[i: $0, j: $0] = X[i] * 2.0\n"
+            "output Y[i: $0] = sum(k: $0) T[i, k]\n",
+            false},
+           {"workload w\ninput X: f32[$0]\n"
+            "output Y[i: $0] = sum(k: 8 where 0 <= k < $0) X[i]\n",
+            false}}) {
+    SCOPED_TRACE(text);
+    HONE_ASSERT_OK_AND_ASSIGN(const ir::Workload a, parse(text, 4));
+    HONE_ASSERT_OK_AND_ASSIGN(const ir::Workload b, parse(text, 3));
+    EXPECT_EQ(DifferOnlyInExtents(a, b), same);
+  }
 }
 
 TEST(SamplesTest, ATensorWithTwoOpenDimensionsIsRefused) {

@@ -97,4 +97,22 @@ std::string OpenCausalAttention(const std::string& mask) {
       NodeText("Slice", "behind from2 n2", "hidden"), AttentionOver(mask.empty() ? where : mask));
 }
 
+std::string OpenMaskedAttention(const std::string& masked, int type, const std::string& more) {
+  const auto number = [](const std::string& name, const std::string& value) {
+    return Initializer(name, kOpenFloat, "", "float_data: " + value);
+  };
+  const std::string added = absl::StrCat(
+      NodeText("Cast", "mask4", "shown", Int("to", kOpenFloat)), number("one", "1"),
+      number("lowest", "-3e38"), NodeText("Sub", "one shown", "hidden"),
+      NodeText("Mul", "hidden lowest", "added"), NodeText("Add", "scores added", "masked"));
+  return absl::StrCat(
+      Input("ids", kOpenInt64, "2, N"), Input("mask", type, "2, N"), Weights("table", "10, 8", 80),
+      Weights("positions", "1, 16, 8", 128), Numbers("from", "0", 1), Numbers("first", "1", 1),
+      Numbers("mask_axes", "1, 2", 2), NodeText("Unsqueeze", "mask mask_axes", "mask4"),
+      NodeText("Shape", "ids", "lengths"), NodeText("Gather", "lengths first", "n"),
+      NodeText("Slice", "positions from n first", "some"),
+      NodeText("Gather", "table ids", "tokens"), NodeText("Add", "tokens some", "x"),
+      AttentionOver(masked.empty() ? added : masked), more);
+}
+
 }  // namespace hone::onnx

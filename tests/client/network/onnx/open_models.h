@@ -19,6 +19,12 @@ std::string OpenAttention(const std::string& sequence = "4");
 // mask. `mask`: nodes that compute "masked" from "scores" and a part [N, N] of a table, `hidden`
 // [N, N], whose elements are true where the column is behind the row.
 std::string OpenCausalAttention(const std::string& mask = "");
+// ids [2, N] from 0 to 9 and mask [2, N], N at most 16, as in an encoder such as BERT: embeddings
+// of tokens and positions through the same attention to y [2, N, 8]. `masked`: nodes that compute
+// "masked" from "scores" [2, 2, N, N] and `mask4` [2, 1, 1, N], by default as exporters write it,
+// with (1 - mask) * -3e38. `type`: of the mask, i64 by default. `more`: nodes after y, and outputs.
+std::string OpenMaskedAttention(const std::string& masked = "", int type = 7,
+                                const std::string& more = "");
 
 }  // namespace hone::onnx
 

@@ -53,6 +53,7 @@ TEST(NetworkStateTest, RequestsAndStatesRoundTrip) {
                    .objective = "speedup",
                    .limits_ns = {1, 2},
                    .references_ns = {3, 4},
+                   .network_weights = {3, 1},
                    .scheduler = "gradient",
                    .patience = 64,
                    .early_stop = 32,

@@ -42,6 +42,37 @@ TEST(ObjectiveTest, SpeedupIsTheGeometricMeanAgainstReferences) {
   EXPECT_NEAR(objective.Slope(tasks, 1), 4 * 0.5 * (1.0 / 250 + 3.0 / 150), 1e-5);
 }
 
+TEST(ObjectiveTest, NetworksOfASpeedupHaveWeights) {
+  const std::vector<TaskProgress> tasks = {{.weights = {1}, .latency_ns = 100},
+                                           {.weights = {0, 1}, .latency_ns = 400}};
+  const Objective objective{
+      .kind = ObjectiveKind::kSpeedup, .references_ns = {1, 1}, .network_weights = {3, 1}};
+  EXPECT_NEAR(CostOf(objective, tasks), -std::pow(1e-2 * 1e-2 * 1e-2 * 2.5e-3, 0.25), 1e-12);
+  EXPECT_NEAR(objective.Slope(tasks, 0) / objective.Slope(tasks, 1), 3 * 400.0 / 100, 1e-2);
+}
+
+// Two tasks of two networks that fall alike: the one of the network with more weight comes first.
+TEST(ObjectiveTest, WeightsDecideWhichTaskGetsTrials) {
+  const auto next = [](const std::vector<double>& weights) {
+    std::vector<TaskProgress> tasks = {{.weights = {1, 0}}, {.weights = {0, 1}}};
+    for (TaskProgress& task : tasks) {
+      task.latency_ns = 100;
+      task.curve = {{8, 150}, {16, 100}};
+      task.trials = task.granted = 16;
+      task.seconds = 1;
+    }
+    const auto scheduler =
+        CreateTaskScheduler(kDefaultTaskScheduler, {.objective = {.kind = ObjectiveKind::kSpeedup,
+                                                                  .references_ns = {1, 1},
+                                                                  .network_weights = weights}});
+    EXPECT_THAT(scheduler, IsOk());
+    return scheduler.ok() ? (*scheduler)->Next(tasks).value_or(-1) : -1;
+  };
+  EXPECT_EQ(next({}), 0) << "the first of equals";
+  EXPECT_EQ(next({3, 1}), 0);
+  EXPECT_EQ(next({1, 3}), 1);
+}
+
 TEST(ObjectiveTest, AStalledTaskCannotLowerEarlyStop) {
   std::vector<TaskProgress> tasks = TwoNetworks();
   tasks[0].curve = {{8, 120}, {16, 100}, {24, 100}, {32, 100}};
