@@ -428,6 +428,29 @@ bind(s3, "threadIdx.x")
   EXPECT_THAT(lowered.program->ToText(), HasSubstr("barrier"));
 }
 
+// What a block of threads needs while it packs constants is its own, and not in global memory.
+TEST(GpuLowerTest, BlocksThatPackConstantsShareNoIntermediateOnes) {
+  const GpuTrace lowered = LowerTrace(R"(workload matmul
+input A: f32[4, 8]
+input W: f32[8, 16] constant
+output C[i: 4, j: 16] = sum(k: 8) A[i, k] * W[k, j]
+trace 1
+b0 = block("C")
+b1 = cache_read(b0, "W", "global")
+b2 = cache_read(b1, "W", "global")
+w0, w1 = loops(b1)
+compute_at(b2, w0)
+bind(w0, "blockIdx.x")
+bind(w1, "threadIdx.x")
+c0, c1, c2 = loops(b0)
+bind(c0, "blockIdx.x")
+bind(c1, "threadIdx.x")
+)");
+  ExpectRight(lowered);
+  ASSERT_EQ(lowered.program->kernels.size(), 2u) << lowered.program->ToText();
+  EXPECT_THAT(lowered.program->ToText(), HasSubstr("buffer W_copy1: f32[1, 16] shared"));
+}
+
 // (x + 1) % 4 and x % 4 of one thread differ, but those of two threads may be equal.
 TEST(GpuLowerTest, AnOffsetInAModuloOfTheThreadNeedsABarrier) {
   ExpectRight(LowerTrace(R"(workload w

@@ -40,7 +40,7 @@ class Placer {
     if (buffer.scope == ir::Scope::kLocal) return absl::OkStatus();  // together with another one
     const bool argument = buffer.input || buffer.output;
     const std::vector<NodeId> users = UsersOf(p_, {id});
-    if (argument || buffer.constant || users.empty()) return absl::OkStatus();
+    if (argument || users.empty()) return absl::OkStatus();
     const NodeId kernel = p_.KernelOf(users[0]);
     if (std::ranges::any_of(users, [&](NodeId user) { return p_.KernelOf(user) != kernel; })) {
       return absl::OkStatus();
@@ -71,7 +71,7 @@ class Placer {
     std::vector<Access> accesses;
     for (const BufferId id : group) {
       const ir::Buffer& buffer = p_.buffers[id];
-      if (buffer.input || buffer.output || buffer.constant) return false;
+      if (buffer.input || buffer.output) return false;
       for (const NodeId user : UsersOf(p_, {id})) {
         if (p_.KernelOf(user) != kernel) return false;
       }
