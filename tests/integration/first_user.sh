@@ -244,7 +244,7 @@ hone=$bin/hone
 step "19: drafts and their code for every preset, without a device"
 run 2 "$hone" show matmul m=64 n=64 k=64 --target nope --draft
 presets=$(sed -n 's/.*names are native, \(.*\), cuda, opencl (.*/\1/p' <<<"$errors" | tr -d ,)
-is "$(wc -w <<<"$presets")" 25
+is "$(wc -w <<<"$presets")" 27
 # The code for NVIDIA's GPUs needs their compiler.
 [ "$("$(dirname "$hone")/hone-builder" --describe | grep -c nvrtc_problem)" = 0 ] || presets=$(tr ' ' '\n' <<<"$presets" | grep -v nvidia)
 for preset in $presets; do
@@ -254,7 +254,7 @@ for preset in $presets; do
     nvidia/*) says __global__ ;;
     arm/cortex-a7) says vfma ;;
     arm*) says fmla ;;
-    x86-avx512) says zmm ;;
+    x86-avx512 | intel/*) says zmm ;;
     *) says ymm ;;
   esac
 done
