@@ -36,7 +36,7 @@ bool Contradicts(const Finalist& finalist, const record::Record& record) {
          record::SteadyLatencyNs(record.result) > kContradiction * finalist.screened_ns;
 }
 
-// Whether such a failure of a finalist that has run before says nothing about it.
+// Whether the machine may have caused such a failure of a finalist that has run before.
 bool IsOfTheMachine(record::Outcome outcome) {
   return outcome == record::Outcome::kDeviceLost || outcome == record::Outcome::kOutOfMemory ||
          outcome == record::Outcome::kRunTimeout;
@@ -327,11 +327,14 @@ void ConfirmPhase::OnRound(int index, const record::Record& record, const std::s
                        absl::StrCat("revalidation: ", why));
     }
   }
-  if (!ok && task_.IsOnly(finalist.candidate)) {
+  const bool is_excused = !ok && confirmation_->HasRun(index) &&
+                          IsOfTheMachine(record.result.outcome) &&
+                          !std::exchange(finalist.was_excused, true);
+  if (!ok && !is_excused && task_.IsOnly(finalist.candidate)) {
     finalist.last = record::Record();
     job_.state().given = task_.MakeBest(record);
   }
-  if (!ok && confirmation_->HasRun(index) && IsOfTheMachine(record.result.outcome)) {
+  if (is_excused) {
     confirmation_->ReportDisturbed(index);
     ++disturbed_in_round_;
   } else if (!ok || !record.quarantined) {

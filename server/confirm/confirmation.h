@@ -66,8 +66,9 @@ class Confirmation {
   // Adds the result of a finalist in the current round. The finalist drops out if the result is not
   // ok.
   void Report(int finalist, const record::MeasureResult& result);
-  // Reports that a finalist ran correctly in the current round, but in a disturbed process. The
-  // second form accepts its result, for a finalist without an undisturbed one.
+  // Reports that a finalist ran correctly in the current round, but in a disturbed process, or that
+  // its process failed for a reason that may be the machine's. The second form accepts its result,
+  // for a finalist without an undisturbed one.
   void ReportDisturbed(int finalist);
   void ReportDisturbed(int finalist, const record::MeasureResult& result);
   // Adds undisturbed processes that ran before, for example those of the search's leader. They

@@ -56,6 +56,7 @@ struct Finalist {
   bool is_wrong = false;       // another worker got different results
   bool is_disturbed = false;   // a process that counts was disturbed
   bool is_quiet = false;       // a process that counts was not disturbed
+  bool was_excused = false;    // a failure that the machine may have caused did not count, once
   record::Record last;         // of the last process that was measured as finalists are
   // The fastest of the disturbed processes (record::WithFasterHalf).
   std::optional<record::MeasureResult> disturbed;

@@ -89,7 +89,8 @@ std::vector<double> KernelThreadsWaitedNs() {
     if (size <= 0) return WaitedBySwitchesNs();
     text[size] = 0;
     char* end = nullptr;
-    strtoull(text, &end, 10);
+    // A kernel that keeps no such statistics says "0 0 0".
+    if (strtoull(text, &end, 10) == 0) return WaitedBySwitchesNs();
     waited_ns.push_back(static_cast<double>(strtoull(end, nullptr, 10)));
   }
   return waited_ns;

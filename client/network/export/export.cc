@@ -35,21 +35,27 @@ constexpr Elf64_Half kMachine = EM_AARCH64;
 constexpr uint32_t kAddress = R_AARCH64_ABS64;
 #endif
 
-// Whether NAME.h, or a type of this name, would not do in C or C++: keywords, headers of the C
-// library, and Hone's own.
+// Whether NAME.h, NAME.py or a type of this name would not do: keywords of C and C++, headers of
+// the C library, modules that the Python file needs, and Hone's own.
 bool IsReserved(absl::string_view name) {
   static constexpr absl::string_view kReserved[] = {
-      "alignas",  "alignof", "and",       "asm",    "assert",   "auto",     "bool",     "break",
-      "case",     "catch",   "char",      "class",  "complex",  "const",    "continue", "ctype",
-      "decltype", "default", "delete",    "do",     "double",   "else",     "enum",     "errno",
-      "explicit", "export",  "extern",    "false",  "fenv",     "float",    "for",      "friend",
-      "goto",     "hone",    "if",        "inline", "int",      "limits",   "locale",   "long",
-      "math",     "mutable", "namespace", "new",    "noexcept", "not",      "nullptr",  "operator",
-      "or",       "private", "protected", "public", "register", "requires", "restrict", "return",
-      "setjmp",   "short",   "signal",    "signed", "sizeof",   "static",   "stdarg",   "stdbool",
-      "stddef",   "stdint",  "stdio",     "stdlib", "string",   "struct",   "switch",   "template",
-      "this",     "throw",   "time",      "true",   "try",      "typedef",  "typename", "union",
-      "unsigned", "using",   "virtual",   "void",   "volatile", "wchar",    "while",    "xor"};
+      "alloca",   "byteswap",  "concept",   "constexpr", "copy",      "ctypes",   "dirent",
+      "dlfcn",    "elf",       "endian",    "fcntl",     "features",  "inttypes", "link",
+      "main",     "malloc",    "memory",    "numpy",     "poll",      "pthread",  "sched",
+      "search",   "semaphore", "stdatomic", "strings",   "tgmath",    "threads",  "typeof",
+      "uchar",    "unistd",    "wctype",    "alignas",   "alignof",   "and",      "asm",
+      "assert",   "auto",      "bool",      "break",     "case",      "catch",    "char",
+      "class",    "complex",   "const",     "continue",  "ctype",     "decltype", "default",
+      "delete",   "do",        "double",    "else",      "enum",      "errno",    "explicit",
+      "export",   "extern",    "false",     "fenv",      "float",     "for",      "friend",
+      "goto",     "hone",      "if",        "inline",    "int",       "limits",   "locale",
+      "long",     "math",      "mutable",   "namespace", "new",       "noexcept", "not",
+      "nullptr",  "operator",  "or",        "private",   "protected", "public",   "register",
+      "requires", "restrict",  "return",    "setjmp",    "short",     "signal",   "signed",
+      "sizeof",   "static",    "stdarg",    "stdbool",   "stddef",    "stdint",   "stdio",
+      "stdlib",   "string",    "struct",    "switch",    "template",  "this",     "throw",
+      "time",     "true",      "try",       "typedef",   "typename",  "union",    "unsigned",
+      "using",    "virtual",   "void",      "volatile",  "wchar",     "while",    "xor"};
   return absl::c_linear_search(kReserved, name);
 }
 
@@ -262,8 +268,8 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimen
   const std::string& name = options.name;
   if (IsReserved(name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' means something else in C or C++ programs, which read ", name,
-                     ".h; give the network another name with --name"));
+        absl::StrCat("'", name, "' means something else in C, C++ or Python programs, which read ",
+                     name, ".h or ", name, ".py; give the network another name with --name"));
   }
   if (name != client::CIdentifier(name) || absl::StartsWith(name, "hone_")) {
     return absl::InvalidArgumentError(

@@ -310,7 +310,7 @@ absl::Status GroupNormalization(Rewrite& rewrite) {
 }
 
 // Types of ONNX for Cast.
-constexpr int64_t kFloat = 1, kInt64 = 7;
+constexpr int64_t kFloat = 1, kInt64 = 7, kFloat16 = 10, kBfloat16 = 16;
 
 // Since opset 23, the result may have another type than the scale. The product is computed in f32
 // then, and rounded once.
@@ -320,6 +320,12 @@ absl::Status DequantizedType(Rewrite& rewrite) {
     return absl::OkStatus();
   }
   const ir::DType of_scale = rewrite.view().Type(1).dtype;
+  // The operator itself multiplies in f32 and rounds once to the type of the scale.
+  const int64_t own = of_scale == ir::DType::kF32    ? kFloat
+                      : of_scale == ir::DType::kF16  ? kFloat16
+                      : of_scale == ir::DType::kBF16 ? kBfloat16
+                                                     : 0;
+  if (*type == graph::Attribute(own)) return absl::OkStatus();
   if (of_scale != ir::DType::kF32 && of_scale != ir::DType::kF64) {
     HONE_ASSIGN_OR_RETURN(const ValueId scale,
                           rewrite.Apply("Cast", {rewrite.input(1)}, {{"to", kFloat}}));

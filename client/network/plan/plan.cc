@@ -165,6 +165,7 @@ class Encoder {
   void AddCheck(const PlanCheck& check) {
     HonePlanCheck encoded = {};
     encoded.extent = check.extent;
+    encoded.least = check.least;
     encoded.tensor = check.tensor;
     encoded.element_bytes = ir::BytesOf(plan_.tensors[check.tensor].type.dtype, 1);
     encoded.column = check.column;
@@ -437,8 +438,8 @@ class Planner {
     for (const int node : step.nodes) {
       for (const graph::IndexRange& range : graph::IndexRanges(graph_, graph_.nodes[node])) {
         if (IndexOf(step.inputs, range.indices) < 0) continue;
-        planned.checks.push_back(
-            {TensorOf(range.indices), range.extent, range.column, range.columns});
+        planned.checks.push_back({TensorOf(range.indices), range.extent, range.column,
+                                  range.columns, range.from_end ? -range.extent : 0});
       }
     }
   }

@@ -42,6 +42,7 @@ struct PlanCheck {
   int tensor = 0;
   int64_t extent = 0;
   int64_t column = 0, columns = 1;
+  int64_t least = 0;  // -extent, or 0
 };
 
 // A call of a kernel, or a copy of tensors[0] to tensors[1].

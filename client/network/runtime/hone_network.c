@@ -375,7 +375,7 @@ hone_network_status hone_check_indices(const hone_network* network, const HonePl
                    hone_text(network, step->name), (long long)place,
                    hone_text(network, tensor->name),
                    (long long)hone_plan_index(check, elements, (uint64_t)place),
-                   -(long long)check->extent, (long long)check->extent - 1);
+                   (long long)check->least, (long long)check->extent - 1);
 }
 
 static hone_network_status Run(hone_network_instance* instance, const void* const* inputs,

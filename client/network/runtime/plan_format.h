@@ -86,6 +86,7 @@ typedef struct HonePlanStep {
  * must be at least -extent and less than extent. */
 typedef struct HonePlanCheck {
   int64_t extent;
+  int64_t least; /* -extent, or 0 */
   uint32_t tensor;
   uint32_t element_bytes; /* 4 or 8 */
   uint32_t column;

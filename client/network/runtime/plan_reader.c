@@ -134,7 +134,8 @@ static const char* CheckChecks(const HonePlan* plan, const HonePlanStep* step) {
     if ((check->element_bytes != 4 && check->element_bytes != 8) ||
         tensor->bytes % check->element_bytes != 0 || tensor->place == HONE_PLACE_ABSENT ||
         check->column >= check->columns || check->extent < 0 ||
-        check->extent > (int64_t)HONE_PLAN_MAX_BYTES) {
+        check->extent > (int64_t)HONE_PLAN_MAX_BYTES ||
+        (check->least != 0 && check->least != -check->extent)) {
       return "has a check that is not possible";
     }
   }
@@ -426,24 +427,25 @@ int64_t hone_plan_index(const HonePlanCheck* check, const void* elements, uint64
                                    : ((const int32_t*)elements)[position];
 }
 
-/* The range begins at 0 if `extent` is added: one comparison of unsigned numbers. */
+/* The range begins at 0 if `least` is subtracted: one comparison of unsigned numbers. */
 static int IsWrong(const HonePlanCheck* check, int64_t index) {
-  return (uint64_t)index + (uint64_t)check->extent >= 2 * (uint64_t)check->extent;
+  const uint64_t least = (uint64_t)check->least;
+  return (uint64_t)index - least >= (uint64_t)check->extent - least;
 }
 
 int64_t hone_plan_wrong_index(const HonePlanCheck* check, const void* elements, uint64_t bytes) {
   const uint64_t count = bytes / check->element_bytes;
-  const uint64_t extent = (uint64_t)check->extent;
+  const uint64_t least = (uint64_t)check->least, legal = (uint64_t)check->extent - least;
   int wrong = 0;
   /* Without an exit, so that the loops become vector code. */
   if (check->element_bytes == 8) {
     const int64_t* const indices = elements;
     for (uint64_t i = check->column; i < count; i += check->columns)
-      wrong |= (uint64_t)indices[i] + extent >= 2 * extent;
+      wrong |= (uint64_t)indices[i] - least >= legal;
   } else {
     const int32_t* const indices = elements;
     for (uint64_t i = check->column; i < count; i += check->columns)
-      wrong |= (uint64_t)(int64_t)indices[i] + extent >= 2 * extent;
+      wrong |= (uint64_t)(int64_t)indices[i] - least >= legal;
   }
   if (!wrong) return -1;
   uint64_t i = check->column;

@@ -494,7 +494,8 @@ void SearchPhase::Count(const record::Record& record, const std::string& worker_
   Screened screened = ScreenedOf(record, worker_id);
   const double latency = screened.latency_ns;
   // On a machine that was slowed down, the corrected latency may be lower than any real one.
-  task_.LowerBestLatency(record.quarantined ? record.result.latency_ns : latency);
+  task_.LowerBestLatency(record.quarantined ? std::max(latency, record.result.latency_ns)
+                                            : latency);
   if (record.is_default) untiled_ = screened;
   if (!fastest_ || IsBetterToShow(record, *fastest_)) fastest_ = record;
   if (!HasLeader()) Show(*fastest_);

@@ -332,6 +332,17 @@ TEST_F(OnceFailingTest, AWrongOutputDropsAFinalist) {
   EXPECT_FALSE(IsBest(record::Outcome::kWrongOutput));
 }
 
+TEST_F(JobConfirmTest, FinalistsThatNeverEndAgainAreNotPublished) {
+  std::map<std::vector<int64_t>, int> rounds;
+  device.measure = [&](const fleet::LeaseGrant& lease) {
+    if (IsConfirmation(lease) && ++rounds[lease.work->decisions] >= 2) {
+      return record::MeasureResult{.outcome = record::Outcome::kRunTimeout, .detail = "hangs"};
+    }
+    return Timed(lease);
+  };
+  EXPECT_EQ(RunToEnd(Create(Spec(30)), 2000)->state, JobState::kFailed);
+}
+
 TEST_F(JobConfirmTest, MissingArtifactFailsTheJob) {
   device.uploads = false;
   auto job = RunToEnd(Create(Spec(30)), 2000);

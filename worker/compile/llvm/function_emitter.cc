@@ -307,6 +307,7 @@ absl::Status FunctionEmitter::EmitParallel(const Stmt& loop) {
     if (index_[var].kind == VariableKind::kConstant) inner.index_.Set(var, index_[var]);
   }
   hints_.Fence();  // other threads may read what this one has stored
+  tiles_.Forget();
   if (captured.size() > kMaxCaptures)
     return absl::UnimplementedError("a parallel loop under more than 32 serial loops");
   inner.Begin(absl::StrCat("hone_parallel_", f_.state.parallel_bodies++), /*body=*/true);

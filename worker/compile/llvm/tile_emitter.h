@@ -58,7 +58,8 @@ class TileEmitter {
 
     bool Matches(const Place& other) const {
       return buffer == other.buffer && at.constant == other.at.constant &&
-             at.runtime == other.at.runtime;
+             at.runtime == other.at.runtime && memory.stride == other.memory.stride &&
+             memory.rows == other.memory.rows && memory.row_bytes == other.memory.row_bytes;
     }
   };
   struct Operands {

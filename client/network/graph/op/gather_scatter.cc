@@ -355,7 +355,8 @@ std::vector<IndexRange> PositionRanges(const NodeView& node) {
   if (rotates) return {{node.node().inputs[positions], node.Shape(1)[0]}};
   if (node.String("mode", "linear").value_or("") != "linear") return {};
   const int64_t axis = node.AxisAttribute("axis", -2, node.Rank(0)).value_or(0);
-  return {{node.node().inputs[positions], node.Shape(0)[axis] - node.Shape(1)[axis] + 1}};
+  return {{node.node().inputs[positions], node.Shape(0)[axis] - node.Shape(1)[axis] + 1, 0, 1,
+           /*from_end=*/false}};
 }
 
 }  // namespace
@@ -367,7 +368,8 @@ std::vector<IndexRange> IndexRanges(const Graph& graph, const Node& node) {
   if (node.op == "ReverseSequence") {
     const NodeView view(graph, node);
     if (view.IsConstant(1)) return {};
-    return {{node.inputs[1], view.Shape(0)[view.Int("time_axis", 0).value_or(0)] + 1}};
+    const int64_t time = view.Int("time_axis", 0).value_or(0);
+    return {{node.inputs[1], view.Shape(0)[time] + 1, 0, 1, /*from_end=*/false}};
   }
   const bool by_axis =
       node.op == "Gather" || node.op == "GatherElements" || node.op == "ScatterElements";

@@ -11,11 +11,12 @@
 namespace hone::graph {
 
 // Indices that a node looks up when the network runs: every element of `indices` at the position
-// `column` of a row of `columns` elements must be at least -extent and less than extent.
+// `column` of a row of `columns` elements must be at least -extent, or 0, and less than extent.
 struct IndexRange {
   ValueId indices = kNoValue;
   int64_t extent = 0;
   int64_t column = 0, columns = 1;
+  bool from_end = true;  // whether -extent to -1 are legal
 };
 
 // The ranges of a node's indices that are not constant. Kernels clamp an index that is out of range

@@ -253,7 +253,8 @@ TEST_F(ExportTest, AnOpenNetworkDoesNotNeedItsFile) {
 
 TEST_F(ExportTest, RefusesNamesThatCannotBeFunctions) {
   const TestNetwork network = Compile(Residual());
-  for (const char* name : {"", "my-net", "1st", "hone_task0", "float", "hone", "math", "new"}) {
+  for (const char* name : {"", "my-net", "1st", "hone_task0", "float", "hone", "math", "new",
+                           "features", "main", "copy"}) {
     EXPECT_THAT(Export(network, name), StatusIs(absl::StatusCode::kInvalidArgument)) << name;
   }
 }

@@ -124,19 +124,21 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
   // Converted, as ScatterND needs i64.
   const graph::ValueId rows = graph.AddValue("rows", {ir::DType::kI32, {2, 1}});
   const graph::ValueId lines = graph.AddValue("lines", {ir::DType::kF32, {2, 3}});
-  graph.inputs.insert(graph.inputs.end(), {rows, lines});
+  const graph::ValueId lengths = graph.AddValue("lengths", {ir::DType::kI64, {3}});
+  graph.inputs.insert(graph.inputs.end(), {rows, lines, lengths});
   graph.outputs = {AddNode(graph, "Gather", {table, ids}),
                    AddNode(graph, "GatherElements", {table, short_ids}, {{"axis", int64_t{1}}}),
                    AddNode(graph, "ScatterND", {table, places, updates}),
                    AddNode(graph, "Gather", {table, sum}), sum};
   const graph::ValueId wide = AddNode(graph, "Cast", {rows}, {{"to", int64_t{7}}});
   graph.outputs.push_back(AddNode(graph, "ScatterND", {table, wide, lines}));
+  graph.outputs.push_back(AddNode(graph, "ReverseSequence", {table, lengths}));
   const TestNetwork network = CompileFor(graph);
   const Made runner = GetParam().make(network);
   ASSERT_THAT(runner, IsOk());
   std::vector<ir::Scalars> given = {ir::Scalars(15, 1.0), {0, 1, -2, 2}, {0, 2, -3, 1, -1},
                                     {0, 2, -5, -3},       {7.0, 8.0},    {4, -5},
-                                    ir::Scalars(6, 2.0)};
+                                    ir::Scalars(6, 2.0),  {5, 0, 2}};
   const auto run = [&](int input, int element, int64_t index) {
     std::vector<ir::Scalars> changed = given;
     if (input > 0) changed[input][element] = index;
@@ -170,6 +172,11 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
   // The columns of the places have different ranges.
   expect_refused(3, 1, 4, 3);
   expect_refused(3, 2, 5, 5);
+  // Lengths do not count from the end.
+  for (const int64_t length : {-1, 6}) {
+    EXPECT_THAT(run(7, 1, length), HasSubstr(absl::StrCat("element 1 of 'lengths' is ", length,
+                                                          ", but indices must be from 0 to 5")));
+  }
   if (options_.target.kind != target::Kind::kCpu) return;
   EXPECT_THAT(run(1, 2, -3), HasSubstr("step 'n4': element 2 of 't0' is -6, but"));
   EXPECT_THAT(run(5, 1, 7), HasSubstr("is 7, but indices must be from -5 to 4"));
