@@ -182,7 +182,8 @@ Papers on tuning claim that one way to search is better than another. Each secti
 (`server/research/lab/README.md`).
 
 **To repeat a row**, run the command of its section, which makes the missing runs as lines of JSON in the folder RUNS, and then
-`hone-lab verdicts RUNS --out tests/bench/results/seeds.md`. Delete lines to repeat them. SAMPLE is a dataset of measured candidates, such as
+`hone-lab verdicts RUNS --out tests/bench/results/seeds.md`; with `--trials N` if the row names another number of trials than `--list` does. Delete
+lines to repeat them. SAMPLE is a dataset of measured candidates, such as
 `tests/bench/sample/x86_64-znver3-avx2-2c.h5`, and OTHER one of another machine.
 
 **Ours** is the ratio of the first way to search to the second, a geometric mean over tasks. Below 1, the first one is better. What is
