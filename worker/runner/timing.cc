@@ -13,6 +13,7 @@ namespace hone::runner {
 namespace {
 
 constexpr int64_t kFmaIterations = 20000;  // about 0.1 ms
+constexpr double kFmaNs = 0.4e6;           // with fewer iterations if it takes more
 // Takes about 60 µs from memory, and 40 µs to be evicted.
 constexpr size_t kStreamBytes = size_t{1} << 20;
 constexpr int kCalibrationSamples = 24;
@@ -28,6 +29,15 @@ class RealProbe final : public Probe {
         width_(FmaWidths().back()),
         gflops_per_core_(peak_gflops / KernelThreads()),
         stream_(std::move(stream)) {
+    // An emulator computes a hundred times more slowly, and would spend its time on samples.
+    double tenth_ns = INFINITY;
+    for (int i = 0; i < 3; ++i) {
+      const double begin = NowNs();
+      RunFma(width_, kFmaIterations / 10);
+      tenth_ns = std::min(tenth_ns, std::max(NowNs() - begin, 1.0));
+    }
+    iterations_ = static_cast<int64_t>(kFmaIterations * std::min(1.0, kFmaNs / (10 * tenth_ns)));
+    iterations_ = std::max(iterations_, int64_t{100});
     for (int i = 0; i < kCalibrationSamples; ++i) Sample();
   }
 
@@ -55,7 +65,7 @@ class RealProbe final : public Probe {
     results_.resize(runtime_.threads);
     RunOnEachThread(runtime_, [&](int64_t thread) {
       const double begin = NowNs();
-      results_[thread].flops = RunFma(width_, kFmaIterations);
+      results_[thread].flops = RunFma(width_, iterations_);
       results_[thread].ns = NowNs() - begin;
     });
     double fma = 0;
@@ -75,6 +85,7 @@ class RealProbe final : public Probe {
   const int width_;
   const double gflops_per_core_;  // 10⁹ operations per second are one per nanosecond
   const std::unique_ptr<TensorMemory> stream_;
+  int64_t iterations_ = kFmaIterations;
   ProbeTimes times_{kStreamNoise};
   std::vector<Result> results_;  // by thread
   volatile uint64_t sink_ = 0;
@@ -232,6 +243,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     const double count_wanted = std::ceil(kBlockNs / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
+    const double begin_ns = NowNs();
     const Interruptions interruptions(probe);
     const double block_ns = run(count);
     const bool is_interrupted = interruptions.Interrupted(block_ns);
@@ -242,7 +254,7 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     run_ns = std::min(run_ns, sample);
     if (disturbance > kDisturbed || is_interrupted) {
       disturbed.push_back(sample);
-      extra_ns += std::max(block_ns, kBlockNs);  // a short block takes time for the probe, too
+      extra_ns += std::max({block_ns, kBlockNs, NowNs() - begin_ns});  // the probe takes time, too
       continue;
     }
     ++accepted;

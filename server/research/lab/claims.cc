@@ -16,6 +16,7 @@
 #include "common/base/file.h"
 #include "common/base/status_macros.h"
 #include "common/operator/operator.h"
+#include "common/target/target.h"
 #include "server/research/lab/compare.h"
 #include "server/tuner/space/maker.h"
 
@@ -366,7 +367,8 @@ absl::StatusOr<ComparedRun> RunHone(const Claim& claim, const ClaimVariant& vari
 absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines& lines) {
   const std::vector<ClaimVariant> variants = AvailableVariants(claim);
   const int trials = TrialsOf(claim, options);
-  const std::string device = ClaimDeviceName(ClaimDevice::kMachine);
+  const std::string device =
+      absl::StrCat(ClaimDeviceName(ClaimDevice::kMachine), " ", target::DetectHost().Key());
   for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const std::string& task : claim.tasks) {
       for (const ClaimVariant& variant : variants) {

@@ -132,8 +132,9 @@ struct Finding {
 };
 Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs);
 
-// Returns a table in Markdown with a line for each contrast and device.
-std::string VerdictText(absl::Span<const ClaimRun> runs);
+// Returns a table in Markdown with a line for each contrast, device and number of trials. Lines of
+// `page`, an earlier result, are kept unless `runs` have the same contrast, device and trials.
+std::string VerdictText(absl::Span<const ClaimRun> runs, absl::string_view page = "");
 
 }  // namespace hone::lab
 

@@ -1,6 +1,7 @@
 // hone-lab: flags and wiring.
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
@@ -135,7 +136,11 @@ absl::Status CompareVariants(Flags& flags) {
 
 absl::Status WriteVerdicts(const std::string& folder, const std::string& out) {
   HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs, ReadClaimRuns(folder));
-  const std::string text = VerdictText(runs);
+  std::string page;
+  if (!out.empty() && std::filesystem::exists(out)) {
+    HONE_ASSIGN_OR_RETURN(page, ReadFile(out));
+  }
+  const std::string text = VerdictText(runs, page);
   std::fputs(text.c_str(), stdout);
   return out.empty() ? absl::OkStatus() : WriteFileAtomically(out, text);
 }
@@ -318,7 +323,8 @@ int Main(int argc, char** argv) {
       "the sample's",
       {ExistingFile()});
   verdicts.Add("folder", flags.sample, "The folder of the lines", {Required()});
-  verdicts.Add("--out", flags.out, "Also write the table to this file");
+  verdicts.Add("--out", flags.out,
+               "Also write the table to this file; its rows of other devices and trials are kept");
   slice.Add("operator", flags.words, "Operator with its shape, such as matmul m=512 n=512 k=512",
             {Required()});
   slice.Add("--out", flags.slice.out, "Folder for slice.md, slice.svg and the stores of both runs",

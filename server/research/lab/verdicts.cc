@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -6,9 +7,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/median.h"
 #include "common/base/rng.h"
 #include "server/research/lab/claims.h"
@@ -128,18 +133,42 @@ std::string MeasureName(const Contrast& contrast) {
                              : absl::StrFormat("%s at %.3g of the trials", latency, contrast.share);
 }
 
-// The line of a contrast; an empty device: nothing has run.
-std::string LineOfFinding(const Contrast& contrast, const std::string& device,
+std::string ComparedText(const Contrast& contrast) {
+  return absl::StrCat(contrast.method, " : ", contrast.baseline, ", ", MeasureName(contrast));
+}
+
+// The line of a contrast.
+std::string LineOfFinding(const Contrast& contrast, const std::string& measured,
                           const Finding& finding) {
   const bool ran = finding.verdict != Verdict::kNotRun;
   return absl::StrFormat(
-      "| %s | %s | %s : %s, %s | %s | %s | %s | %s | %s |\n", contrast.claim,
-      contrast.published.empty() ? "–" : contrast.published, contrast.method, contrast.baseline,
-      MeasureName(contrast), ran ? absl::StrFormat("%.2f", finding.ratio.value) : "–",
+      "| %s | %s | %s | %s | %s | %s | %s | %s |\n", contrast.claim,
+      contrast.published.empty() ? "–" : contrast.published, ComparedText(contrast),
+      ran ? absl::StrFormat("%.2f", finding.ratio.value) : "–",
       ran ? absl::StrFormat("%.2f–%.2f", finding.ratio.low, finding.ratio.high) : "–",
       VerdictName(finding.verdict),
-      ran ? absl::StrFormat("%s, %d × %d", device, finding.tasks, finding.seeds) : "–",
+      ran ? absl::StrFormat("%s, %d × %d", measured, finding.tasks, finding.seeds) : "–",
       ran ? absl::StrFormat("%.0f", finding.device_seconds) : "–");
+}
+
+// The lines of a page by preset, claim, and what is compared, and then by what they were measured
+// on with the number of trials. Those without a verdict are left out.
+using PageLines = std::map<std::array<std::string, 3>, std::map<std::string, std::string>>;
+
+PageLines LinesOfPage(absl::string_view page) {
+  constexpr size_t kCells = 10;  // with the empty ones at both ends
+  PageLines lines;
+  std::string preset;
+  for (const absl::string_view line : absl::StrSplit(page, '\n')) {
+    if (absl::StartsWith(line, "## ")) preset = std::string(line.substr(3));
+    std::vector<std::string> cells = absl::StrSplit(line, '|');
+    if (cells.size() != kCells) continue;
+    for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
+    const size_t comma = cells[7].rfind(", ");  // before the tasks and seeds
+    if (comma == std::string::npos) continue;
+    lines[{preset, cells[1], cells[3]}][cells[7].substr(0, comma)] = absl::StrCat(line, "\n");
+  }
+  return lines;
 }
 
 // What a way to search consists of.
@@ -183,7 +212,7 @@ Papers on tuning claim that one way to search is better than another. Each secti
 
 **To repeat a row**, run the command of its section, which makes the missing runs as lines of JSON in the folder RUNS, and then
 `hone-lab verdicts RUNS --out tests/bench/results/seeds.md`; with `--trials N` if the row names another number of trials than `--list` does. Delete
-lines to repeat them. SAMPLE is a dataset of measured candidates, such as
+lines to repeat them. Rows that these runs do not repeat stay as they are. SAMPLE is a dataset of measured candidates, such as
 `tests/bench/sample/x86_64-znver3-avx2-2c.h5`, and OTHER one of another machine.
 
 **Ours** is the ratio of the first way to search to the second, a geometric mean over tasks. Below 1, the first one is better. What is
@@ -209,7 +238,7 @@ tasks and seeds. Device s are the seconds that building and measuring took, or w
 
 | measured on | where a latency comes from |
 |---|---|
-| machine | `hone tune` on the machine; nothing else decides how fast a kernel is |
+| machine, with its target | `hone tune` on the machine; nothing else decides how fast a kernel is |
 | simulated | the draft's estimate with the constants of another machine, and noise: only how a search copes with a draft that is wrong |
 | measured pool | the candidates of a dataset, from which a model chooses 16 in turn |
 | sample | the candidates of a dataset in the order of a model that was trained on other tasks |
@@ -274,7 +303,8 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
   return finding;
 }
 
-std::string VerdictText(absl::Span<const ClaimRun> runs) {
+std::string VerdictText(absl::Span<const ClaimRun> runs, absl::string_view page) {
+  PageLines earlier = LinesOfPage(page);
   std::string text = kIntroduction;
   for (const Claim& claim : Claims()) {
     absl::StrAppend(&text, "\n## ", claim.name, "\n\n", claim.about, " (", claim.source, ")\n\n");
@@ -289,16 +319,16 @@ std::string VerdictText(absl::Span<const ClaimRun> runs) {
       if (run.claim == claim.name) by_form[{run.device, run.trials}].push_back(run);
     }
     for (const Contrast& contrast : claim.contrasts) {
-      bool ran = false;
+      std::map<std::string, std::string>& lines =
+          earlier[{claim.name, contrast.claim, ComparedText(contrast)}];
       for (const auto& [form, some] : by_form) {
         const Finding finding = Judge(contrast, some);
         if (finding.verdict == Verdict::kNotRun) continue;
-        ran = true;
-        absl::StrAppend(
-            &text, LineOfFinding(contrast, absl::StrCat(form.first, ", ", form.second, " trials"),
-                                 finding));
+        const std::string measured = absl::StrCat(form.first, ", ", form.second, " trials");
+        lines[measured] = LineOfFinding(contrast, measured, finding);
       }
-      if (!ran) absl::StrAppend(&text, LineOfFinding(contrast, "", {}));
+      if (lines.empty()) lines[""] = LineOfFinding(contrast, "", {});
+      for (const auto& [measured, line] : lines) absl::StrAppend(&text, line);
     }
   }
   return text;

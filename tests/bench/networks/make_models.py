@@ -269,6 +269,60 @@ def regnet(net):
     return net.classify(x, 400)
 
 
+def densenet121(net):
+    """Each layer reads the images of all layers before it in its block, normalized anew."""
+    def normalized(x, channels):
+        mean = net.constant(0.1 * net.rng.standard_normal(channels).astype(np.float32))
+        scale, variance = (net.constant(net.rng.uniform(0.5, 1.5, channels).astype(np.float32)) for _ in range(2))
+        return net.relu(net.op("BatchNormalization", x, scale, net.floats(channels), mean, variance))
+
+    x, channels = max_pool(net, net.relu(net.conv(net.image(224, 224), 3, 64, 7, 2)), 3, 2, 1), 64
+    for repeat in (6, 12, 24, 16):
+        if channels > 64:
+            x, channels = net.conv(normalized(x, channels), channels, channels // 2, 1), channels // 2
+            x = net.op("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
+        for _ in range(repeat):
+            y = net.relu(net.conv(normalized(x, channels), channels, 128, 1))
+            x, channels = net.op("Concat", x, net.conv(y, 128, 32, 3), axis=1), channels + 32
+    return net.classify(normalized(x, channels), channels)
+
+
+def convnext_tiny(net):
+    def normalized(x, width):
+        return net.op("Transpose", net.norm(net.op("Transpose", x, perm=[0, 2, 3, 1]), width), perm=[0, 3, 1, 2])
+
+    def patches(x, inputs, outputs, size):
+        weights = net.floats(outputs, inputs, size, size, deviation=math.sqrt(1 / (inputs * size * size)))
+        return net.op("Conv", x, weights, net.floats(outputs), kernel_shape=[size] * 2, strides=[size] * 2)
+
+    x = normalized(patches(net.image(224, 224), 3, 96, 4), 96)
+    for outputs, repeat in ((96, 3), (192, 3), (384, 9), (768, 3)):
+        if outputs > 96:
+            x = patches(normalized(x, outputs // 2), outputs // 2, outputs, 2)
+        for _ in range(repeat):
+            y = net.op("Transpose", net.conv(x, outputs, outputs, 7, groups=outputs), perm=[0, 2, 3, 1])
+            y = net.gelu(net.linear(net.norm(y, outputs), outputs, 4 * outputs))
+            y = net.op("Mul", net.linear(y, 4 * outputs, outputs), net.floats(outputs))
+            x = net.op("Add", x, net.op("Transpose", y, perm=[0, 3, 1, 2]))
+    x = net.op("Flatten", net.op("GlobalAveragePool", x), axis=1)
+    return net.dense(net.norm(x, 768), 768, 1000)
+
+
+def vit_small(net):
+    """196 patches of 16×16 pixels and one more place, from which the image is classified."""
+    width, length = 384, 197
+    weights = net.floats(width, 3, 16, 16, deviation=math.sqrt(1 / 768))
+    x = net.op("Conv", net.image(224, 224), weights, net.floats(width), kernel_shape=[16, 16], strides=[16, 16])
+    x = net.op("Transpose", net.op("Reshape", x, net.ints(1, width, length - 1)), perm=[0, 2, 1])
+    x = net.op("Add", net.op("Concat", net.floats(1, 1, width), x, axis=1), net.floats(1, length, width))
+    for _ in range(12):
+        x = net.op("Add", x, net.attention(net.norm(x, width), length, width, 6))
+        y = net.linear(net.gelu(net.linear(net.norm(x, width), width, 4 * width)), 4 * width, width)
+        x = net.op("Add", x, y)
+    x = net.op("Gather", net.norm(x, width), net.constant(np.int64(0)), axis=1)
+    return net.dense(x, width, 1000)
+
+
 def vgg16(net):
     x, channels = net.image(224, 224), 3
     for outputs, repeat in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
@@ -309,7 +363,8 @@ def transformer(net, length, width, heads, layers, words, causal):
     return net.linear(net.norm(x, width), width, words) if causal else x
 
 
-NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, shufflenet, alexnet, googlenet, regnet, vgg16, bert_base, gpt_small]
+NETWORKS = [mobilenet_v2, mobilenet_tiny, efficientnet_b0, resnet18, shufflenet, alexnet, googlenet, regnet, densenet121, convnext_tiny, vit_small,
+            vgg16, bert_base, gpt_small]
 LAYERS = [grouped_convolution(*shape) for shape in GROUPED]
 SUFFIXES = {"_int8": False, "_int8_symmetric": True}
 QUANTIZED = ["resnet18_int8", "resnet18_int8_symmetric", "mobilenet_v2_int8", "gpt_small_int8"]

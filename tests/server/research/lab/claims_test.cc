@@ -22,6 +22,7 @@ namespace hone::lab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const Claim& Preset(absl::string_view name) {
   return *absl::c_find_if(Claims(), [&](const Claim& claim) { return claim.name == name; });
@@ -125,6 +126,24 @@ TEST(VerdictTest, TableHasALineForEveryContrast) {
   EXPECT_THAT(text, HasSubstr("| reproduced | simulated, 10 trials, 3 × 5 | 30 |"));
   EXPECT_THAT(text, HasSubstr("| – | – | not run | – | – |"));
   EXPECT_THAT(text, HasSubstr("| f1 : round-robin, trials (latency) |"));
+}
+
+// The runs of one machine do not remove what another one has shown.
+TEST(VerdictTest, RowsWithoutRunsStay) {
+  const std::string page = VerdictText(Runs(0.8, 0.05));
+  EXPECT_EQ(VerdictText({}, page), page);
+  std::vector<ClaimRun> others = Runs(1.3, 0.05);
+  for (ClaimRun& run : others) run.device = "machine x86_64-test-2c";
+  const std::string both = VerdictText(others, page);
+  EXPECT_THAT(both, HasSubstr("| reproduced | simulated, 10 trials, 3 × 5 | 30 |"));
+  EXPECT_THAT(both, HasSubstr("| refuted | machine x86_64-test-2c, 10 trials, 3 × 5 | 30 |"));
+  // Runs with the same form replace the row.
+  const std::string again = VerdictText(Runs(1.3, 0.05), both);
+  EXPECT_THAT(again, HasSubstr("| refuted | simulated, 10 trials, 3 × 5 | 30 |"));
+  EXPECT_THAT(again, Not(HasSubstr("| reproduced | simulated, 10 trials")));
+  EXPECT_THAT(again, HasSubstr("machine x86_64-test-2c"));
+  for (const absl::string_view damaged : {"", "|", "| a | b | c | d | e | f | g | h |", "## \n| |"})
+    EXPECT_EQ(VerdictText(Runs(0.8, 0.05), damaged), page);
 }
 
 TEST(ClaimsTest, ContrastsNameVariants) {
