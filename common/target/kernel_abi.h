@@ -50,8 +50,9 @@ using SizeFunction = int64_t (*)();
 // buffer with strides is a slice of a larger tensor, and its pointer that of the slice's first
 // element. With slices as outputs, concatenating tensors needs no copy. A kernel writes nothing
 // between the rows of a slice. Two slices may share no element, but their rows may alternate in
-// memory if the distance from row to row is the same in both. Other buffers must not overlap.
-// Kernels without this symbol have dense buffers only.
+// memory if the distance from row to row is the same in both, and a dense buffer or a single row
+// may lie between the rows of a slice. Other buffers must not overlap. Kernels without this symbol
+// have dense buffers only.
 inline constexpr char kStridesSymbol[] = "hone_kernel_strides";
 using StridesFunction = const int64_t* (*)(int32_t buffer);
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,17 +84,25 @@ std::vector<double> KernelThreadsWaitedNs() {
   std::vector<double> waited_ns;
   if (Schedules().empty()) return WaitedBySwitchesNs();
   for (const int schedule : Schedules()) {
-    // Nanoseconds on a core, nanoseconds in which it was ready, and how often it got a core.
     char text[64];
     const ssize_t size = schedule < 0 ? -1 : pread(schedule, text, sizeof text - 1, 0);
     if (size <= 0) return WaitedBySwitchesNs();
     text[size] = 0;
-    char* end = nullptr;
-    // A kernel that keeps no such statistics says "0 0 0".
-    if (strtoull(text, &end, 10) == 0) return WaitedBySwitchesNs();
-    waited_ns.push_back(static_cast<double>(strtoull(end, nullptr, 10)));
+    const std::optional<double> of_thread = WaitedNsOfSchedule(text);
+    if (!of_thread.has_value()) return WaitedBySwitchesNs();
+    waited_ns.push_back(*of_thread);
   }
   return waited_ns;
+}
+
+std::optional<double> WaitedNsOfSchedule(const char* schedstat) {
+  char* end = nullptr;
+  const uint64_t on_core_ns = strtoull(schedstat, &end, 10);
+  if (on_core_ns == 0) return std::nullopt;
+  const char* const second = end;
+  const uint64_t ready_ns = strtoull(second, &end, 10);
+  if (end == second) return std::nullopt;
+  return static_cast<double>(ready_ns);
 }
 
 std::vector<double> WaitedBySwitchesNs() {

@@ -2,6 +2,7 @@
 #define HONE_WORKER_RUNNER_LIMITS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ int KernelThreads();
 // and had no core, in total nanoseconds. As WaitedBySwitchesNs if the kernel does not tell or if
 // there are no such threads.
 std::vector<double> KernelThreadsWaitedNs();
+
+// The second number of a thread's /proc/…/schedstat: nanoseconds in which it was ready and had no
+// core. The first one is nanoseconds on a core. nullopt: the kernel keeps no such statistics, and
+// says "0 0 0".
+std::optional<double> WaitedNsOfSchedule(const char* schedstat);
 
 // One number: an estimate of the same for all threads of this process together, from how often they
 // have lost a core.

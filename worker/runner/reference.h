@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -73,8 +74,13 @@ int64_t BytesToMakeReference(const Signature& signature, int64_t whole_bytes);
 // full. InvalidArgument: the bounds on most elements of an output are infinite; no kernel was given
 // and the workload is too large for the interpreter; the elements to sample take too many
 // operations; or the kernel refuses to run.
-absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
-                           const std::string& path, int64_t whole_bytes = kWholeReferenceBytes);
+//
+// `give_way` is called every few milliseconds, except while a kernel of one thread runs. Its error
+// ends the computation and is returned.
+absl::Status MakeReference(
+    const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
+    const std::string& path, int64_t whole_bytes = kWholeReferenceBytes,
+    absl::FunctionRef<absl::Status()> give_way = [] { return absl::OkStatus(); });
 
 // The parts of the format, for reference_maker.cc, which writes it, and reference.cc.
 inline constexpr absl::string_view kReferenceMagic = "HONEREF3";

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +24,7 @@
 #include "common/ir/reference_workload.h"
 #include "common/target/thread_pool.h"
 #include "worker/runner/limits.h"
+#include "worker/runner/loop_parts.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/tensor_memory.h"
 
@@ -39,6 +41,10 @@ constexpr int64_t kMostSamples = 16'384;
 constexpr int64_t kFewestSamples = 128;
 constexpr int64_t kSampledPoints = 100'000'000;  // some ten seconds
 constexpr size_t kMostCornerRank = 6;            // of an output whose corners are sampled
+// Give-way points: after so many elements of inputs that the interpreter reads, some milliseconds,
+// and after so many written bytes.
+constexpr int64_t kReadsAtOnce = 1 << 16;
+constexpr size_t kBytesAtOnce = size_t{4} << 20;
 
 // Whether f32 has the range of a number.
 bool IsInRangeOfF32(double value) {
@@ -173,10 +179,11 @@ class ReferenceMaker {
  public:
   // If `samples`, only the elements that ChoosePositions chooses are computed.
   ReferenceMaker(const ir::Workload& workload, const Signature& signature, const Inputs& inputs,
-                 bool samples)
+                 bool samples, absl::FunctionRef<absl::Status()> give_way)
       : workload_(workload),
         signature_(signature),
         inputs_(inputs),
+        give_way_(give_way),
         seed_(SeedOfSystem()),
         outputs_(workload.Outputs()),
         kept_(outputs_.size()),
@@ -202,15 +209,18 @@ class ReferenceMaker {
     return absl::OkStatus();
   }
 
-  void FillInputs(Filling filling) {
+  absl::Status FillInputs(Filling filling) {
     for (size_t i = 0; i < signature_.inputs.size(); ++i) {
       inputs_.Fill(signature_, filling, static_cast<int>(i), buffers_[i]);
+      HONE_RETURN_IF_ERROR(give_way_());
     }
     interpreter_ =
         std::make_unique<ir::ElementInterpreter>(workload_, [this](ir::BufferId id, int64_t at) {
+          if (++reads_ % kReadsAtOnce == 0 && stopped_.ok()) stopped_ = give_way_();
           const int input = input_of_tensor_[id];
           return ir::ReadElement(signature_.inputs[input].dtype, buffers_[input], at);
         });
+    return absl::OkStatus();
   }
 
   // Chooses as many elements of each output as the interpreter can compute in a reasonable time.
@@ -223,10 +233,10 @@ class ReferenceMaker {
       const std::vector<int64_t> trial = SampledPositions(shape, kFewestSamples / 4, seed_ + 1);
       const int64_t before = interpreter_->points();
       for (const int64_t at : trial) {
-        if (!Interpret(o, at, kElementPoints).has_value() ||
-            interpreter_->points() - before > kSampledPoints) {
+        const bool computed = Interpret(o, at, kElementPoints).has_value();
+        HONE_RETURN_IF_ERROR(stopped_);
+        if (!computed || interpreter_->points() - before > kSampledPoints)
           return TooLargeToSample(o);
-        }
       }
       const double per_element =
           static_cast<double>(interpreter_->points() - before) / static_cast<double>(trial.size());
@@ -242,7 +252,9 @@ class ReferenceMaker {
 
   absl::Status RunKernel(const Kernel& kernel) {
     const target::KernelLibrary& library = kernel.library();
-    const HoneRuntime runtime = hone_threads(KernelThreads());
+    const HoneRuntime threads = hone_threads(KernelThreads());
+    LoopParts parts(threads, give_way_);
+    const HoneRuntime& runtime = parts.runtime();
     HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(library.packed_bytes(), 0));
     HONE_ASSIGN_OR_RETURN(const auto workspace,
                           TensorMemory::Create(library.WorkspaceBytes(runtime.threads), 0));
@@ -251,7 +263,7 @@ class ReferenceMaker {
     if (code == target::kKernelOk) {
       code = library.Run(buffers_.data(), packed->data(), workspace->data(), &runtime);
     }
-    if (code == target::kKernelOk) return absl::OkStatus();
+    if (code == target::kKernelOk) return parts.status();
     return absl::InvalidArgumentError(absl::StrCat("the reference kernel returns ", code));
   }
 
@@ -265,6 +277,7 @@ class ReferenceMaker {
         const auto at = static_cast<int64_t>(rng.Below(output.elements));
         const ir::ElementValue kernel = Get(o, at);
         const std::optional<ir::ElementValue> interpreted = Interpret(o, at, kElementPoints);
+        HONE_RETURN_IF_ERROR(stopped_);
         if (!interpreted.has_value()) break;
         const ir::ElementValue& element = *interpreted;
         if (Agree(output.dtype, kernel, element)) continue;
@@ -287,6 +300,7 @@ class ReferenceMaker {
       for (int64_t i = 0; i < kept_[o].Count(); ++i) {
         const int64_t at = samples_ ? positions_[o][i] : i;
         const std::optional<ir::ElementValue> element = Interpret(o, at, kElementPoints);
+        HONE_RETURN_IF_ERROR(stopped_);
         if (!element.has_value()) return samples_ ? TooLargeToSample(o) : TooLargeError();
         Set(o, i, *element);
       }
@@ -331,7 +345,7 @@ class ReferenceMaker {
       for (int tensor = 0; tensor < TensorsPerOutput(signature_); ++tensor) {
         const bool values = tensor == 0;
         if (!narrow || (values && dtype == ir::DType::kI64)) {
-          HONE_RETURN_IF_ERROR(writer.Write(memory_[BufferOf(tensor, o)]->view()));
+          HONE_RETURN_IF_ERROR(WriteInPieces(memory_[BufferOf(tensor, o)]->view(), writer));
         } else if (values && !ir::IsFloat(dtype)) {
           HONE_RETURN_IF_ERROR(WriteAs<int32_t>(tensor, o, writer, [](double value) {
             return static_cast<int32_t>(static_cast<int64_t>(value));
@@ -373,6 +387,14 @@ class ReferenceMaker {
     return true;
   }
 
+  absl::Status WriteInPieces(absl::string_view bytes, FileWriter& writer) {
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kBytesAtOnce))) {
+      HONE_RETURN_IF_ERROR(writer.Write(bytes.substr(0, kBytesAtOnce)));
+      HONE_RETURN_IF_ERROR(give_way_());
+    }
+    return absl::OkStatus();
+  }
+
   // Writes a tensor of an output with its numbers converted, in pieces.
   template <typename To, typename Convert>
   absl::Status WriteAs(size_t tensor, size_t output, FileWriter& writer, const Convert& convert) {
@@ -386,6 +408,7 @@ class ReferenceMaker {
       std::transform(data + begin, data + end, piece.begin(), convert);
       HONE_RETURN_IF_ERROR(
           writer.Write({reinterpret_cast<const char*>(piece.data()), piece.size() * sizeof(To)}));
+      HONE_RETURN_IF_ERROR(give_way_());
     }
     return absl::OkStatus();
   }
@@ -423,7 +446,10 @@ class ReferenceMaker {
   const ir::Workload& workload_;
   const Signature& signature_;
   const Inputs& inputs_;
-  const uint64_t seed_;  // for the elements to sample
+  const absl::FunctionRef<absl::Status()> give_way_;
+  int64_t reads_ = 0;     // of inputs, by the interpreter
+  absl::Status stopped_;  // the error of give_way_ while the interpreter ran
+  const uint64_t seed_;   // for the elements to sample
   const std::vector<ir::BufferId> outputs_;
   std::vector<KeptOutput> kept_;
   const bool samples_;
@@ -437,7 +463,8 @@ class ReferenceMaker {
 }  // namespace
 
 absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, const Kernel* kernel,
-                           const std::string& path, int64_t whole_bytes) {
+                           const std::string& path, int64_t whole_bytes,
+                           absl::FunctionRef<absl::Status()> give_way) {
   const Signature signature = SignatureOf(workload);
   const bool samples = ReferenceBytes(signature) > whole_bytes;
   double operations = 0;
@@ -447,16 +474,16 @@ absl::Status MakeReference(const ir::Workload& workload, const Inputs& inputs, c
   if (!samples && kernel == nullptr && operations > kInterpreterLimit) {
     return TooLargeError();
   }
-  ReferenceMaker maker(workload, signature, inputs, samples);
+  ReferenceMaker maker(workload, signature, inputs, samples, give_way);
   HONE_RETURN_IF_ERROR(maker.AllocateInputs());
-  maker.FillInputs(Filling::kReal);
+  HONE_RETURN_IF_ERROR(maker.FillInputs(Filling::kReal));
   if (samples) HONE_RETURN_IF_ERROR(maker.ChoosePositions());
   HONE_RETURN_IF_ERROR(maker.AllocateOutputs());
   FileWriter writer(path);
   HONE_RETURN_IF_ERROR(writer.Write(maker.Begin()));
   HONE_RETURN_IF_ERROR(maker.WritePositions(writer));
   for (const Filling filling : kFillings) {
-    if (filling != Filling::kReal) maker.FillInputs(filling);
+    if (filling != Filling::kReal) HONE_RETURN_IF_ERROR(maker.FillInputs(filling));
     if (kernel != nullptr && !samples) {
       HONE_RETURN_IF_ERROR(maker.RunKernel(*kernel));
       HONE_RETURN_IF_ERROR(maker.SpotCheck());

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/rng.h"
+#include "common/base/seconds_text.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/ir/workload_parser.h"
@@ -89,16 +90,32 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const Input
   // Like a build, this may run at the same time as other work, but not during a timing.
   ReleaseLock();
   HONE_ASSIGN_OR_RETURN(
-      const HostLock shared,
-      HostLock::Acquire(HostLock::Mode::kShared, SteadyNow() + options_.lock_patience,
-                        options_.lock_path));
-  const auto deadline = options_.deadline(kReferenceLimit);
+      HostLock shared, HostLock::Acquire(HostLock::Mode::kShared,
+                                         SteadyNow() + options_.lock_patience, options_.lock_path));
+  auto deadline = options_.deadline(kReferenceLimit);
+  // What the computation has taken before its current turn, without waiting for the lock.
+  absl::Duration taken;
+  absl::Time turn_begin = SteadyNow();
+  const auto give_way = [&]() -> absl::Status {
+    const absl::Duration turn = SteadyNow() - turn_begin;
+    if (turn < options_.reference_turn) return absl::OkStatus();
+    taken += turn;
+    if (taken >= kReferenceLimit) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the reference was not computed within ", SecondsText(kReferenceLimit)));
+    }
+    deadline.reset();
+    HONE_RETURN_IF_ERROR(shared.YieldToTimers(SteadyNow() + options_.lock_patience));
+    turn_begin = SteadyNow();
+    deadline = options_.deadline(kReferenceLimit);
+    return absl::OkStatus();
+  };
   std::unique_ptr<Kernel> kernel;
   if (!request.reference_path.empty()) {
     HONE_ASSIGN_OR_RETURN(kernel, LoadKernel(request.reference_path));
   }
   return MakeReference(workload, inputs, kernel.get(), request.reference_data,
-                       options_.whole_reference_bytes);
+                       options_.whole_reference_bytes, give_way);
 }
 
 absl::Status Runner::CheckMemory(const Signature& signature) const {

@@ -33,6 +33,8 @@ struct RunnerOptions {
   // After this time, another process may take the lock before the next candidate. Otherwise a batch
   // of slow kernels would exhaust the patience of the runner of another device.
   absl::Duration lock_turn = absl::Seconds(5);
+  // For how long a process that makes a reference keeps the lock while others wait to time kernels.
+  absl::Duration reference_turn = absl::Seconds(1);
   // Observes the machine while candidates are timed; may be null. Must outlive the runner.
   MachineMonitor* monitor = nullptr;
   // Workloads whose tensors and reference need more are refused before anything is allocated; 0: no

@@ -48,6 +48,12 @@ absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may
 absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& words,
                                 const NetworkKernelOptions& kernel_options,
                                 const ExportPlace& place) {
+  const std::filesystem::path path(words.path);
+  network::ExportOptions options{
+      .folder = place.folder,
+      .name = client::CIdentifier(place.name.empty() ? path.stem().string() : place.name),
+      .overwrite = place.overwrite};
+  HONE_RETURN_IF_ERROR(network::CheckExportName(options.name));
   std::unique_ptr<Session> session;
   HONE_ASSIGN_OR_RETURN(const NetworkSizes sizes, ExpandKnownSizes(globals, words, session));
   if (sizes.AreSeveral() && sizes.dimension.empty()) {
@@ -58,11 +64,6 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (session == nullptr) {
     HONE_ASSIGN_OR_RETURN(session, Session::Open(globals));
   }
-  const std::filesystem::path path(words.path);
-  network::ExportOptions options{
-      .folder = place.folder,
-      .name = client::CIdentifier(place.name.empty() ? path.stem().string() : place.name),
-      .overwrite = place.overwrite};
   client::ExportFacts& facts = options.facts;
   facts.title = path.filename().string();
   HONE_ASSIGN_OR_RETURN(const Digest digest, onnx::DigestOfModel(words.path));

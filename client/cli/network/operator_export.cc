@@ -99,6 +99,12 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
         networks.emplace_back(),
         ReadOperatorAsNetwork(globals, sizes.WordsFor(value), /*constants_are_inputs=*/true));
   }
+  network::ExportOptions options{
+      .folder = place.folder,
+      .name =
+          client::CIdentifier(place.name.empty() ? networks[0].tasks[0].workload.name : place.name),
+      .overwrite = place.overwrite};
+  HONE_RETURN_IF_ERROR(network::CheckExportName(options.name));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   std::vector<NetworkKernels> loaded;
   std::vector<double> latencies_ns;
@@ -138,11 +144,6 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
     kept_values.push_back(absl::StrCat(sizes.values[k]));
   }
   const std::string title = absl::StrJoin(sizes.words, " ");
-  network::ExportOptions options{
-      .folder = place.folder,
-      .name =
-          client::CIdentifier(place.name.empty() ? networks[0].tasks[0].workload.name : place.name),
-      .overwrite = place.overwrite};
   options.facts.title = title;
   options.facts.digest = digest.Finish().ToHex();
   options.facts.tolerance = tolerance;

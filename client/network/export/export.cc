@@ -249,6 +249,21 @@ client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const Netwo
   return facts;
 }
 
+absl::Status CheckExportName(const std::string& name) {
+  if (IsReserved(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' means something else in C, C++ or Python programs, which read ",
+                     name, ".h or ", name, ".py; give the network another name with --name"));
+  }
+  if (name != client::CIdentifier(name) || absl::StartsWith(name, "hone_")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name,
+                     "' cannot be the prefix of functions; a name has letters, digits and '_', and "
+                     "does not begin with hone_"));
+  }
+  return absl::OkStatus();
+}
+
 std::vector<std::string> FilesOfNetwork(const std::string& name) {
   return {name + ".weights", absl::StrCat("lib", name, ".so"), name + ".h", name + ".hpp",
           name + ".py"};
@@ -266,17 +281,7 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimen
                                                         absl::Span<const NetworkOfSize> sizes,
                                                         const ExportOptions& options) {
   const std::string& name = options.name;
-  if (IsReserved(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' means something else in C, C++ or Python programs, which read ",
-                     name, ".h or ", name, ".py; give the network another name with --name"));
-  }
-  if (name != client::CIdentifier(name) || absl::StartsWith(name, "hone_")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name,
-                     "' cannot be the prefix of functions; a name has letters, digits and '_', and "
-                     "does not begin with hone_"));
-  }
+  HONE_RETURN_IF_ERROR(CheckExportName(name));
   HONE_ASSIGN_OR_RETURN(JoinedNetwork joined, JoinPlans(dimension, sizes));
   const Plan& plan = joined.planned.plan;
   client::ExportFolder folder(options.folder, options.overwrite);

@@ -27,6 +27,8 @@ struct ExportOptions {
 
 using client::ExportedFile;
 
+// InvalidArgument, with what to do: files, functions or types of an export cannot have this name.
+absl::Status CheckExportName(const std::string& name);
 // The facts of an export of these kernels. A kernel that several sizes use counts once for each.
 client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkOfSize> sizes);
 // The files of an export of this name.
@@ -39,7 +41,7 @@ std::vector<std::string> FilesOfNetwork(const std::string& name);
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
 // `sizes`: see JoinPlans; `dimension` is what is open. The kernels are all for one target; those of
 // a CPU have their object files. InvalidArgument: an object file is missing, the linker refuses
-// one, the name is not a C identifier, or the folder has files that client::ExportFolder does not
+// one, CheckExportName refuses the name, or the folder has files that client::ExportFolder does not
 // replace. FailedPrecondition: hone-builder, which links, is not installed. ResourceExhausted,
 // PermissionDenied: the files cannot be written. Other errors are those of JoinPlans and
 // WriteWeights.

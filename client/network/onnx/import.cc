@@ -18,6 +18,7 @@
 #include "client/network/onnx/body/body.h"
 #include "client/network/onnx/body/function.h"
 #include "client/network/onnx/body/item.h"
+#include "client/network/onnx/external_files.h"
 #include "client/network/onnx/graph_builder.h"
 #include "client/network/onnx/import_model.h"
 #include "client/network/onnx/input_types.h"
@@ -278,28 +279,6 @@ class ModelImporter {
   Scope scope_;
 };
 
-// Adds the locations of the files in which tensors of a graph or of nodes, and of the graphs inside
-// of these nodes, have their elements.
-void AddLocations(const ::onnx::TensorProto& tensor, std::set<std::string>& locations) {
-  for (const auto& entry : tensor.external_data()) {
-    if (entry.key() == "location") locations.insert(entry.value());
-  }
-}
-void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations);
-void AddLocations(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
-                  std::set<std::string>& locations) {
-  for (const ::onnx::NodeProto& node : nodes) {
-    for (const ::onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_t()) AddLocations(attribute.t(), locations);
-      if (attribute.has_g()) AddLocations(attribute.g(), locations);
-    }
-  }
-}
-void AddLocations(const ::onnx::GraphProto& graph, std::set<std::string>& locations) {
-  for (const ::onnx::TensorProto& tensor : graph.initializer()) AddLocations(tensor, locations);
-  AddLocations(graph.node(), locations);
-}
-
 // The raw data shares the bytes, which belong to `owner`.
 RawData RawDataOf(const ModelFile& file, const std::shared_ptr<const void>& owner) {
   RawData raw_data;
@@ -427,9 +406,7 @@ absl::StatusOr<std::vector<DeclaredInput>> DeclaredInputs(const std::string& pat
 absl::StatusOr<Digest> DigestOfModel(const std::string& path) {
   HONE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   HONE_ASSIGN_OR_RETURN(const ModelFile model, ParseModelFile(file->bytes()));
-  std::set<std::string> locations;
-  AddLocations(model.model.graph(), locations);
-  for (const auto& function : model.model.functions()) AddLocations(function.node(), locations);
+  HONE_ASSIGN_OR_RETURN(const std::set<std::string> locations, ExternalFilesOf(model.model));
   DigestBuilder builder;
   builder.Add(DigestOf(file->bytes()));
   for (const std::string& location : locations) {

@@ -74,8 +74,9 @@ struct DeclaredInput {
 // are those of reading the file.
 absl::StatusOr<std::vector<DeclaredInput>> DeclaredInputs(const std::string& path);
 
-// Identifies a model: the digest of its file and of the files with its weights. It does not depend
-// on how this version reads a model. Errors as for ImportOnnx.
+// Identifies a model: the digest of its file and of the files with the weights that its outputs
+// need (ExternalFilesOf). It does not depend on how this version reads a model. Errors as for
+// ImportOnnx.
 absl::StatusOr<Digest> DigestOfModel(const std::string& path);
 
 }  // namespace hone::onnx

@@ -1,12 +1,17 @@
 // How long a runner keeps the timing lock of the host.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/host_lock.h"
+#include "tests/status.h"
 #include "tests/worker/builder/measured_trace.h"
 
 namespace hone {
@@ -48,6 +53,42 @@ TEST(LockTurnTest, AShortBatchTakesTheLockOnce) {
     ASSERT_EQ(result.outcome, record::Outcome::kOk) << result.detail;
   }
   EXPECT_FALSE(IsFree(trace.lock_path()));
+}
+
+// The reference's file has another name until it is complete.
+TEST(LockTurnTest, TimersGoFirstWhileAReferenceIsMade) {
+  runner::RunnerOptions options;
+  options.reference_turn = absl::ZeroDuration();
+  MeasuredTrace trace(std::move(options));
+  const std::filesystem::path folder = std::filesystem::path(trace.lock_path()).parent_path();
+  bool was_unfinished = false;
+  std::thread timer([&] {
+    const absl::Time deadline = SteadyNow() + absl::Seconds(100);
+    while (!std::filesystem::exists(folder / "reference.new") && SteadyNow() < deadline) {
+    }
+    const auto lock = HostLock::Acquire(HostLock::Mode::kExclusive, deadline, trace.lock_path());
+    EXPECT_THAT(lock, IsOk());
+    was_unfinished = !std::filesystem::exists(folder / "reference");
+  });
+  const record::MeasureResult result = trace.Run(
+      "workload product\ninput A: f32[600, 600]\ninput B: f32[600, 600]\n"
+      "output C[i: 600, j: 600] = sum(k: 600) A[i, k] * B[k, j]\ntrace 1\n",
+      /*tolerance=*/0);
+  timer.join();
+  EXPECT_EQ(result.outcome, record::Outcome::kOk) << result.detail;
+  EXPECT_TRUE(was_unfinished) << "the lock was held until the reference was made";
+}
+
+TEST(LockTurnTest, AReferenceWaitsNoLongerThanItsPatience) {
+  runner::RunnerOptions options;
+  options.reference_turn = absl::ZeroDuration();
+  options.lock_patience = absl::Milliseconds(20);
+  MeasuredTrace trace(std::move(options));
+  const auto lock = HostLock::Acquire(HostLock::Mode::kExclusive, SteadyNow(), trace.lock_path());
+  ASSERT_THAT(lock, IsOk());
+  const record::MeasureResult result = trace.Run(kTrace, /*tolerance=*/0);
+  EXPECT_EQ(result.outcome, record::Outcome::kDeviceLost);
+  EXPECT_TRUE(absl::StrContains(result.detail, "is not free")) << result.detail;
 }
 
 }  // namespace

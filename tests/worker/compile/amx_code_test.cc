@@ -69,7 +69,7 @@ std::string TilesIn(absl::string_view assembly) {
       tiles += 'm';
       multiplies = true;
     }
-    if (absl::StartsWith(line, "j") && multiplies) {
+    if (absl::StartsWith(line, "j") && multiplies && label != std::string::npos) {
       tiles.insert(label, "[");
       tiles += ']';
       multiplies = false;
@@ -148,6 +148,24 @@ TEST(AmxCodeTest, CodeWithTilesIsModelled) {
   HONE_ASSERT_OK_AND_ASSIGN(const ModelledCost cost, ModelCost(lowered, target));
   EXPECT_GE(cost.blocks[0].executions, 16);
   EXPECT_GE(cost.blocks[0].cycles, 4 * 16) << "a product takes 16 cycles";
+}
+
+// Both operands are in one tensor and begin at one address, but every second row is one of the left
+// operand's tile. It must not take the place of the right one's in registers.
+TEST(AmxCodeTest, TilesAtOneAddressWithOtherRowsAreLoadedBoth) {
+  const auto tiles = [](const char* const row) {
+    const auto assembly = AssemblyOf(
+        Preset("intel/sapphirerapids"),
+        absl::StrCat("workload w\ninput P: i8[32, 16, 4]\noutput C[i: 16, j: 16] = sum(k: 64) "
+                     "i32(P[",
+                     row,
+                     ", k / 4, k % 4]) * i32(P[k / 4, j, k % 4])\ntrace 1\nb0 = block(\"C\")\n"
+                     "l0, l1, l2 = loops(b0)\ntensorize(l0, \"amx_i8_16x16x64\")\n"));
+    EXPECT_THAT(assembly, IsOk());
+    return assembly.ok() ? TilesIn(*assembly) : "";
+  };
+  EXPECT_EQ(tiles("2*i"), "czllmsr");
+  EXPECT_EQ(tiles("i"), "czlmsr") << "one tile is both operands";
 }
 
 // The neutral element may also be stored by a nest of its own.

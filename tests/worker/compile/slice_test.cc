@@ -51,7 +51,8 @@ target::Target Host() {
   return target;
 }
 
-std::unique_ptr<CompiledProgram> Compiled(const char* text, const lower::ArgumentStrides& strides) {
+std::unique_ptr<CompiledProgram> Compiled(const std::string& text,
+                                          const lower::ArgumentStrides& strides) {
   const auto program = ReplayText(text);
   EXPECT_THAT(program, IsOk());
   auto compiled = CompiledProgram::Load(*program, Host(), strides);
@@ -146,15 +147,60 @@ TEST(SliceTest, SlicesThatShareElementsAreRefused) {
   EXPECT_EQ(RunOn(*other, tensor, 0, 324), target::kKernelOk);
 }
 
+// The first element at which a dense buffer may begin.
+int64_t AlignedElement(const std::vector<float>& tensor) {
+  const auto address = reinterpret_cast<uintptr_t>(tensor.data());
+  return static_cast<int64_t>((address + 63) / 64 * 64 - address) / int64_t{sizeof(float)};
+}
+
+// A row of 24 elements is written between, before and behind rows of 24 that are 60 apart, and the
+// other way round.
+TEST(SliceTest, OneRowMayLieBetweenTheRowsOfASlice) {
+  constexpr absl::string_view kSum = "input X: f32[6, 24]\noutput Y[j: 24] = sum(i: 6) X[i, j]\n";
+  constexpr absl::string_view kSpread =
+      "input X: f32[24]\noutput Y[i: 6, j: 24] = X[j] + f32(index(i))\n";
+  std::vector<float> tensor(1200);
+  const int64_t begin = AlignedElement(tensor);
+  const struct {
+    int64_t rows, row;
+    int32_t status;
+  } calls[] = {
+      {0, 24, target::kKernelOk},       {0, 36, target::kKernelOk},
+      {0, 32, target::kKernelOk},       {0, 96, target::kKernelOk},
+      {0, 48, target::kKernelOverlap},  {0, 64, target::kKernelOverlap},
+      {0, 156, target::kKernelOk},      {60, 36, target::kKernelOk},
+      {0, 324, target::kKernelOk},      {0, 0, target::kKernelOverlap},
+      {0, 23, target::kKernelOverlap},  {0, 37, target::kKernelOverlap},
+      {0, 120, target::kKernelOverlap}, {60, 37, target::kKernelOverlap},
+  };
+  // The row as a slice, and dense.
+  for (const lower::ArgumentStrides& row : {lower::ArgumentStrides{{1}}, {{}}}) {
+    const auto sum = Compiled(absl::StrCat("workload w\n", kSum, "trace 1\n"), {{60, 1}, row[0]});
+    const auto spread =
+        Compiled(absl::StrCat("workload w\n", kSpread, "trace 1\n"), {row[0], {60, 1}});
+    for (const auto& call : calls) {
+      if (row[0].empty() && call.row % 16 != 0) continue;
+      const int64_t rows_at = begin + call.rows, row_at = begin + call.row;
+      EXPECT_EQ(RunOn(*sum, tensor, rows_at, row_at), call.status) << call.rows << " " << call.row;
+      EXPECT_EQ(RunOn(*spread, tensor, row_at, rows_at), call.status)
+          << call.rows << " " << call.row;
+    }
+  }
+  // A row that is longer than the gap between two others cannot lie there.
+  const auto wide = Compiled(
+      "workload w\ninput X: f32[6, 24]\noutput Y[j: 40] = sum(i: 6) X[i, j / 2]\ntrace 1\n",
+      {{60, 1}, {1}});
+  EXPECT_EQ(RunOn(*wide, tensor, 0, 24), target::kKernelOverlap);
+  EXPECT_EQ(RunOn(*wide, tensor, 0, 324), target::kKernelOk);
+}
+
 TEST(SliceTest, OnlySlicesMayBeginAtAnyElement) {
   std::vector<float> tensor(1200);
-  auto* const aligned =
-      reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(tensor.data()) + 63) / 64 * 64);
-  const int64_t begin = aligned - tensor.data();
+  const int64_t begin = AlignedElement(tensor);
   const auto kernel = Compiled(kMap, {{}, {60, 1}});
   EXPECT_EQ(RunOn(*kernel, tensor, begin, begin + 401), target::kKernelOk);
   EXPECT_EQ(RunOn(*kernel, tensor, begin + 401, begin), target::kKernelMisalignedBuffer);
-  void* const odd[] = {aligned, reinterpret_cast<char*>(aligned + 401) + 2};
+  void* const odd[] = {&tensor[begin], reinterpret_cast<char*>(&tensor[begin + 401]) + 2};
   EXPECT_EQ(reinterpret_cast<target::RunFunction>(kernel->Symbol(target::kRunSymbol))(
                 odd, nullptr, nullptr, nullptr),
             target::kKernelMisalignedBuffer);
@@ -195,7 +241,7 @@ TEST(SliceTest, WrongStridesAreRefused) {
       const auto tuple,
       ReplayText("workload w\ninput X: f32[5, 19]\noutput (C, I)[i: 5] = argmax(k: 19) (X[i, k], "
                  "i32(index(k)))\ntrace 1\n"));
-  EXPECT_THAT(lower::Lower(tuple, Host(), {{}, {2}, {}}).status().message(),
+  EXPECT_THAT(lower::Lower(tuple, Host(), {{}, {1}, {}}).status().message(),
               HasSubstr("C and I are outputs of one stage and must have the same strides"));
   EXPECT_THAT(lower::Lower(tuple, Host(), {{}, {1}, {1}}), IsOk());
 }

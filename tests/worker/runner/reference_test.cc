@@ -143,6 +143,36 @@ TEST_F(ReferenceTest, AFailedWriteLeavesNoFile) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
+// A computation of a million reads is interrupted many times, and may end at each of them.
+TEST_F(ReferenceTest, GivesWayWhileItComputes) {
+  HONE_ASSERT_OK_AND_ASSIGN(const auto workload,
+                            ir::ParseWorkload("workload matmul\n"
+                                              "input A: f32[64, 128]\n"
+                                              "input B: f32[128, 64]\n"
+                                              "output C[i: 64, j: 64] = sum(k: 128) A[i, k] * "
+                                              "B[k, j]\n"));
+  const std::string digest = workload.StructuralDigest().ToHex();
+  int calls = 0, last = 1'000'000;
+  const auto make = [&] {
+    calls = 0;
+    return MakeReference(workload, Inputs::Seeded(digest), nullptr, path_, kWholeReferenceBytes,
+                         [&]() -> absl::Status {
+                           if (++calls < last) return absl::OkStatus();
+                           return absl::DeadlineExceededError("enough");
+                         });
+  };
+  EXPECT_THAT(make(), IsOk());
+  EXPECT_GE(calls, 32);
+  std::filesystem::remove(path_);
+  const int all = calls;
+  for (const int end : {1, 2, all / 2, all}) {
+    last = end;
+    EXPECT_THAT(make(), StatusIs(absl::StatusCode::kDeadlineExceeded)) << last;
+    EXPECT_EQ(calls, last) << "it goes on after an error";
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  }
+}
+
 TEST_F(ReferenceTest, TheRestOfAnAbortedRunIsReplaced) {
   std::ofstream(path_ + ".new") << std::string(100'000, 'x');
   ASSERT_THAT(MakeReference(workload_, Inputs::Seeded(digest_), nullptr, path_), IsOk());

@@ -1,5 +1,6 @@
 #include "worker/compile/llvm/entry_points.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -146,7 +147,8 @@ class EntryPoints {
     b_.CreateRet(b_.CreateZExt(uses, b_.getInt32Ty()));
   }
 
-  // The memory of an argument, in bytes. `span` is 0 if run does not access it.
+  // The memory of an argument, in bytes. `span` is 0 if run does not access it; `pitch` is 0 if it
+  // is a single row.
   struct Extent {
     int64_t span = 0, row = 0, pitch = 0;
     int64_t alignment = target::kBufferAlignment;
@@ -166,7 +168,7 @@ class EntryPoints {
       if (!used_by_run_[storage.position]) continue;
       const int64_t bytes = ir::DTypeBytes(buffer.dtype);
       extent.written = buffer.output;
-      extent.span = storage.elements * bytes;
+      extent.span = extent.row = storage.elements * bytes;
       if (storage.strides.empty()) continue;
       const lower::Rows rows = lower::RowsOf(buffer.shape, storage.strides);
       extent.row = rows.elements * bytes;
@@ -175,13 +177,14 @@ class EntryPoints {
     return extents;
   }
 
-  // Returns whether the rows of x lie between the rows of y. REQUIRES: equal pitches.
-  Value* Alternate(const Extent& x, const Extent& y, Value* distance) {
-    Value* const pitch = b_.getInt64(x.pitch);
+  // Returns whether the rows of x lie between the rows of y. REQUIRES: their pitches are `pitch`,
+  // or one of them is a single row.
+  Value* Alternate(const Extent& x, const Extent& y, int64_t pitch, Value* distance) {
+    Value* const step = b_.getInt64(pitch);
     // The place of x's rows in the pitch, when y's rows begin at 0.
-    Value* const place = b_.CreateSRem(b_.CreateAdd(b_.CreateSRem(distance, pitch), pitch), pitch);
+    Value* const place = b_.CreateSRem(b_.CreateAdd(b_.CreateSRem(distance, step), step), step);
     return b_.CreateAnd(b_.CreateICmpSGE(place, b_.getInt64(y.row)),
-                        b_.CreateICmpSLE(place, b_.getInt64(x.pitch - x.row)));
+                        b_.CreateICmpSLE(place, b_.getInt64(pitch - x.row)));
   }
 
   // Checks that no output shares memory with another buffer.
@@ -199,8 +202,10 @@ class EntryPoints {
         Value* const range = b_.CreateSub(distance, b_.getInt64(second.span));
         Value* holds = b_.CreateICmpULE(range, b_.getInt64(-static_cast<uint64_t>(first.span) -
                                                            static_cast<uint64_t>(second.span)));
-        if (first.pitch > 0 && first.pitch == second.pitch)
-          holds = b_.CreateOr(holds, Alternate(first, second, distance));
+        const int64_t pitch = std::max(first.pitch, second.pitch);
+        const bool one_row = first.pitch == 0 || second.pitch == 0;
+        if (pitch > 0 && (one_row || first.pitch == second.pitch))
+          holds = b_.CreateOr(holds, Alternate(first, second, pitch, distance));
         apart = b_.CreateAnd(apart, holds);
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -35,44 +36,47 @@ namespace {
 
 // A machine block: the block of LLVM IR that it belongs to, and its instructions.
 struct MachineBlock {
-  std::string function, name;
-  std::vector<std::string> before, after;  // if it belongs to none: the blocks beside it
+  std::string function;
+  std::string name;                        // "" if code generation has added the block
+  std::vector<std::string> before, after;  // the labels of the blocks beside it
   std::vector<llvm::MCInst> code;          // without calls and branches
 };
 using MachineBlocks = std::map<std::string, MachineBlock>;  // by label; that of a function's entry
                                                             // is the function's name
+using BlockNames = std::map<std::string, std::set<std::string>>;  // by function
 
 // Gives each machine block a label, so that the streamer below sees where it begins.
 class LabelBlocks final : public llvm::MachineFunctionPass {
  public:
-  explicit LabelBlocks(MachineBlocks* blocks) : MachineFunctionPass(kId), blocks_(*blocks) {}
+  // `names`: of the blocks of LLVM IR before code generation.
+  LabelBlocks(BlockNames names, MachineBlocks* blocks)
+      : MachineFunctionPass(kId), names_(std::move(names)), blocks_(*blocks) {}
 
   bool runOnMachineFunction(llvm::MachineFunction& function) override {
-    for (llvm::MachineBasicBlock& block : function) {
-      block.setLabelMustBeEmitted();
-      MachineBlock described{.function = function.getName().str()};
+    const std::string of = function.getName().str();
+    const auto label = [&](const llvm::MachineBasicBlock* block) {
+      return block == &function.front() ? of : block->getSymbol()->getName().str();
+    };
+    // First all of them, because a symbol that is made earlier has no name.
+    for (llvm::MachineBasicBlock& block : function) block.setLabelMustBeEmitted();
+    for (const llvm::MachineBasicBlock& block : function) {
+      MachineBlock described{.function = of};
       if (const llvm::BasicBlock* const origin = block.getBasicBlock()) {
-        described.name = origin->getName().str();
-      } else {
-        const auto note = [](const llvm::MachineBasicBlock* beside,
-                             std::vector<std::string>& names) {
-          if (const llvm::BasicBlock* const of = beside->getBasicBlock())
-            names.push_back(of->getName().str());
-        };
-        for (const llvm::MachineBasicBlock* const beside : block.predecessors())
-          note(beside, described.before);
-        for (const llvm::MachineBasicBlock* const beside : block.successors())
-          note(beside, described.after);
+        std::string name = origin->getName().str();
+        if (names_[of].contains(name)) described.name = std::move(name);
       }
-      const bool entry = &block == &function.front();
-      blocks_[entry ? described.function : block.getSymbol()->getName().str()] =
-          std::move(described);
+      for (const llvm::MachineBasicBlock* const beside : block.predecessors())
+        described.before.push_back(label(beside));
+      for (const llvm::MachineBasicBlock* const beside : block.successors())
+        described.after.push_back(label(beside));
+      blocks_[label(&block)] = std::move(described);
     }
     return false;
   }
 
  private:
   static inline char kId = 0;
+  BlockNames names_;
   MachineBlocks& blocks_;
 };
 
@@ -113,6 +117,11 @@ absl::Status CollectBlocks(const GeneratedModule& generated, llvm::legacy::PassM
                            MachineBlocks& blocks) {
   auto& machine = static_cast<llvm::LLVMTargetMachine&>(*generated.machine);
   SetOptions(generated.passes);
+  BlockNames names;
+  for (const llvm::Function& function : *generated.module) {
+    for (const llvm::BasicBlock& block : function)
+      names[function.getName().str()].insert(block.getName().str());
+  }
   auto* const information = new llvm::MachineModuleInfoWrapperPass(&machine);
   llvm::TargetPassConfig* const config = machine.createPassConfig(passes);
   config->setDisableVerify(true);
@@ -122,7 +131,7 @@ absl::Status CollectBlocks(const GeneratedModule& generated, llvm::legacy::PassM
     return absl::InternalError("LLVM cannot select instructions for this target");
   config->addMachinePasses();
   config->setInitialized();
-  passes.add(new LabelBlocks(&blocks));
+  passes.add(new LabelBlocks(std::move(names), &blocks));
   auto streamer = std::make_unique<CollectCode>(information->getMMI().getContext(),
                                                 *machine.getMCInstrInfo(), &blocks);
   machine.getTarget().createNullTargetStreamer(*streamer);
@@ -135,18 +144,44 @@ absl::Status CollectBlocks(const GeneratedModule& generated, llvm::legacy::PassM
   return absl::OkStatus();
 }
 
-// The number of executions of a machine block: that of its block of LLVM IR. A block between two
-// others, such as copies on the way from one to the other, runs at most as often as both.
-double ExecutionsOf(const MachineBlock& block, const Executions& executions) {
-  const auto count = [&](const std::string& name) {
-    const auto found = executions.blocks.find(name);
-    return found == executions.blocks.end() ? 0.0 : static_cast<double>(found->second);
+// The number of executions of each machine block by its label: that of its block of LLVM IR. Code
+// generation adds copies on the way from one block to another, and divides a block where a vector
+// has a mask that the CPU has no instruction for: an element is loaded in a block of its own, and
+// what follows is a block as well. An added block runs as often as the blocks before it, as if all
+// elements of the mask were set, and at most as often as the blocks after it.
+std::map<std::string, double> ExecutionsOf(const MachineBlocks& blocks,
+                                           const std::map<std::string, Executions>& functions) {
+  std::map<std::string, double> executions;
+  std::vector<std::pair<const MachineBlock*, double*>> added;
+  for (const auto& [label, block] : blocks) {
+    const auto function = functions.find(block.function);
+    if (function == functions.end()) continue;
+    double& count = executions[label];
+    if (block.name.empty()) {
+      added.emplace_back(&block, &count);
+    } else if (const auto found = function->second.blocks.find(block.name);
+               found != function->second.blocks.end()) {
+      count = static_cast<double>(found->second);
+    }
+  }
+  const auto most = [&](const std::vector<std::string>& labels) {
+    double count = 0;
+    for (const std::string& label : labels) count = std::max(count, executions[label]);
+    return count;
   };
-  if (!block.name.empty()) return count(block.name);
-  double most_before = 0, most_after = 0;
-  for (const std::string& name : block.before) most_before = std::max(most_before, count(name));
-  for (const std::string& name : block.after) most_after = std::max(most_after, count(name));
-  return std::min(most_before, most_after);
+  const auto is_known = [&](const std::string& label) { return !blocks.at(label).name.empty(); };
+  // Counts only grow, and are those of other blocks.
+  for (bool changes = true; changes;) {
+    changes = false;
+    for (const auto& [block, count] : added) {
+      double now = most(block->before);
+      if (!block->after.empty() && absl::c_all_of(block->after, is_known))
+        now = std::min(now, most(block->after));
+      changes |= now > *count;
+      *count = now;
+    }
+  }
+  return executions;
 }
 
 // LLVM's machine code analysis for one CPU.
@@ -239,13 +274,14 @@ absl::StatusOr<ModelledCost> ModelCost(const lower::LoweredProgram& program,
   MachineBlocks blocks;
   HONE_RETURN_IF_ERROR(CollectBlocks(generated, passes, blocks));
 
+  const std::map<std::string, double> counts = ExecutionsOf(blocks, executions);
   ModelledCost cost;
   std::vector<const MachineBlock*> code;
   double executed = 0;
   for (const auto& [label, block] : blocks) {
     const auto function = executions.find(block.function);
     if (function == executions.end()) continue;
-    const double runs = ExecutionsOf(block, function->second) * function->second.busiest_share;
+    const double runs = counts.at(label) * function->second.busiest_share;
     const auto instructions = static_cast<int64_t>(block.code.size());
     if (runs == 0 || instructions == 0) continue;
     cost.blocks.push_back({.name = absl::StrCat(block.function, "/", block.name),

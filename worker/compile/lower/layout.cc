@@ -60,6 +60,11 @@ absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Sha
     span += (shape[d] - 1) * strides[d];
     if (span > most) return refuse("the tensor spans more than 1 TiB");
   }
+  if (!shape.empty() && shape.back() > 1 && strides.back() != 1) {
+    return refuse("dimension ", shape.size() - 1,
+                  " needs a stride of 1, because the elements of a "
+                  "row must follow each other in memory; copy the tensor to a dense one");
+  }
   const int64_t pitch = RowsOf(shape, strides).pitch;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] > 1 && strides[d] > pitch && pitch > 0 && strides[d] % pitch != 0) {

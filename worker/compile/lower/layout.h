@@ -35,7 +35,8 @@ int64_t OffsetOf(const ir::Shape& shape, const ir::Shape& strides, int64_t eleme
 
 // InvalidArgument, with a message that names the tensor: its elements are packed (ir::IsPacked),
 // the number of strides differs from that of the dimensions, a stride is less than the span of the
-// dimensions after it, the rows have no common pitch, or the slice spans more than 1 TiB.
+// dimensions after it, the elements of the last dimension have gaps between them, the rows have no
+// common pitch, or the slice spans more than 1 TiB.
 absl::Status CheckStrides(absl::string_view name, ir::DType dtype, const ir::Shape& shape,
                           const ir::Shape& strides);
 

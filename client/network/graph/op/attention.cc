@@ -74,6 +74,7 @@ absl::StatusOr<Types> InferRotaryEmbedding(const NodeView& node) {
                                             node.Type(Rotation::kPositions).ToText(), " for ",
                                             node.Type(Rotation::kX).ToText()));
     }
+    HONE_RETURN_IF_ERROR(CheckConstantIndices(node, Rotation::kPositions, /*least=*/0, cos[0]));
   }
   return SameType(node);
 }

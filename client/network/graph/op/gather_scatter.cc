@@ -352,7 +352,9 @@ std::vector<IndexRange> PositionRanges(const NodeView& node) {
   const bool rotates = node.node().op == "RotaryEmbedding";
   const int positions = rotates ? 3 : 2;
   if (!node.Has(positions) || node.IsConstant(positions)) return {};
-  if (rotates) return {{node.node().inputs[positions], node.Shape(1)[0]}};
+  if (rotates) {
+    return {{node.node().inputs[positions], node.Shape(1)[0], 0, 1, /*from_end=*/false}};
+  }
   if (node.String("mode", "linear").value_or("") != "linear") return {};
   const int64_t axis = node.AxisAttribute("axis", -2, node.Rank(0)).value_or(0);
   return {{node.node().inputs[positions], node.Shape(0)[axis] - node.Shape(1)[axis] + 1, 0, 1,

@@ -226,6 +226,14 @@ TEST(ControlFlowTest, OptionalValues) {
               ElementsAre(0));
 }
 
+// Says that the elements of a tensor are in a file.
+void StoreIn(const std::string& file, ::onnx::TensorProto& tensor) {
+  tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+  ::onnx::StringStringEntryProto& location = *tensor.add_external_data();
+  location.set_key("location");
+  location.set_value(file);
+}
+
 // A function of the model with a parameter, which calls another one.
 ::onnx::ModelProto ModelWithFunctions() {
   ::onnx::ModelProto model =
@@ -279,20 +287,25 @@ TEST(ControlFlowTest, FunctionsAreInlined) {
 TEST(ControlFlowTest, TheDigestOfAModelHasTheFilesOfFunctions) {
   const TemporaryFolder folder;
   ::onnx::ModelProto model = ModelWithFunctions();
-  ::onnx::NodeProto& constant = *model.mutable_functions(0)->add_node();
+  ::onnx::FunctionProto& scale = *model.mutable_functions(0);
+  ::onnx::NodeProto& constant = *scale.add_node();
   constant.set_op_type("Constant");
   constant.add_output("weights");
   ::onnx::AttributeProto& value = *constant.add_attribute();
   value.set_name("value");
   value.set_type(::onnx::AttributeProto::TENSOR);
-  ::onnx::StringStringEntryProto& location = *value.mutable_t()->add_external_data();
-  location.set_key("location");
-  location.set_value("w");
-  ASSERT_THAT(WriteFileAtomically(folder / "net.onnx", model.SerializeAsString()), IsOk());
+  StoreIn("w", *value.mutable_t());
+  const auto digest = [&] {
+    EXPECT_THAT(WriteFileAtomically(folder / "net.onnx", model.SerializeAsString()), IsOk());
+    return DigestOfModel(folder / "net.onnx");
+  };
+  EXPECT_THAT(digest(), IsOk()) << "no node reads the weights";
+  scale.mutable_node(1)->set_input(1, "weights");
+  EXPECT_THAT(digest(), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_THAT(WriteFileAtomically(folder / "w", "old"), IsOk());
-  HONE_ASSERT_OK_AND_ASSIGN(const Digest before, DigestOfModel(folder / "net.onnx"));
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest before, digest());
   ASSERT_THAT(WriteFileAtomically(folder / "w", "new"), IsOk());
-  HONE_ASSERT_OK_AND_ASSIGN(const Digest after, DigestOfModel(folder / "net.onnx"));
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest after, digest());
   EXPECT_NE(before.ToHex(), after.ToHex());
 }
 

@@ -4,8 +4,11 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
+#include "client/network/onnx/import.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
+#include "tests/client/network/onnx/model_text.h"
 #include "tests/golden.h"
 #include "tests/status.h"
 #include "tests/temporary_folder.h"
@@ -60,6 +63,46 @@ TEST_F(ExternalDataTest, Errors) {
         ExternalRange{"sub", 0, 1}, ExternalRange{"pipe", 0, 1}}) {
     golden.Add(Map(range).status().ToString());
   }
+}
+
+// f32[2] in a file of this name.
+std::string InFile(const std::string& name) {
+  return Initializer(
+      name, 1, "2",
+      absl::StrCat("data_location: EXTERNAL external_data { key: 'location' value: '", name,
+                   "' }"));
+}
+
+// A model without the files of tensors that nothing reads is as good as one with them.
+TEST_F(ExternalDataTest, OnlyFilesThatTheOutputsNeedAreOpened) {
+  const auto branch = [](const std::string& name, const std::string& graph) {
+    return absl::StrCat("attribute { name: '", name, "' type: GRAPH g { name: 'b' ", graph,
+                        Output("r"), " } } ");
+  };
+  const std::string text = Input("x", 1, "2") + InFile("w") + InFile("unread") + InFile("dead") +
+                           InFile("outer") + Initializer("c", 9, "", "int32_data: 1") +
+                           NodeText("Add", "dead dead", "nowhere") + NodeText("Add", "x w", "s") +
+                           NodeText("If", "c", "y",
+                                    branch("then_branch", InFile("inner") + InFile("unread_inner") +
+                                                              NodeText("Add", "outer inner", "r")) +
+                                        branch("else_branch", NodeText("Neg", "s", "r"))) +
+                           Output("y");
+  const std::string model = root_ / "m/net.onnx";
+  ASSERT_THAT(WriteFileAtomically(model, BytesOf(text)), IsOk());
+  for (const char* const needed : {"inner", "outer"}) {
+    const absl::Status missing = DigestOfModel(model).status();
+    EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr(needed)));
+    EXPECT_THAT(ImportOnnx(model), StatusIs(absl::StatusCode::kNotFound));
+    ASSERT_THAT(WriteFileAtomically(root_ / (std::string("m/") + needed), "01234567"), IsOk());
+  }
+  EXPECT_THAT(ImportOnnx(model), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest before, DigestOfModel(model));
+  ASSERT_THAT(WriteFileAtomically(root_ / "m/unread", "01234567"), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest same, DigestOfModel(model));
+  EXPECT_EQ(before.ToHex(), same.ToHex());
+  ASSERT_THAT(WriteFileAtomically(root_ / "m/inner", "76543210"), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const Digest changed, DigestOfModel(model));
+  EXPECT_NE(before.ToHex(), changed.ToHex());
 }
 
 }  // namespace

@@ -182,6 +182,43 @@ TEST_P(RunnerConformanceTest, RefusesIndicesThatAreOutOfRange) {
   EXPECT_THAT(run(5, 1, 7), HasSubstr("is 7, but indices must be from -5 to 4"));
 }
 
+// Unlike indices of a Gather, positions do not count from the end.
+TEST_P(RunnerConformanceTest, RefusesPositionsThatAreOutOfRange) {
+  graph::Graph graph;
+  const graph::ValueId x = graph.AddValue("x", {ir::DType::kF32, {1, 1, 2, 4}});
+  const graph::ValueId cos = graph.AddValue("cos", {ir::DType::kF32, {6, 2}});
+  const graph::ValueId sin = graph.AddValue("sin", {ir::DType::kF32, {6, 2}});
+  const graph::ValueId positions = graph.AddValue("positions", {ir::DType::kI64, {1, 2}});
+  const graph::ValueId cache = graph.AddValue("cache", {ir::DType::kF32, {1, 1, 5, 4}});
+  const graph::ValueId begin = graph.AddValue("begin", {ir::DType::kI64, {1}});
+  graph.inputs = {x, cos, sin, positions, cache, begin};
+  const graph::ValueId sum = AddNode(graph, "Add", {positions, positions});
+  graph.outputs = {AddNode(graph, "RotaryEmbedding", {x, cos, sin, positions}),
+                   AddNode(graph, "TensorScatter", {cache, x, begin}),
+                   AddNode(graph, "RotaryEmbedding", {x, cos, sin, sum})};
+  const TestNetwork network = CompileFor(graph);
+  const Made runner = GetParam().make(network);
+  ASSERT_THAT(runner, IsOk());
+  const auto run = [&](int64_t position, int64_t first) {
+    std::vector<std::string> bytes = MakeInputs(graph, 1);
+    bytes[3] = graph::Encode(graph.value(positions).type, {0, position});
+    bytes[5] = graph::Encode(graph.value(begin).type, {first});
+    return (*runner)->Run(Views(bytes)).status().ToString();
+  };
+  EXPECT_EQ(run(0, 0), "OK");
+  EXPECT_EQ(run(2, 3), "OK");
+  for (const int64_t position : {-1, -6, 6}) {
+    EXPECT_THAT(run(position, 0), HasSubstr(absl::StrCat("element 1 of 'positions' is ", position,
+                                                         ", but indices must be from 0 to 5")));
+  }
+  for (const int64_t first : {-1, 4}) {
+    EXPECT_THAT(run(0, first), HasSubstr(absl::StrCat("element 0 of 'begin' is ", first,
+                                                      ", but indices must be from 0 to 3")));
+  }
+  if (options_.target.kind != target::Kind::kCpu) return;
+  EXPECT_THAT(run(3, 0), HasSubstr("is 6, but indices must be from 0 to 5"));
+}
+
 // An output of the network may be one of its inputs, a constant, or appear twice.
 TEST_P(RunnerConformanceTest, CopiesOutputsThatNoKernelWrites) {
   graph::Graph graph = Residual();

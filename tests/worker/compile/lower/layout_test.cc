@@ -27,7 +27,7 @@ TEST(LayoutTest, SlicesOfLargerTensorsAreAccepted) {
       {{2, 3, 4, 5}, {600, 200, 10, 1}, 5, 10, 1035},  // of two dimensions
       {{1, 6}, {1, 1}, 6, 0, 6},                       // one row
       {{3, 1}, {8, 1}, 1, 8, 17},                      // one column
-      {{3, 4}, {40, 2}, 1, 2, 87},                     // of every second column
+      {{3, 4, 1}, {40, 2, 1}, 1, 2, 87},               // of one of two channels
   };
   for (const auto& slice : slices) {
     EXPECT_THAT(CheckStrides("T", ir::DType::kI4, slice.shape, slice.strides).message(),
@@ -58,6 +58,8 @@ TEST(LayoutTest, OtherStridesAreRefusedWithTheReason) {
       {{4, 6}, {0, 1}, "at least 6"},
       {{4, 6}, {-6, 1}, "at least 6"},
       {{1, 6}, {-6, 1}, "at least 6"},
+      {{3, 4}, {40, 2}, "dimension 1 needs a stride of 1, because the elements of a row"},
+      {{5}, {2}, "dimension 0 needs a stride of 1"},
       {{2, 3, 4}, {35, 10, 1}, "dimension 0 must be a multiple of 10"},
       {{4, 6}, {int64_t{1} << 62, 1}, "more than 1 TiB"},
       {{1 << 20, 1 << 10, 4}, {1 << 28, 1 << 18, 1}, "more than 1 TiB"},

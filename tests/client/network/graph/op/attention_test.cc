@@ -88,6 +88,17 @@ TEST(RotaryEmbeddingTest, RotatesPairs) {
   }
 }
 
+TEST(RotaryEmbeddingTest, ConstantPositionsMustExist) {
+  std::mt19937 random(5);
+  const Given x = Floats({1, 1, 2, 4}, random), table = Floats({7, 2}, random);
+  const auto rotates = [&](int64_t position) {
+    const Given positions{TensorType{DType::kI64, {1, 2}}, {0, position}, /*constant=*/true};
+    return Apply("RotaryEmbedding", {x, table, table, positions}).ok();
+  };
+  EXPECT_TRUE(rotates(6));
+  for (const int64_t position : {7, -1}) EXPECT_FALSE(rotates(position)) << position;
+}
+
 TEST(TensorScatterTest, WritesEachBatchAtItsPlace) {
   std::mt19937 random(2);
   const Given cache = Floats({2, 3, 6, 2}, random);
