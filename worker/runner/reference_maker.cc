@@ -22,9 +22,9 @@
 #include "common/ir/dtype.h"
 #include "common/ir/interpreter.h"
 #include "common/ir/reference_workload.h"
+#include "common/target/loop_parts.h"
 #include "common/target/thread_pool.h"
 #include "worker/runner/limits.h"
-#include "worker/runner/loop_parts.h"
 #include "worker/runner/reference.h"
 #include "worker/runner/tensor_memory.h"
 
@@ -253,7 +253,7 @@ class ReferenceMaker {
   absl::Status RunKernel(const Kernel& kernel) {
     const target::KernelLibrary& library = kernel.library();
     const HoneRuntime threads = hone_threads(KernelThreads());
-    LoopParts parts(threads, give_way_);
+    target::LoopParts parts(threads, give_way_);
     const HoneRuntime& runtime = parts.runtime();
     HONE_ASSIGN_OR_RETURN(const auto packed, TensorMemory::Create(library.packed_bytes(), 0));
     HONE_ASSIGN_OR_RETURN(const auto workspace,

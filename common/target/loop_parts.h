@@ -1,11 +1,11 @@
-#ifndef HONE_WORKER_RUNNER_LOOP_PARTS_H_
-#define HONE_WORKER_RUNNER_LOOP_PARTS_H_
+#ifndef HONE_COMMON_TARGET_LOOP_PARTS_H_
+#define HONE_COMMON_TARGET_LOOP_PARTS_H_
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "common/target/hone_runtime.h"
 
-namespace hone::runner {
+namespace hone::target {
 
 // The threads of another runtime for one run of a kernel. Parallel loops run in parts of some
 // milliseconds, and a function is called between these, so that a kernel that computes for minutes
@@ -42,6 +42,6 @@ class LoopParts {
   absl::Status status_;
 };
 
-}  // namespace hone::runner
+}  // namespace hone::target
 
-#endif  // HONE_WORKER_RUNNER_LOOP_PARTS_H_
+#endif  // HONE_COMMON_TARGET_LOOP_PARTS_H_

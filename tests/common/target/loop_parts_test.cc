@@ -1,4 +1,4 @@
-#include "worker/runner/loop_parts.h"
+#include "common/target/loop_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "common/target/thread_pool.h"
 #include "tests/status.h"
 
-namespace hone::runner {
+namespace hone::target {
 namespace {
 
 using Body = std::function<void(int64_t begin, int64_t end, int64_t thread)>;
@@ -94,4 +94,4 @@ TEST(LoopPartsTest, AnErrorEndsAllLoops) {
 }
 
 }  // namespace
-}  // namespace hone::runner
+}  // namespace hone::target

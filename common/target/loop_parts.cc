@@ -1,4 +1,4 @@
-#include "worker/runner/loop_parts.h"
+#include "common/target/loop_parts.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 
-namespace hone::runner {
+namespace hone::target {
 namespace {
 
 // Parts that take less are enlarged, and parts that take more are made smaller.
@@ -60,4 +60,4 @@ void LoopParts::Run(int64_t extent, int64_t chunk, int32_t threads, Body body, v
   }
 }
 
-}  // namespace hone::runner
+}  // namespace hone::target
