@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/graph/node_view.h"
+#include "client/network/graph/samples.h"
 #include "common/ir/expr.h"
 #include "common/ir/index.h"
 #include "common/ir/workload.h"
@@ -53,6 +54,15 @@ bool MovesElements(const Node& node) {
   static constexpr absl::string_view kMoving[] = {"Expand",  "Identity",  "Reshape",  "Slice",
                                                   "Squeeze", "Transpose", "Unsqueeze"};
   return absl::c_linear_search(kMoving, node.op);
+}
+
+// Whether each element of a node depends on the elements of its inputs at the same place.
+bool IsElementwise(const Node& node) {
+  static constexpr absl::string_view kElementwise[] = {
+      "Add",  "And",         "Cast", "Clip", "Div", "Equal", "Greater", "GreaterOrEqual",
+      "Less", "LessOrEqual", "Max",  "Min",  "Mul", "Neg",   "Not",     "Or",
+      "Sub",  "Where",       "Xor"};
+  return absl::c_linear_search(kElementwise, node.op);
 }
 
 // Whether integers of this node cannot overflow for an element of -2^62.
@@ -171,97 +181,165 @@ bool InputMasks::FollowLoads(const Group& group, ValueId output, Mask& mask) con
   return fits && !mask.axes.empty();
 }
 
-std::optional<InputMasks::Extremes> InputMasks::ExtremesOf(ValueId id, ir::Scalar value) {
+std::set<int> InputMasks::NodesOf(ValueId id) const {
+  std::set<int> nodes;
+  std::vector<ValueId> open = {id};
+  while (!open.empty()) {
+    const auto producer = producers_.find(open.back());
+    open.pop_back();
+    if (producer == producers_.end() || !nodes.insert(producer->second).second) continue;
+    for (const ValueId read : graph_.nodes[producer->second].inputs) {
+      if (read != kNoValue) open.push_back(read);
+    }
+  }
+  return nodes;
+}
+
+std::optional<ir::Scalars> InputMasks::ElementsOf(ValueId id, ir::Scalar value) const {
+  const ValueId input = graph_.inputs[masks_.at(id).input];
+  Graph part;
+  part.values = graph_.values;
+  part.inputs = {input};
+  part.outputs = {id};
+  int64_t elements = 0;
+  for (const int n : NodesOf(id)) {
+    part.nodes.push_back(graph_.nodes[n]);
+    elements += graph_.value(graph_.nodes[n].outputs[0]).type.elements();
+  }
+  if (elements > kMostMaskElements) return std::nullopt;
+  auto computed =
+      Interpret(part, {ir::Scalars(graph_.value(input).type.elements(), std::move(value))});
+  if (!computed.ok()) return std::nullopt;
+  return std::move(computed->front());
+}
+
+std::optional<ir::Scalar> InputMasks::OnlyElementOf(ValueId id, ir::Scalar value) const {
+  const ValueId input = graph_.inputs[masks_.at(id).input];
+  Graph part;
+  part.inputs = {part.AddValue("mask", {graph_.value(input).type.dtype, {1}})};
+  std::map<ValueId, ValueId> renamed = {{input, part.inputs[0]}};
+  for (const int n : NodesOf(id)) {
+    Node node = graph_.nodes[n];
+    if (MovesElements(node)) {
+      renamed[node.outputs[0]] = renamed.at(node.inputs[0]);
+      continue;
+    }
+    if (!IsElementwise(node)) return std::nullopt;
+    for (ValueId& read : node.inputs) {
+      if (read == kNoValue) continue;
+      const Value& constant = graph_.value(read);
+      if (!constant.constant.has_value()) {
+        read = renamed.at(read);
+        continue;
+      }
+      if (constant.type.elements() != 1) return std::nullopt;
+      read = part.AddConstant(constant.name, constant.type, *constant.constant);
+    }
+    const ValueId made = node.outputs[0];
+    node.outputs.clear();
+    if (!part.AddNode(std::move(node), {graph_.value(made).name}).ok()) return std::nullopt;
+    renamed[made] = part.nodes.back().outputs[0];
+  }
+  part.outputs = {renamed.at(id)};
+  const auto computed = Interpret(part, {ir::Scalars(1, std::move(value))});
+  if (!computed.ok() || computed->front().size() != 1) return std::nullopt;
+  return computed->front().front();
+}
+
+std::optional<InputMasks::Bounds> InputMasks::BoundsOf(ValueId id, ir::Scalar value) {
   // Each layer may have its own slice of a mask.
   for (auto at = producers_.find(id);
        at != producers_.end() && MovesElements(graph_.nodes[at->second]);
        at = producers_.find(id)) {
     id = graph_.nodes[at->second].inputs[0];
   }
-  const ValueId input = graph_.inputs[masks_.at(id).input];
-  const TensorType& type = graph_.value(input).type;
+  const ir::DType dtype = graph_.value(graph_.inputs[masks_.at(id).input]).type.dtype;
   const auto [entry, is_new] =
-      known_.emplace(std::pair(id, Encode({type.dtype, {}}, {value})), std::nullopt);
+      known_.emplace(std::pair(id, Encode({dtype, {}}, {value})), std::nullopt);
   if (!is_new) return entry->second;
-  // The mask and the nodes that compute it, alone.
-  std::set<int> nodes;
-  std::vector<ValueId> open = {id};
-  int64_t elements = 0;
-  while (!open.empty()) {
-    const auto producer = producers_.find(open.back());
-    open.pop_back();
-    if (producer == producers_.end() || !nodes.insert(producer->second).second) continue;
-    const Node& node = graph_.nodes[producer->second];
-    elements += graph_.value(producer->first).type.elements();
-    for (const ValueId read : node.inputs) {
-      if (read != kNoValue) open.push_back(read);
-    }
-  }
-  if (elements > kMostMaskElements) return std::nullopt;
-  Graph part;
-  part.values = graph_.values;
-  for (const int n : nodes) part.nodes.push_back(graph_.nodes[n]);
-  part.inputs = {input};
-  part.outputs = {id};
-  const auto computed = Interpret(part, {ir::Scalars(type.elements(), value)});
-  if (!computed.ok()) return std::nullopt;
-  Extremes extremes{std::numeric_limits<double>::infinity(),
-                    -std::numeric_limits<double>::infinity()};
-  for (const ir::Scalar& element : computed->front()) {
-    const double number = element.real();
+  const std::optional<ir::Scalar> only = OnlyElementOf(id, value);
+  const std::optional<ir::Scalars> elements =
+      only.has_value() ? ir::Scalars{*only} : ElementsOf(id, value);
+  if (!elements.has_value()) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Bounds bounds{{kInfinity, -kInfinity}, {kInfinity, -kInfinity}};
+  const std::vector<int64_t>& shape = graph_.value(id).type.shape;
+  for (size_t at = 0; at < elements->size(); ++at) {
+    const double number = (*elements)[at].real();
     if (std::isnan(number)) return std::nullopt;
-    extremes.least = std::min(extremes.least, number);
-    extremes.most = std::max(extremes.most, number);
+    const auto include = [&](Extremes& extremes) {
+      extremes.least = std::min(extremes.least, number);
+      extremes.most = std::max(extremes.most, number);
+    };
+    include(bounds.all);
+    if (PositionOf(shape, static_cast<int64_t>(at), AxisOf(id)) == 0) include(bounds.first);
   }
-  entry->second = extremes;
-  return extremes;
+  entry->second = bounds;
+  return bounds;
 }
 
 InputMasks::Choices InputMasks::Fitting(ValueId id, absl::FunctionRef<bool(const Extremes&)> hides,
-                                        absl::FunctionRef<bool(const Extremes&)> shows) {
+                                        absl::FunctionRef<bool(const Extremes&)> shows,
+                                        Elements shown) {
   const Mask& mask = masks_.at(id);
   const ir::DType dtype = graph_.value(graph_.inputs[mask.input]).type.dtype;
-  const auto fits = [&](double value, absl::FunctionRef<bool(const Extremes&)> wanted) {
-    const std::optional<Extremes> extremes = ExtremesOf(id, ElementFor(dtype, value));
-    return extremes.has_value() && wanted(*extremes);
+  const auto hides_at = [&](double value) {
+    const std::optional<Bounds> bounds = BoundsOf(id, ElementFor(dtype, value));
+    return bounds.has_value() && hides(bounds->all);
+  };
+  const auto shows_at = [&](double value) {
+    const std::optional<Bounds> bounds = BoundsOf(id, ElementFor(dtype, value));
+    return bounds.has_value() && shows(shown == Elements::kAll ? bounds->all : bounds->first);
   };
   Choices choices = 0;
   for (size_t c = 0; c < std::size(kMaskValues); ++c) {
     const MaskValues& values = kMaskValues[c];
     if (!CanHave(dtype, values) || (values.is_extreme && !mask.is_exact)) continue;
-    if (!fits(values.hides, hides) || !fits(values.shows, shows)) continue;
+    if (!hides_at(values.hides) || !shows_at(values.shows)) continue;
     // A caller may give a negative zero, too.
-    if (values.shows == 0 && ir::IsFloat(dtype) && !fits(-0.0, shows)) continue;
+    if (values.shows == 0 && ir::IsFloat(dtype) && !shows_at(-0.0)) continue;
     choices |= Choices{1} << c;
   }
   return choices;
 }
 
-bool InputMasks::Require(int input, Choices choices) {
-  const auto [entry, is_new] = required_.emplace(input, choices);
-  if (!is_new) entry->second &= choices;
-  return entry->second != 0;
+bool InputMasks::Require(int input, Choices choices, InputMask::Needs needs) {
+  const auto required = required_.find(input);
+  if (required != required_.end()) choices &= required->second.choices;
+  if (choices == 0) return false;
+  Requirement& entry = required_[input];
+  entry.choices = choices;
+  entry.needs = std::max(entry.needs, needs);
+  return true;
 }
 
-void InputMasks::ReadBy(int node, ValueId id) {
-  const auto mask = masks_.find(id);
-  if (mask != masks_.end()) readers_.emplace(mask->second.input, node);
+bool InputMasks::RequireForSum(int node, int input, Choices choices) {
+  if (!Require(input, choices, InputMask::Needs::kNothing)) return false;
+  Requirement& entry = required_[input];
+  if (entry.node < 0) entry.node = node;
+  return true;
 }
 
 absl::StatusOr<std::vector<InputMask>> InputMasks::Chosen() const {
   std::vector<InputMask> chosen;
-  for (const auto& [input, choices] : required_) {
+  for (const auto& [input, requirement] : required_) {
     const Value& value = graph_.value(graph_.inputs[input]);
     if (const auto reader = readers_.find(input); reader != readers_.end()) {
       const Node& node = graph_.nodes[reader->second];
+      std::string why;
+      if (requirement.needs == InputMask::Needs::kNothing) {
+        const Node& sum = graph_.nodes[requirement.node];
+        why = absl::StrCat("node '", sum.name, "' (", sum.op, ") may mix the samples; ");
+      }
       return absl::FailedPreconditionError(
-          absl::StrCat("input '", value.name, "' hides positions, but node '", node.name, "' (",
-                       node.op, ") reads it in another way"));
+          absl::StrCat(why, "input '", value.name, "' hides positions, but node '", node.name,
+                       "' (", node.op, ") reads it in another way"));
     }
     std::optional<double> hides;
-    InputMask mask{.input = input};
+    InputMask mask{.input = input, .needs = requirement.needs};
     for (size_t c = 0; c < std::size(kMaskValues); ++c) {
-      if ((choices >> c & 1) == 0 || hides.value_or(kMaskValues[c].hides) != kMaskValues[c].hides) {
+      if ((requirement.choices >> c & 1) == 0 ||
+          hides.value_or(kMaskValues[c].hides) != kMaskValues[c].hides) {
         continue;
       }
       hides = kMaskValues[c].hides;

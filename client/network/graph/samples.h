@@ -19,7 +19,8 @@
 // with the same elements. The second one follows the samples through the network: each sample of an
 // output must depend only on the same sample of the inputs and of these constants, on samples
 // before it, as behind an attention with a causal mask, or on all samples except for the padding,
-// as behind an attention with a mask that is an input. So the first sample may be read by all.
+// as behind an attention with a mask that is an input. So the first sample may be read by all. What
+// is summed under such a mask depends on no sample.
 namespace hone::graph {
 
 // The position of an element in one dimension of a tensor.
@@ -52,8 +53,11 @@ bool DifferOnlyInExtents(const ir::Workload& a, const ir::Workload& b);
 // Softmax and MatMul. What is hidden has scores of -1e20 or less, a causal mask -1e30 or less, and
 // so a share of 0, unless scores are as large as that. A causal mask is a constant that hides what
 // comes later. Another mask is computed from one input and constants, each element from one element
-// of the input (input_masks.h), the same for all rows; its input may have no other use. Before it,
-// only constants of at most 1e6 may change the scores: other masks could hide all that it shows.
+// of the input (input_masks.h), the same for all rows or beside a causal mask, which must show the
+// first position then. Before it, only constants of at most 1e6 may change the scores: other masks
+// could hide all that it shows. What else reads such an input must be a sum, maximum or count of
+// what it masks (masked_sums.h). 0 times infinity is NaN, so no constant may make numbers infinite
+// at the padding, and those of a sum must be proven to be finite (padding_numbers.h).
 absl::StatusOr<std::vector<InputMask>> CheckSamplesAreIndependent(const Graph& graph,
                                                                   int64_t samples,
                                                                   const SampleAxes& axes);

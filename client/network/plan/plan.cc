@@ -132,6 +132,13 @@ class Encoder {
   }
 
  private:
+  static uint32_t NeedsOf(const graph::InputMask& mask) {
+    using Needs = graph::InputMask::Needs;
+    return mask.needs == Needs::kFirst ? HONE_MASK_NEEDS_FIRST
+           : mask.needs == Needs::kOne ? HONE_MASK_NEEDS_ONE
+                                       : HONE_MASK_NEEDS_NOTHING;
+  }
+
   void AddMask(const PlanSize& size, const graph::InputMask& mask, std::string& masks) const {
     HonePlanMask encoded = {};
     encoded.size = static_cast<uint32_t>(&size - plan_.sizes.data());
@@ -142,6 +149,7 @@ class Encoder {
         ir::IsFloat(plan_.tensors[plan_.inputs[encoded.size * inputs + mask.input]].type.dtype);
     std::memcpy(encoded.hides, mask.hides.data(), mask.hides.size());
     encoded.shown = mask.shows.size();
+    encoded.needs = NeedsOf(mask);
     for (size_t s = 0; s < mask.shows.size(); ++s) {
       std::memcpy(encoded.shows[s], mask.shows[s].data(), mask.shows[s].size());
     }

@@ -317,8 +317,9 @@ static int Shows(const HonePlanMask* mask, const char* element) {
   return 0;
 }
 
-/* Checks that each row of a mask shows a sample that the caller gave. If it hid all, they and the
- * padding would have the same share. The elements of a row are `stride` elements apart. */
+/* Checks that each row of a mask shows a sample that the caller gave, or the first one. If it hid
+ * all, they and the padding would have the same share. The elements of a row are `stride` elements
+ * apart. */
 static hone_network_status CheckMask(const hone_network_instance* instance,
                                      const HonePlanMask* mask, const char* elements) {
   const hone_network* const network = instance->network;
@@ -330,23 +331,27 @@ static hone_network_status CheckMask(const hone_network_instance* instance,
     if (d > axis) stride *= (uint64_t)tensor->shape[d];
   }
   const uint64_t given = (uint64_t)instance->value;
+  const int needs_first = mask->needs == HONE_MASK_NEEDS_FIRST;
+  const uint64_t candidates = needs_first ? 1 : given;
   for (uint64_t row = 0; row < blocks * stride; ++row) {
     uint64_t at = row / stride * given * stride + row % stride;
     uint64_t sample = 0;
-    while (sample < given && !Shows(mask, elements + at * mask->element_bytes)) {
+    while (sample < candidates && !Shows(mask, elements + at * mask->element_bytes)) {
       at += stride;
       ++sample;
     }
-    if (sample < given) continue;
+    if (sample < candidates) continue;
     char sizes[1024];
     ListSizes(&network->plan, sizes, sizeof sizes);
     const char* const shown = mask->shown > 1                   ? "0 or 1"
                               : IsZero(mask, mask->shows[0]) ? "0"
                                                                 : "1";
     return hone_fail(HONE_NETWORK_INVALID_ARGUMENT,
-                     "row %llu of input '%s' shows no position (no element is %s), which padding "
-                     "needs: %s is %lld, and %s run without padding",
-                     (unsigned long long)row, hone_text(network, tensor->name), shown,
+                     "row %llu of input '%s' shows no position%s %s), which padding needs: %s is "
+                     "%lld, and %s run without padding",
+                     (unsigned long long)row, hone_text(network, tensor->name),
+                     needs_first ? " at its start (the first element is not" : " (no element is",
+                     shown,
                      hone_network_size_name(network), (long long)instance->value, sizes);
   }
   return HONE_NETWORK_OK;
@@ -358,7 +363,7 @@ static hone_network_status CheckMasks(const hone_network_instance* instance,
   if (instance->value == 0) return HONE_NETWORK_OK; /* nothing is padded */
   for (uint32_t m = 0; m < plan->header->masks; ++m) {
     const HonePlanMask* const mask = &plan->masks[m];
-    if (mask->size != instance->part) continue;
+    if (mask->size != instance->part || mask->needs == HONE_MASK_NEEDS_NOTHING) continue;
     const hone_network_status status = CheckMask(instance, mask, inputs[mask->input]);
     if (status != HONE_NETWORK_OK) return status;
   }

@@ -148,7 +148,8 @@ hone_network_status hone_network_run(hone_network_instance* instance, const void
 
 /* The same for this value of the open dimension. The buffers have the bytes of their tensors for
  * this value. Errors also as for hone_network_find_size. INVALID_ARGUMENT: the value is padded, and
- * a row of an input that hides positions hides all; the message names the row. */
+ * a row of an input that hides positions hides all, or, beside a causal mask, the first one; the
+ * message names the row. */
 hone_network_status hone_network_run_size(hone_network_instance* instance, int64_t value,
                                           const void* const* inputs,
                                           void* const* outputs) HONE_NETWORK_NOEXCEPT;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define HONE_PLAN_MAGIC "HONEPLAN"
-#define HONE_PLAN_VERSION 4
+#define HONE_PLAN_VERSION 5
 #define HONE_WEIGHTS_MAGIC "HONEWGTS"
 #define HONE_WEIGHTS_VERSION 1
 #define HONE_PLAN_ALIGNMENT 64 /* of weights, tensors in the arena and packed constants */
@@ -105,9 +105,15 @@ typedef struct HonePlanSize {
   uint32_t pads; /* whether the values between the size before and this one are padded to it */
 } HonePlanSize;
 
+enum {
+  HONE_MASK_NEEDS_NOTHING = 0,
+  HONE_MASK_NEEDS_ONE = 1,
+  HONE_MASK_NEEDS_FIRST = 2,
+};
+
 /* An input of a size that pads, of which each element hides or shows a sample. If the size pads,
- * the elements behind the samples must hide, and each row must show a sample that the caller gave.
- */
+ * the elements behind the samples must hide, and each row must show what is needed: one of the
+ * samples that the caller gave, or the first one. */
 typedef struct HonePlanMask {
   uint32_t size;  /* its number */
   uint32_t input; /* its number */
@@ -116,7 +122,7 @@ typedef struct HonePlanMask {
   uint8_t hides[8]; /* the first `element_bytes` bytes are such an element */
   uint8_t shows[2][8];
   uint32_t shown; /* elements in `shows`: 1 or 2 */
-  uint32_t reserved;
+  uint32_t needs;
 } HonePlanMask;
 
 /* Code that a driver loads; a zero follows. */

@@ -364,6 +364,7 @@ static const char* CheckMasks(const HonePlan* plan) {
       elements *= (uint64_t)tensor->shape[d];
     }
     if (mask->shown < 1 || mask->shown > 2) return "has a mask that shows nothing";
+    if (mask->needs > HONE_MASK_NEEDS_FIRST) return "has a mask with unknown needs";
     if (mask->element_bytes < 1 || mask->element_bytes > sizeof mask->hides ||
         elements * mask->element_bytes != tensor->bytes) {
       return "has a mask with elements of another type";

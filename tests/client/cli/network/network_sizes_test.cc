@@ -220,6 +220,25 @@ TEST_F(PaddingTest, AnInputThatMasksHidesThePadding) {
   }
 }
 
+TEST_F(PaddingTest, AMaskedMeanIsPaddedAndAnotherMeanIsNot) {
+  const auto mean = [](const std::string& nodes) {
+    return onnx::OpenMaskedAttention("", /*type=*/1,
+                                     onnx::Initializer("last", 7, "1", "int64_data: [-1]") +
+                                         onnx::NodeText("Unsqueeze", "mask last", "mask3") +
+                                         onnx::NodeText("Mul", "y mask3", "product") + nodes +
+                                         onnx::NodeText("ReduceSum", "mask3 first", "count") +
+                                         onnx::NodeText("Div", "total count", "mean") +
+                                         onnx::Output("mean"));
+  };
+  const Padding padding =
+      Find(mean(onnx::NodeText("ReduceSum", "product first", "total")), "N=2,5,16");
+  EXPECT_THAT(padding.pads, ElementsAre(true, true, true)) << padding.why_not;
+  const Padding refused = Find(
+      mean(onnx::NodeText("ReduceMean", "product", "total", onnx::Ints("axes", "1"))), "N=2,5");
+  EXPECT_THAT(refused.pads, ElementsAre(false, false));
+  EXPECT_THAT(refused.why_not, HasSubstr("node 'n_total' (ReduceMean) may mix the samples"));
+}
+
 TEST_F(PaddingTest, AnUnknownNameIsAnError) {
   std::ofstream(path_, std::ios::binary) << onnx::BytesOf(onnx::OpenMlp());
   HONE_ASSERT_OK_AND_ASSIGN(const auto sizes, ExpandSizes({path_, {"M=1,2"}}));

@@ -292,6 +292,81 @@ TEST_F(MaskedSizesTest, ARowThatHidesAllIsRefusedIfItIsPadded) {
   ExpectRight(library, *graph, 8, {TokensOf(8), MaskOf(8, 0)});
 }
 
+// A mean over the shown positions, and a causal mask beside that of the input.
+TEST_F(MaskedSizesTest, MeansAndCausalMasksArePadded) {
+  std::string behind;
+  for (int i = 0; i < 16 * 16; ++i) absl::StrAppend(&behind, i > 0 ? ", " : "", i % 16 > i / 16);
+  const std::string both = absl::StrCat(
+      onnx::Initializer("behind", /*bool*/ 9, "16, 16", absl::StrCat("int32_data: [", behind, "]")),
+      onnx::Initializer("from2", 7, "2", "int64_data: [0, 0]"),
+      onnx::Initializer("low", 1, "", "float_data: -inf"),
+      onnx::NodeText("Concat", "n n", "n2", onnx::Int("axis", 0)),
+      onnx::NodeText("Slice", "behind from2 n2", "later"),
+      onnx::NodeText("Cast", "mask4", "seen", onnx::Int("to", 9)),
+      onnx::NodeText("Not", "later", "not_later"), onnx::NodeText("And", "not_later seen", "both"),
+      onnx::NodeText("Where", "both scores low", "masked"));
+  const std::string mean = absl::StrCat(
+      onnx::Initializer("last", 7, "1", "int64_data: [-1]"),
+      onnx::Initializer("tiny", 1, "", "float_data: 1e-9"),
+      onnx::NodeText("Unsqueeze", "mask last", "mask3"), onnx::NodeText("Shape", "y", "y_shape"),
+      onnx::NodeText("Expand", "mask3 y_shape", "wide_mask"),
+      onnx::NodeText("Cast", "wide_mask", "wide", onnx::Int("to", 1)),
+      onnx::NodeText("Mul", "y wide", "product"),
+      onnx::NodeText("ReduceSum", "product first", "total", onnx::Int("keepdims", 0)),
+      onnx::NodeText("ReduceSum", "wide first", "count", onnx::Int("keepdims", 0)),
+      onnx::NodeText("Clip", "count tiny", "clipped"),
+      onnx::NodeText("Div", "total clipped", "mean"), onnx::Output("mean"));
+  for (const std::string& masked : {std::string(), both}) {
+    const std::string text = onnx::OpenMaskedAttention(masked, 7, mean);
+    SCOPED_TRACE(text);
+    ASSERT_NO_FATAL_FAILURE(ExportEncoder(text));
+    const SizedLibrary library(folder_ / "out");
+    for (const int64_t length : {5, 11, 8, 1, 15}) {
+      SCOPED_TRACE(length);
+      const auto graph = OfSize(text, length);
+      ASSERT_THAT(graph, IsOk());
+      for (const int64_t shown : {length, (length + 1) / 2, int64_t{1}}) {
+        ExpectRight(library, *graph, length, {TokensOf(length), MaskOf(length, shown)});
+      }
+    }
+    // The first row of the scores sees only the first position, which must be shown.
+    std::vector<std::string> outputs = {std::string(2 * 11 * 8 * sizeof(float), '\0'),
+                                        std::string(2 * 8 * sizeof(float), '\0')};
+    std::string late = MaskOf(11, 3);
+    late[11 * sizeof(int64_t)] = 0;
+    const int status = library.Run(11, {TokensOf(11), late}, outputs);
+    if (masked.empty()) {
+      EXPECT_EQ(status, HONE_NETWORK_OK) << library.Error();
+      continue;
+    }
+    EXPECT_EQ(status, HONE_NETWORK_INVALID_ARGUMENT);
+    EXPECT_EQ(library.Error(),
+              "row 1 of input 'mask' shows no position at its start (the first element is not 1), "
+              "which padding needs: N is 11, and 8, 16 run without padding");
+  }
+}
+
+// A mask that only masks sums may hide all of a row.
+TEST_F(MaskedSizesTest, AMaskOfASumMayHideAll) {
+  const std::string text =
+      absl::StrCat(onnx::Input("y", 1, "2, N, 3"), onnx::Input("mask", 7, "2, N"),
+                   onnx::Initializer("last", 7, "1", "int64_data: [-1]"),
+                   onnx::Initializer("first", 7, "1", "int64_data: [1]"),
+                   onnx::NodeText("Unsqueeze", "mask last", "mask3"),
+                   onnx::NodeText("Cast", "mask3", "wide", onnx::Int("to", 1)),
+                   onnx::NodeText("Mul", "y wide", "product"),
+                   onnx::NodeText("ReduceSum", "product first", "sum", onnx::Int("keepdims", 0)),
+                   onnx::Output("sum"));
+  ASSERT_NO_FATAL_FAILURE(ExportEncoder(text));
+  const SizedLibrary library(folder_ / "out");
+  const auto graph = OfSize(text, 11);
+  ASSERT_THAT(graph, IsOk());
+  for (const int64_t shown : {0, 3, 11}) {
+    ExpectRight(library, *graph, 11,
+                {SizedElements(graph->value(graph->inputs[0]).type), MaskOf(11, shown)});
+  }
+}
+
 // What is added to scores may be a zero with a sign.
 TEST_F(MaskedSizesTest, AnAddedMaskShowsWithZero) {
   const std::string text =

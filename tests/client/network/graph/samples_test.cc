@@ -93,8 +93,9 @@ TEST(SamplesTest, CausalAttention) {
   }
 }
 
-// A mask for padding that is an input may hide all that a row sees, whose shares then depend on the
-// scores that the causal mask hides. A constant cannot depend on the padding.
+// A mask for padding that is an input must show the first position, or else it may hide all that a
+// row sees, whose shares then depend on the scores that the causal mask hides. One for each row
+// might hide a whole row. A constant cannot depend on the padding.
 TEST(SamplesTest, MasksBeforeTheCausalMask) {
   std::string numbers = "1";
   for (int i = 1; i < 16; ++i) numbers += ", 1";
@@ -105,11 +106,25 @@ TEST(SamplesTest, MasksBeforeTheCausalMask) {
                   low + Initializer("table", kF32, "16", "float_data: [" + numbers + "]") +
                   NodeText("Slice", "table from n", "m") + causal)),
               IsOk());
-  for (const char* const shape : {"1, 1, 1, N", "1, 1, N, 1"}) {
-    SCOPED_TRACE(shape);
-    EXPECT_THAT(Check(onnx::OpenCausalAttention(low + onnx::Input("m", kF32, shape) + causal)),
-                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
-  }
+  const auto with_input = [&](const std::string& shape) {
+    return Check(onnx::OpenCausalAttention(low + onnx::Input("m", kF32, shape) + causal));
+  };
+  EXPECT_THAT(with_input("1, 1, 1, N"), IsOk());
+  EXPECT_THAT(with_input("1, 1, N, 1"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
+}
+
+// If a constant lowers all scores that a row sees, what the causal mask hides has shares, too.
+TEST(SamplesTest, ScoresThatAConstantLowersBeforeTheCausalMask) {
+  const auto lowered = [](const std::string& number) {
+    return Check(onnx::OpenCausalAttention(Initializer("low", kF32, "", "float_data: -1e30") +
+                                           Initializer("shift", kF32, "", "float_data: " + number) +
+                                           NodeText("Add", "scores shift", "seen") +
+                                           NodeText("Where", "hidden low seen", "masked")));
+  };
+  EXPECT_THAT(lowered("-1000"), IsOk());
+  EXPECT_THAT(lowered("-1e31"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("may mix the samples")));
 }
 
 // A table of positions has other elements for each sample, but the same ones for each size.
