@@ -40,8 +40,10 @@ std::optional<MeasureResult> Fetch(const std::string& digest, BoundedDir& artifa
 }
 
 constexpr absl::Duration kReferenceRetry = absl::Seconds(30);
-constexpr absl::Duration kReferenceLimit = absl::Minutes(10);  // for making one
-constexpr size_t kPinnedReferences = 16;                       // more if the leases need more
+// For making one. The runner computes for at most 5 minutes, and waits for at most as long and two
+// patiences of the timing lock.
+constexpr absl::Duration kReferenceLimit = absl::Minutes(15);
+constexpr size_t kPinnedReferences = 16;  // more if the leases need more
 constexpr size_t kRememberedBests = 4096;
 constexpr int kFirstRunFactor = 6;  // times the run limit, while no best is known
 

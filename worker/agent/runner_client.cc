@@ -168,7 +168,11 @@ MeasureResult RunnerClient::ReceiveReference(const RunRequest& request, const st
     child_.reset();
     return Failure(Outcome::kCrash, "the runner wrote other files than the reference");
   }
-  return Receive(request, std::max(patience - (SteadyNow() - begin), absl::ZeroDuration()));
+  const absl::Duration left = patience - (SteadyNow() - begin);
+  if (left > absl::ZeroDuration()) return Receive(request, left);
+  child_.reset();
+  return Failure(Outcome::kRunTimeout, absl::StrCat("the runner did not make the reference within ",
+                                                    SecondsText(patience)));
 }
 
 absl::StatusOr<bool> RunnerClient::SendToIdle(const RunRequest& request) {

@@ -95,19 +95,23 @@ absl::Status Runner::MakeReferenceData(const ir::Workload& workload, const Input
   auto deadline = options_.deadline(kReferenceLimit);
   // What the computation has taken before its current turn, without waiting for the lock.
   absl::Duration taken;
+  absl::Duration waited;  // before the current turn
   absl::Time turn_begin = SteadyNow();
   const auto give_way = [&]() -> absl::Status {
     const absl::Duration turn = SteadyNow() - turn_begin;
-    if (turn < options_.reference_turn) return absl::OkStatus();
+    // A turn is as long as the wait before it, so that waits do not take longer than the rest.
+    if (turn < std::max(options_.reference_turn, waited)) return absl::OkStatus();
     taken += turn;
     if (taken >= kReferenceLimit) {
       return absl::DeadlineExceededError(
           absl::StrCat("the reference was not computed within ", SecondsText(kReferenceLimit)));
     }
     deadline.reset();
-    HONE_RETURN_IF_ERROR(shared.YieldToTimers(SteadyNow() + options_.lock_patience));
+    const absl::Time wait_begin = SteadyNow();
+    HONE_RETURN_IF_ERROR(shared.YieldToTimers(wait_begin + options_.lock_patience));
     turn_begin = SteadyNow();
-    deadline = options_.deadline(kReferenceLimit);
+    waited = turn_begin - wait_begin;
+    deadline = options_.deadline(kReferenceLimit - taken);
     return absl::OkStatus();
   };
   std::unique_ptr<Kernel> kernel;

@@ -243,18 +243,19 @@ Timing TimeKernel(double first_ns, absl::FunctionRef<double(int64_t count)> run,
     const double count_wanted = std::ceil(kBlockNs / std::max(run_ns, 1.0));
     const int64_t count =
         std::min(static_cast<int64_t>(std::max(count_wanted, 1.0)), options.max_count);
-    const double begin_ns = NowNs();
     const Interruptions interruptions(probe);
     const double block_ns = run(count);
     const bool is_interrupted = interruptions.Interrupted(block_ns);
     const double sample = block_ns / static_cast<double>(count);
+    const double probe_begin_ns = NowNs();
     const double after = probe.Sample();
+    const double probe_ns = NowNs() - probe_begin_ns;
     const double disturbance = std::max(before, after);
     before = after;
     run_ns = std::min(run_ns, sample);
     if (disturbance > kDisturbed || is_interrupted) {
       disturbed.push_back(sample);
-      extra_ns += std::max({block_ns, kBlockNs, NowNs() - begin_ns});  // the probe takes time, too
+      extra_ns += std::max(block_ns, kBlockNs) + probe_ns;
       continue;
     }
     ++accepted;

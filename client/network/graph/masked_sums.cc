@@ -175,7 +175,8 @@ std::optional<SampleState> MaskedSums::OfWhere(int n) {
   ReadAsOrdinary(n, kept);
   SampleState made = SamplesAlong(
       axis, MaskedSamples{is_zero ? Hidden::kZero : Hidden::kLow, masks.InputOf(mask), choices, n});
-  if (!is_zero) made.numbers.finite = PaddingNumbers::Finite::kNo;
+  // Nothing requires yet that the input hides the padding.
+  made.numbers.finite = is_zero ? state.numbers.finite : PaddingNumbers::Finite::kNo;
   return made;
 }
 

@@ -136,7 +136,14 @@ std::optional<SampleState> SampleAttention::OfElementwise(const Node& node) {
   pair->hidden = HiddenBy(node, *pair);
   const bool reads_large = absl::c_any_of(
       node.inputs, [&](ValueId id) { return graph_.IsConstant(id) && !IsSmall(node, id); });
-  pair->is_lowered = pair->is_lowered || (reads_large && pair->hidden == Hidden::kNothing);
+  const bool was_low = absl::c_any_of(node.inputs, [&](ValueId id) {
+    const std::optional<SamplePair>& read = states_[id].pair;
+    return !graph_.IsConstant(id) && read.has_value() && read->hidden == Hidden::kLow;
+  });
+  // Scores that were low may be huge now, and a quotient of scores, too.
+  const bool may_be_huge =
+      reads_large || was_low || (node.op == "Div" && states_[node.inputs[1]].pair.has_value());
+  pair->is_lowered = pair->is_lowered || (may_be_huge && pair->hidden == Hidden::kNothing);
   if (pair->masked_by != SamplePair::kNoInput) {
     const bool is_known = pair->hidden == Hidden::kZero || node.op == "IsNaN" ||
                           (pair->hidden == Hidden::kLow && pair->plain != Plain::kNone);
@@ -165,7 +172,8 @@ SamplePair::Plain SampleAttention::PlainAfter(const Node& node, const SamplePair
       is_first = AreAllInFirst(node, node.inputs[0], pair,
                                [&](double condition) { return (condition != 0) == (i == 2); });
     }
-    if (!is_first) return Plain::kNone;
+    const auto is_no_more = [](double element) { return element <= SampleStates::kMostInScores; };
+    if (!is_first || !states_.AreAllOf(id, is_no_more)) return Plain::kNone;
     plain = std::min(plain, Plain::kFirst);
   }
   return plain;
@@ -190,7 +198,7 @@ std::optional<SampleState> SampleAttention::OfMasked(const Node& node, SamplePai
     return std::nullopt;
   }
   const bool is_masked = pair.masked_by != SamplePair::kNoInput;
-  if (pair.plain == Plain::kNone ||
+  if (pair.plain == Plain::kNone || (pair.is_lowered && pair.hidden == Hidden::kNothing) ||
       (is_masked && (pair.masked_by != masks.InputOf(mask) || pair.hidden == Hidden::kNothing))) {
     return std::nullopt;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/host_lock.h"
@@ -19,6 +20,10 @@ namespace {
 
 constexpr char kTrace[] =
     "workload doubled\ninput X: f32[64]\noutput Y[i: 64] = X[i] + X[i]\ntrace 1\n";
+// Its reference takes a while.
+constexpr char kLargeTrace[] =
+    "workload product\ninput A: f32[600, 600]\ninput B: f32[600, 600]\n"
+    "output C[i: 600, j: 600] = sum(k: 600) A[i, k] * B[k, j]\ntrace 1\n";
 
 // Whether another process could take the lock now.
 bool IsFree(const std::string& path) {
@@ -70,10 +75,7 @@ TEST(LockTurnTest, TimersGoFirstWhileAReferenceIsMade) {
     EXPECT_THAT(lock, IsOk());
     was_unfinished = !std::filesystem::exists(folder / "reference");
   });
-  const record::MeasureResult result = trace.Run(
-      "workload product\ninput A: f32[600, 600]\ninput B: f32[600, 600]\n"
-      "output C[i: 600, j: 600] = sum(k: 600) A[i, k] * B[k, j]\ntrace 1\n",
-      /*tolerance=*/0);
+  const record::MeasureResult result = trace.Run(kLargeTrace, /*tolerance=*/0);
   timer.join();
   EXPECT_EQ(result.outcome, record::Outcome::kOk) << result.detail;
   EXPECT_TRUE(was_unfinished) << "the lock was held until the reference was made";
@@ -84,9 +86,19 @@ TEST(LockTurnTest, AReferenceWaitsNoLongerThanItsPatience) {
   options.reference_turn = absl::ZeroDuration();
   options.lock_patience = absl::Milliseconds(20);
   MeasuredTrace trace(std::move(options));
-  const auto lock = HostLock::Acquire(HostLock::Mode::kExclusive, SteadyNow(), trace.lock_path());
-  ASSERT_THAT(lock, IsOk());
-  const record::MeasureResult result = trace.Run(kTrace, /*tolerance=*/0);
+  const std::filesystem::path folder = std::filesystem::path(trace.lock_path()).parent_path();
+  absl::Notification ended;
+  std::thread timer([&] {
+    const absl::Time deadline = SteadyNow() + absl::Seconds(100);
+    while (!std::filesystem::exists(folder / "reference.new") && SteadyNow() < deadline) {
+    }
+    const auto lock = HostLock::Acquire(HostLock::Mode::kExclusive, deadline, trace.lock_path());
+    EXPECT_THAT(lock, IsOk());
+    ended.WaitForNotification();
+  });
+  const record::MeasureResult result = trace.Run(kLargeTrace, /*tolerance=*/0);
+  ended.Notify();
+  timer.join();
   EXPECT_EQ(result.outcome, record::Outcome::kDeviceLost);
   EXPECT_TRUE(absl::StrContains(result.detail, "is not free")) << result.detail;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "common/base/rng.h"
+#include "worker/runner/peak.h"
 
 namespace hone::runner {
 namespace {
@@ -16,6 +17,8 @@ class FakeMachine : public Probe {
  public:
   double Sample() override {
     ++probes;
+    for (const double end = NowNs() + probe_ns; NowNs() < end;) {
+    }
     return next_drift < drifts.size() ? drifts[next_drift++] : 1.0;
   }
   double Drift() const override { return drift; }
@@ -37,6 +40,7 @@ class FakeMachine : public Probe {
   }
 
   double run_ns = 1e6;
+  double probe_ns = 0;         // that a sample takes on the clock
   std::vector<double> slow;    // factors of the first runs
   std::vector<double> drifts;  // the first samples of the probe
   double drift = 1;            // relative to the registration
@@ -280,6 +284,18 @@ TEST(TimingTest, DisturbedBlocksAreCounted) {
   FakeMachine disturbed;
   disturbed.drifts = {1, 1, 3, 1, 1};  // two blocks are disturbed
   EXPECT_EQ(disturbed.Time(1e6, {.confirm = true}).remeasured, 2);
+}
+
+// On an emulated CPU, a sample of the probe takes longer than a block. Its time counts.
+TEST(TimingTest, ASlowProbeEndsTheSearchForUndisturbedBlocks) {
+  FakeMachine machine;
+  machine.drifts.assign(100'000, 2.0);
+  const int usual = machine.Time(1e6, {}).remeasured;
+  machine.probe_ns = 20e6;
+  machine.next_drift = 0;
+  const int slow = machine.Time(1e6, {}).remeasured;
+  EXPECT_GE(usual, 40);
+  EXPECT_LE(slow, 3);
 }
 
 TEST(TimingTest, APolicyMayAskForMoreBlocks) {

@@ -162,6 +162,21 @@ TEST(SampleAttentionTest, WhatMayHideAllThatARowSeesIsRefused) {
   // What raises the hidden ones.
   ExpectMixes(Decoder(MaskNumber("high", "3e38") + NodeText("Add", "scores added4", "f") +
                       NodeText("Add", "f high", "masked")));
+  // Scores that were low are high then, or infinite: what is added does not hide them.
+  const std::string turned = MaskNumber("minus", "-1") + NodeText("Add", "scores causal", "f") +
+                             NodeText("Mul", "f minus", "g");
+  ExpectMixes(Decoder(turned + NodeText("Add", "g causal", "masked")));
+  ExpectMixes(
+      Decoder(turned + NodeText("Add", "g added4", "h") + NodeText("Add", "h causal", "masked")));
+  ExpectMixes(Decoder(
+      Initializer(
+          "steep1", kTypeF32, "16, 1",
+          "float_data: [0, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, 3e38, "
+          "3e38, 3e38, 3e38, 3e38]") +
+      NodeText("Slice", "steep1 from n", "rows1") +
+      NodeText("Transpose", "rows1", "columns1", onnx::Ints("perm", "1, 0")) +
+      NodeText("Add", "scores columns1", "f") + NodeText("Add", "f added4", "g") +
+      NodeText("Add", "g causal", "masked")));
   // A mask of rows, and one of other rows and columns.
   ExpectMixes(Decoder(NodeText("Transpose", "seen4", "by_row", onnx::Ints("perm", "0, 1, 3, 2")) +
                       NodeText("And", "shown by_row", "both") +
@@ -200,6 +215,11 @@ TEST(SampleAttentionTest, InfiniteValuesAreRefused) {
                              NodeText("Slice", "table1 from n", "some1");
   ExpectMixes(Decoder(causal + NodeText("Add", "v3 some1", "v4") +
                       NodeText("MatMul", "s v4", "extra") + onnx::Output("extra")));
+  // A mask of which nothing requires that it hides the padding replaces none of them.
+  ExpectMixes(Decoder(causal + NodeText("Add", "v3 some1", "v4") +
+                      NodeText("Transpose", "seen4", "by_row", onnx::Ints("perm", "0, 1, 3, 2")) +
+                      NodeText("Where", "by_row v4 zero", "v5") +
+                      NodeText("MatMul", "s v5", "extra") + onnx::Output("extra")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "client/network/onnx/external_files.h"
 #include "client/network/onnx/import.h"
 #include "client/network/onnx/tensor_proto.h"
 #include "common/base/file.h"
@@ -103,6 +104,37 @@ TEST_F(ExternalDataTest, OnlyFilesThatTheOutputsNeedAreOpened) {
   ASSERT_THAT(WriteFileAtomically(root_ / "m/inner", "76543210"), IsOk());
   HONE_ASSERT_OK_AND_ASSIGN(const Digest changed, DigestOfModel(model));
   EXPECT_NE(before.ToHex(), changed.ToHex());
+}
+
+// f0 calls f1, which calls f2, and so on; the last one is the identity.
+::onnx::ModelProto ChainOfFunctions(int count) {
+  ::onnx::ModelProto model;
+  const auto call = [](::onnx::NodeProto& node, const std::string& of) {
+    node.set_op_type(of);
+    if (of != "Identity") node.set_domain("d");
+    node.add_input("x");
+    node.add_output("y");
+  };
+  for (int i = 0; i < count; ++i) {
+    ::onnx::FunctionProto& function = *model.add_functions();
+    function.set_domain("d");
+    function.set_name(absl::StrCat("f", i));
+    function.add_input("x");
+    function.add_output("y");
+    call(*function.add_node(), i + 1 < count ? absl::StrCat("f", i + 1) : "Identity");
+  }
+  model.mutable_graph()->add_input()->set_name("x");
+  model.mutable_graph()->add_output()->set_name("y");
+  call(*model.mutable_graph()->add_node(), "f0");
+  return model;
+}
+
+// The recursion ends, also in branches that an import does not enter.
+TEST(ExternalFilesTest, DeepChainsOfFunctionsAreRefused) {
+  EXPECT_THAT(ExternalFilesOf(ChainOfFunctions(40)), IsOk());
+  EXPECT_THAT(
+      ExternalFilesOf(ChainOfFunctions(20000)),
+      StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr("more than 64 deep")));
 }
 
 }  // namespace
