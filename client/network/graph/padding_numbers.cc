@@ -12,11 +12,11 @@ namespace {
 using Finite = PaddingNumbers::Finite;
 using Sign = PaddingNumbers::Sign;
 
-// Constants beyond this may make numbers infinite, and divisors below its inverse, too.
+// A larger constant, or a divisor below the inverse of this, may make a number infinite.
 constexpr double kMostFinite = 1e20;
 
-// Whether the elements of a constant input of a node have no effect on which results are finite:
-// bounds, or weights and tables, which the results of other positions read, too.
+// Whether the elements of a constant input do not decide which results are finite. They are bounds,
+// or they are weights and tables, which the results of other positions also read.
 bool KeepsFinite(const Node& node, size_t input) {
   if (node.op == "Clip") return input > 0;
   return IsOneOf(node, {"Conv", "Gather", "GatherElements", "Gemm", "MatMul"});

@@ -140,7 +140,7 @@ std::optional<SampleState> SampleAttention::OfElementwise(const Node& node) {
     const std::optional<SamplePair>& read = states_[id].pair;
     return !graph_.IsConstant(id) && read.has_value() && read->hidden == Hidden::kLow;
   });
-  // Scores that were low may be huge now, and a quotient of scores, too.
+  // A score that was low may be huge now. So may a quotient of scores.
   const bool may_be_huge =
       reads_large || was_low || (node.op == "Div" && states_[node.inputs[1]].pair.has_value());
   pair->is_lowered = pair->is_lowered || (may_be_huge && pair->hidden == Hidden::kNothing);

@@ -10,8 +10,8 @@
 namespace hone::onnx {
 
 // The locations of the files beside a model with elements of tensors that its outputs need. All
-// branches and loops of the nodes that the outputs need count, whether or not they run; the
-// functions that these nodes call count, too. Errors are those of FindRunningOrder and
+// branches and loops of the nodes that the outputs need count, whether or not they run, and so do
+// the functions that these nodes call. Errors are those of FindRunningOrder and
 // Functions::BodyFor.
 absl::StatusOr<std::set<std::string>> ExternalFilesOf(const ::onnx::ModelProto& model);
 
