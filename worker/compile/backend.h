@@ -16,7 +16,7 @@ namespace hone::codegen {
 
 // Raised whenever the code of a program changes, or the threads that run it (version 15: those of
 // thread_pool.h). Stored records contain the version they were measured with.
-inline constexpr int kCodegenVersion = 18;
+inline constexpr int kCodegenVersion = 19;
 
 // Formats of code. A toolchain (worker/builder/toolchain.h) makes an artifact of each.
 inline constexpr char kElfObject[] = "elf object";  // with the symbols of target/kernel_abi.h

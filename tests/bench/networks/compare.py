@@ -28,7 +28,7 @@ PROFILES = 25
 
 def inputs_of(session):
     return some_inputs([(tensor.name, [extent if isinstance(extent, int) else 1 for extent in tensor.shape],
-                         "int" in tensor.type) for tensor in session.get_inputs()])
+                         tensor.type.removeprefix("tensor(").removesuffix(")")) for tensor in session.get_inputs()])
 
 
 def onnxruntime_session(model, threads):

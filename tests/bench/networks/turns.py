@@ -11,12 +11,17 @@ TURN_S = 0.06  # of timed runs in a turn, at least
 
 
 def some_inputs(tensors):
-    """Seeded numbers by name. `tensors` are (name, shape, has_integers); integers are small, because they are indices of words."""
+    """Seeded numbers by name. `tensors` are (name, shape, dtype). Integers of 64 bits are small, because they are indices of words; those of
+    32 bits are 1, because they are lengths, of which a cache has some."""
     rng = np.random.default_rng(0)
-    return {
-        name: rng.integers(0, 1000, shape, dtype=np.int64) if has_integers else rng.standard_normal(shape).astype(np.float32)
-        for name, shape, has_integers in tensors
-    }
+
+    def numbers(shape, dtype):
+        if dtype == "int64":
+            return rng.integers(0, 1000, shape, dtype=np.int64)
+        if dtype == "int32":
+            return np.ones(shape, dtype=np.int32)
+        return rng.standard_normal(shape).astype(np.float32)
+    return {name: numbers(shape, dtype) for name, shape, dtype in tensors}
 
 
 def hone_network(folder, threads):

@@ -130,7 +130,7 @@ class Folder:
         graph = onnx.load(self.model(case), load_external_data=False).graph
         constants = {tensor.name for tensor in graph.initializer}
         return some_inputs([(tensor.name, [dimension.dim_value or 1 for dimension in tensor.type.tensor_type.shape.dim],
-                             tensor.type.tensor_type.elem_type == onnx.TensorProto.INT64)
+                             onnx.helper.tensor_dtype_to_np_dtype(tensor.type.tensor_type.elem_type).name)
                             for tensor in graph.input if tensor.name not in constants])
 
     def results(self):

@@ -61,13 +61,21 @@ void CacheHints::PrefetchAhead(ir::BufferId buffer, const ir::Index& offset, int
     if (prefetch.lines.size() >= kMaxPrefetches) continue;
     const ir::Index ahead = ir::Index::Of(prefetch.var) + prefetch.distance;
     const auto place = [&](ir::AtomId id) { return id == prefetch.var ? &ahead : nullptr; };
-    const IndexEmitter::Split split = index_.SplitOf(program.atoms.Substitute(offset, place));
-    if (split.irregular) continue;
-    const std::string runtime = program.atoms.ToString(split.runtime);
+    const ir::Index index = program.atoms.Substitute(offset, place);
+    IndexEmitter::Split split = index_.SplitOf(index);
     // If each lane is in a different line, only the first is prefetched: such lanes are gathered,
     // which prefetching does not speed up.
     const int64_t lanes = std::abs(split.lane) * bytes < line ? std::max<int64_t>(f_.lanes, 1) : 1;
-    const int64_t last = split.constant + split.lane * (lanes - 1);
+    int64_t last = split.constant + split.lane * (lanes - 1);
+    if (split.irregular) {
+      const std::optional<std::vector<int64_t>> table = index_.LaneTable(index, split);
+      if (!table.has_value()) continue;
+      const auto [least, most] = std::minmax_element(table->begin(), table->end());
+      if (*most - *least >= f_.lanes) continue;  // gathered
+      last = split.constant + *most;
+      split.constant += *least;
+    }
+    const std::string runtime = program.atoms.ToString(split.runtime);
     for (int64_t at = ir::FloorDivInt(std::min(split.constant, last) * bytes, line);
          at <= ir::FloorDivInt(std::max(split.constant, last) * bytes, line); ++at) {
       if (prefetch.lines.size() >= kMaxPrefetches) break;

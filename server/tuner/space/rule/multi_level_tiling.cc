@@ -101,7 +101,8 @@ class Tiler {
     Append(order, unrolled_windows);
     edit_.Add("reorder", order);
     for (const Operand& loop : unrolled_windows) edit_.Add("unroll", {loop});
-    const Operand ahead = edit_.Sample({0, limits_.prefetch_steps});
+    const Operand ahead = StreamsNarrowConstant() ? Literal(limits_.prefetch_stream)
+                                                  : edit_.Sample({0, limits_.prefetch_steps});
     edit_.Add("annotate", {steps, schedule::Text("prefetch"), ahead});
     tiling.outer = edit_.Add("fuse", outer)[0];
     tiling.inner = inner.back();
@@ -124,10 +125,26 @@ class Tiler {
     return extent;
   }
 
+  // Whether the block reads each element of a constant once, and unpacks it from 4 or 8 bits. Such
+  // weights come from memory whenever a network runs, but from caches when a task is timed alone,
+  // so that no measurement would choose the prefetch. Unpacking is slow enough that what a core
+  // does ahead of a load covers some hundred bytes only, fewer than memory needs.
+  bool StreamsNarrowConstant() const {
+    const ir::Buffer& weights = program_.buffers[c_.vector_operand.buffer];
+    const auto is_one = [&](int axis) { return Extent(axis) == 1; };
+    return weights.constant && ir::DTypeBytes(weights.dtype) == 1 && RowExtent() == 1 &&
+           absl::c_all_of(c_.row_like, is_one);
+  }
+
   void SampleRegisterTile(Tiling& tiling) {
+    std::vector<int64_t> candidates = RegisterTiles(limits_, RowExtent(), Extent(c_.vector));
+    // Where elements are unpacked, blocks of them have sums of their own, so that a processor always
+    // has work, and with two vectors it also begins the next step before a step ends.
+    if (StreamsNarrowConstant() && Extent(c_.vector) > tiling.lanes) {
+      candidates.insert(candidates.begin(), {1, 2});
+    }
     const std::vector<Operand> tile =
-        edit_.Add("sample_register_tile", {},
-                  {{"candidates", RegisterTiles(limits_, RowExtent(), Extent(c_.vector))}});
+        edit_.Add("sample_register_tile", {}, {{"candidates", candidates}});
     tiling.rows = tile[0];
     tiling.vectors = tile[1];
   }
