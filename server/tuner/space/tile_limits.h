@@ -33,7 +33,8 @@ struct TileLimits {
   int64_t short_reduction = 32;
   int64_t prefetch_steps =
       4;  // how far ahead the micro-kernel's loop prefetches; covers the latency of L3
-  // The same for constants that are unpacked and read once: with 48 to 384 bytes a step, 2 to 6 KiB.
+  // The same for constants that are unpacked and read once: with 48 to 384 bytes a step, 2 to 6
+  // KiB.
   int64_t prefetch_stream = 16;
   int64_t prefetch_rows = 4;  // how far ahead a copy prefetches; hardware prefetchers stop at pages
   int64_t cores = 1;          // minimum number of parallel iterations

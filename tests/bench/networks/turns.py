@@ -1,5 +1,6 @@
 """Alternating turns of networks in one process, for compare.py and for peers/network_duel.py."""
 import importlib
+import itertools
 import statistics
 import sys
 import time
@@ -11,15 +12,16 @@ TURN_S = 0.06  # of timed runs in a turn, at least
 
 
 def some_inputs(tensors):
-    """Seeded numbers by name. `tensors` are (name, shape, dtype). Integers of 64 bits are small, because they are indices of words; those of
-    32 bits are 1, because they are lengths, of which a cache has some."""
+    """Seeded numbers by name. `tensors` are (name, shape, dtype). Integers of 64 bits are small, because they are indices of words. Those of 32
+    bits are 0, 1, …: the lengths of make_decoders.py are the number of earlier tokens and that of all."""
     rng = np.random.default_rng(0)
+    lengths = itertools.count()
 
     def numbers(shape, dtype):
         if dtype == "int64":
             return rng.integers(0, 1000, shape, dtype=np.int64)
         if dtype == "int32":
-            return np.ones(shape, dtype=np.int32)
+            return np.full(shape, next(lengths), dtype=np.int32)
         return rng.standard_normal(shape).astype(np.float32)
     return {name: numbers(shape, dtype) for name, shape, dtype in tensors}
 

@@ -168,6 +168,25 @@ transform_layout(b1, "a0, a1 -> a1 / 32, a0, a1 % 32")
   EXPECT_EQ(count("vpsll") + count("vpsra") + count("vpsrl") + count("vpgather"), 0);
 }
 
+// Two words hold the elements of sixteen lanes, so that a lane's place in memory is no multiple of
+// its number.
+TEST(MachineCodeTest, PackedWeightsArePrefetched) {
+  const LoopCode loop = Compiled("x86-avx512", R"(workload weights
+input A: f32[1, 512]
+input W: i4[512, 1024] constant
+output C[i: 1, j: 1024] = sum(k: 512) A[i, k] * f32(W[k, j])
+trace 1
+b0 = block("C")
+l0, l1, l2 = loops(b0)
+l3, l4, l5 = register_tile(b0, l0, l1, l2, 1, 2, 16, 16)
+annotate(l5, "prefetch", 16)
+b1 = cache_read(b0, "W", "global")
+transform_layout(b1, "a0, a1 -> a1 / 32, a0, a1 % 32")
+)");
+  EXPECT_GE(loop.fmas, 16 * 2);
+  EXPECT_EQ(loop.prefetches, 16 * 32 / 2 / 64 + 1);  // each line of W once, and one of A
+}
+
 TEST(MachineCodeTest, GemmOnAvx2KeepsItsTileInRegisters) {
   const LoopCode loop = Compiled("x86-avx2", Gemm(6, 2, 8, 1));
   EXPECT_EQ(loop.fmas, 6 * 2);

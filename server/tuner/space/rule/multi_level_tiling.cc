@@ -138,8 +138,8 @@ class Tiler {
 
   void SampleRegisterTile(Tiling& tiling) {
     std::vector<int64_t> candidates = RegisterTiles(limits_, RowExtent(), Extent(c_.vector));
-    // Where elements are unpacked, blocks of them have sums of their own, so that a processor always
-    // has work, and with two vectors it also begins the next step before a step ends.
+    // Where elements are unpacked, blocks of them have sums of their own, so that a processor
+    // always has work, and with two vectors it also begins the next step before a step ends.
     if (StreamsNarrowConstant() && Extent(c_.vector) > tiling.lanes) {
       candidates.insert(candidates.begin(), {1, 2});
     }

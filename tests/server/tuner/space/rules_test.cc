@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/ir/interpreter.h"
@@ -444,6 +446,25 @@ TEST(Rules, PanelsOfWeightsHavePanelsOfScales) {
     }
   }
   EXPECT_GT(tiled, 0);
+}
+
+// No measurement of a task alone would choose this prefetch.
+TEST(Rules, WeightsThatOneRowUnpacksOnceArePrefetched) {
+  const auto finds = [](int rows, absl::string_view dtype, absl::string_view instruction) {
+    const std::string text =
+        absl::StrCat("workload weights\ninput A: f32[", rows, ", 256]\ninput W: ", dtype,
+                     "[256, 512] constant\noutput C[i: ", rows,
+                     ", j: 512] = sum(k: 256) A[i, k] * f32(W[k, j])\n");
+    return absl::c_any_of(Generate(text, Avx512()), [&](const auto& space) {
+      return absl::StrContains(space->text(), instruction);
+    });
+  };
+  for (const char* dtype : {"i4", "u8"}) {
+    EXPECT_TRUE(finds(1, dtype, "\"prefetch\", 16)")) << dtype;
+    EXPECT_TRUE(finds(1, dtype, "sample_register_tile(candidates=[1, 2, ")) << dtype;
+    EXPECT_FALSE(finds(8, dtype, "\"prefetch\", 16)")) << dtype;
+  }
+  EXPECT_FALSE(finds(1, "f32", "\"prefetch\", 16)"));
 }
 
 TEST(Rules, PointwiseConvolutionTilesAllPixels) {
