@@ -54,6 +54,9 @@ struct Contrast {
   Measure measure = Measure::kLatency;
   double share = 1;  // of the trials
   std::string task;  // only this one; "": all
+  // The published number as a ratio of the method to the baseline; 0: it is of something else.
+  double published_ratio = 0;
+  bool best_case = false;  // it is that of the best task: "up to"
 };
 
 struct Claim {
@@ -129,6 +132,8 @@ struct Finding {
   Verdict verdict = Verdict::kNotRun;
   int tasks = 0, seeds = 0;
   double device_seconds = 0;
+  std::string best_task;  // that with the lowest ratio
+  Interval best;          // its ratio; the interval is from a bootstrap over seeds
 };
 Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs);
 

@@ -113,6 +113,32 @@ TEST(VerdictTest, RefutesOrSaysNothing) {
   EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency), {}).verdict, Verdict::kNotRun);
 }
 
+// What "up to" says is compared with the best task.
+TEST(VerdictTest, ThePublishedNumberIsPossibleOrNotReached) {
+  std::vector<ClaimRun> runs = Runs(0.8, 0.05);
+  for (ClaimRun& run : runs) {
+    run.claim = "rocke-trials";
+    run.variant = run.variant == "annealing" ? "bayesian-index" : "evolutionary";
+    if (run.task != "b" || run.variant == "evolutionary") continue;
+    for (double& latency_ns : run.latency_ns) latency_ns *= 0.9;
+  }
+  const Finding finding = Judge(Preset("rocke-trials").contrasts[1], runs);
+  EXPECT_EQ(finding.best_task, "b");
+  EXPECT_NEAR(finding.best.value, 0.72, 0.02);
+  EXPECT_LT(finding.best.low, finding.best.value);
+  EXPECT_GT(finding.best.high, finding.best.value);
+  const std::string text = VerdictText(runs);
+  // Trials: 2 of 10 for the best task, up to 68 % fewer; latencies: up to 10 % lower.
+  EXPECT_THAT(text, HasSubstr("| up to 68 % fewer (0.32) | bayesian-index : evolutionary, trials"));
+  EXPECT_THAT(text, HasSubstr("for b; 0.32 is possible | simulated"));
+  EXPECT_THAT(text, HasSubstr("for b; 0.91 is possible | simulated"));
+  for (ClaimRun& run : runs) {
+    if (run.variant == "evolutionary") continue;
+    for (double& latency_ns : run.latency_ns) latency_ns *= 1.5;
+  }
+  EXPECT_THAT(VerdictText(runs), HasSubstr("for b; 0.91 is not reached | simulated"));
+}
+
 TEST(VerdictTest, TableHasALineForEveryContrast) {
   const std::string text = VerdictText(Runs(0.8, 0.05));
   for (const Claim& claim : Claims()) {
