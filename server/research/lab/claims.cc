@@ -243,7 +243,13 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
     HONE_ASSIGN_OR_RETURN(pools, ReadSample(options.pools, sets, kSampleThreads, read));
   }
   const Sample& judged = options.pools.empty() ? sample : pools;
-  const std::string device = options.pools.empty() ? ClaimDeviceName(claim.device) : kPoolsDevice;
+  const auto stem = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  std::string device = options.pools.empty()
+                           ? absl::StrCat(ClaimDeviceName(claim.device), " ", stem(options.sample))
+                           : absl::StrCat(kPoolsDevice, " ", stem(options.pools));
+  if (!options.other.empty()) absl::StrAppend(&device, " and ", stem(options.other));
   std::vector<const JudgedTask*> development, held_out;
   for (const JudgedTask& task : sample.tasks)
     if (!task.held_out && (!options.small || development.size() < kSmallDevelopment))

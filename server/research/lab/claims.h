@@ -92,7 +92,7 @@ struct ClaimOptions {
   std::string sample;  // the dataset of kPool, kSample and kNetworks
   std::string other;   // of another machine, for kSample
   // kSample: the held-out tasks of this dataset are judged instead of those of the sample; their
-  // device is kPoolsDevice.
+  // device begins with kPoolsDevice.
   std::string pools;
   std::string out;  // folder of the lines, and of the runs of kMachine
   std::string program_folder;

@@ -290,7 +290,7 @@ tasks and seeds. Device s are the seconds that building and measuring took, or w
 | machine, with its target | `hone tune` on the machine; nothing else decides how fast a kernel is |
 | simulated | the draft's estimate with the constants of another machine, and noise: only how a search copes with a draft that is wrong |
 | measured pool | the candidates of a dataset, from which a model chooses 16 in turn |
-| sample | the candidates of a dataset in the order of a model that was trained on other tasks |
+| sample, with its dataset and that of the other machine | the candidates of a dataset in the order of a model that was trained on other tasks |
 | large pools | the same, for a dataset with over a thousand uniform draws of each task (`--pools`) |
 | networks of a sample | the candidates of a dataset: in each task a model chooses in turn, and a scheduler chooses the task |
 | frozen model | the score of a model: only the climbing |

@@ -297,7 +297,7 @@ TEST(RunClaimTest, OrdersPoolsOfAnotherDataset) {
   HONE_ASSERT_OK_AND_ASSIGN(const std::vector<ClaimRun> runs, ReadClaimRuns(folder.path()));
   HONE_ASSERT_OK_AND_ASSIGN(const auto pools, BestOfSample(options.pools));
   EXPECT_EQ(runs.size(), 2 * pools.size());  // all of its tasks are held out; two seeds
-  for (const ClaimRun& run : runs) EXPECT_EQ(run.device, kPoolsDevice);
+  for (const ClaimRun& run : runs) EXPECT_EQ(run.device, "large pools x86_64-znver1-avx2-2c");
   // Without development tasks, a model would learn nothing, and its order would be random.
   EXPECT_THAT(RunClaim(claim, {.small = true, .sample = options.pools, .out = folder.path()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("only held-out tasks")));
