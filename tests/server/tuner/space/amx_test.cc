@@ -1,8 +1,9 @@
-// Design spaces of CPUs with AMX. No machine of ours has it, so candidates are checked in three
-// ways: as programs, as lowered programs, and as LLVM's IR with simulated instructions.
+// Design spaces of CPUs with AMX. Few machines have it, so candidates are checked as lowered
+// programs and as LLVM's IR with simulated instructions. On a machine with AMX, they also run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "tests/oracles/verifier.h"
 #include "tests/server/tuner/space/workloads.h"
 #include "tests/status.h"
+#include "tests/worker/compile/compiled_program.h"
 #include "tests/worker/compile/simulated_tiles.h"
 #include "worker/compile/llvm/compile.h"
 #include "worker/compile/lower/lower.h"
@@ -161,13 +163,23 @@ void ExpectNoSpills(const lower::LoweredProgram& program, const target::Target& 
   EXPECT_EQ(Count(compiled->assembly, "\ttilerelease"), Count(compiled->assembly, "\tldtilecfg"));
 }
 
+void ExpectRuns(const absl::StatusOr<std::unique_ptr<codegen::CompiledProgram>>& loaded,
+                const std::vector<ir::Values>& inputs, const std::vector<ir::Values>& wanted) {
+  ASSERT_THAT(loaded, IsOk());
+  const auto outputs = (*loaded)->Run(inputs);
+  ASSERT_THAT(outputs, IsOk());
+  EXPECT_EQ(*outputs, wanted);
+}
+
 class AmxWorkload : public testing::TestWithParam<const char*> {};
 
 TEST_P(AmxWorkload, CandidatesComputeTheWorkload) {
   constexpr uint64_t kCandidates = 3;
   const auto workload = MakeWorkload(GetParam());
   const target::Target target = SapphireRapids();
-  const bool runs = target::DetectHost().HasFeature("avx2");
+  const target::Target host = target::DetectHost();
+  const bool has_tiles =
+      std::ranges::all_of(target.features, [&](const auto& name) { return host.HasFeature(name); });
   const std::vector<ir::Values> inputs = SmallIntegers(*workload, 3);
   const std::vector<ir::Values> wanted = ir::Interpret(*workload, inputs).value();
   std::vector<ir::Scalars> scalars, wanted_scalars;
@@ -188,12 +200,10 @@ TEST_P(AmxWorkload, CandidatesComputeTheWorkload) {
       ASSERT_THAT(computed, IsOk()) << lowered->ToText();
       ASSERT_EQ(*computed, wanted_scalars) << space->name() << "\n" << lowered->ToText();
       if (i == 0) ExpectNoSpills(*lowered, target);
-      if (!runs) continue;
-      const auto simulated = codegen::LoadWithSimulatedTiles(*program, target);
-      ASSERT_THAT(simulated, IsOk()) << lowered->ToText();
-      const auto outputs = (*simulated)->Run(inputs);
-      ASSERT_THAT(outputs, IsOk()) << lowered->ToText();
-      ASSERT_EQ(*outputs, wanted) << space->name() << "\n" << lowered->ToText();
+      if (!host.HasFeature("avx2")) continue;
+      ExpectRuns(codegen::LoadWithSimulatedTiles(*program, target), inputs, wanted);
+      if (has_tiles) ExpectRuns(codegen::CompiledProgram::Load(*program, target), inputs, wanted);
+      if (HasFailure()) GTEST_FAIL() << space->name() << "\n" << lowered->ToText();
     }
   }
 }
