@@ -1,8 +1,11 @@
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/schedule/rewrite/edit.h"
 #include "common/schedule/rewrite/rewrites.h"
 
@@ -16,8 +19,8 @@ using ir::Index;
 
 namespace {
 
-absl::Status NotPadImage(absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("pad_image: ", why));
+absl::Status NoImage(absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("a padded image: ", why));
 }
 
 // The axis of the output that a window index moves along, and by how many elements per step.
@@ -60,13 +63,10 @@ bool IsZeroWithImage(const ir::ExprPool& pool, ExprId id, const ir::Expr& image,
   }
 }
 
-}  // namespace
-
-absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position,
-                                      absl::Span<const int64_t>) {
-  ir::Workload w = workload;
-  const ir::Stage stage = w.stages[position];
-  if (stage.reducer != ir::Reducer::kSum) return NotPadImage("the stage is not a sum");
+// Returns the load of the image that a sum reads through a window. Its guards only keep the window
+// inside of the image.
+absl::StatusOr<ir::Expr> ImageOf(const ir::Workload& w, const ir::Stage& stage) {
+  if (stage.reducer != ir::Reducer::kSum) return NoImage("the stage is not a sum");
   std::vector<ir::Expr> windows;
   w.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
     const ir::IndexList& indices = w.pool.IndicesOf(load);
@@ -74,12 +74,176 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position
         indices, [&](const Index& index) { return SlideOf(stage, index).axis != ir::kNoAtom; });
     if (slides && load.gathered < 0) windows.push_back(load);
   });
-  if (windows.size() != 1) return NotPadImage("not exactly one tensor is read through a window");
+  if (windows.size() != 1) return NoImage("not exactly one tensor is read through a window");
   const ir::Expr image = windows[0];
   const ir::IndexList indices = w.pool.IndicesOf(image);
-  if (!IsZeroWithImage(w.pool, stage.values[0], image, indices)) {
-    return NotPadImage("what is summed is not zero where the image is");
+  if (!IsZeroWithImage(w.pool, stage.values[0], image, indices))
+    return NoImage("what is summed is not zero where the image is");
+  const ir::Shape& shape = w.tensors[image.buffer].shape;
+  for (const ir::Condition& guard : stage.guards) {
+    bool pads = false;
+    for (size_t d = 0; d < indices.size(); ++d)
+      pads |= guard.index == indices[d] && guard.extent == shape[d];
+    if (!pads) return NoImage("a guard does more than keep the window inside the image");
   }
+  return image;
+}
+
+// Replaces the image in the value of a stage.
+ExprId WithImageAt(ir::Workload& w, ExprId value, const ir::Expr& image, ExprId read) {
+  const ir::IndexList indices = w.pool.IndicesOf(image);
+  return w.pool.Rewrite(
+      value,
+      [&](const ir::Expr& expr) {
+        const bool same =
+            expr.buffer == image.buffer && expr.gathered < 0 && w.pool.IndicesOf(expr) == indices;
+        return same ? read : ir::kNoExpr;
+      },
+      [](const Index& index) { return index; });
+}
+
+absl::StatusOr<ir::Workload> Checked(ir::Workload workload) {
+  ir::Workload result = Renumbered(std::move(workload));
+  if (const absl::Status valid = result.Validate(); !valid.ok()) return NoImage(valid.message());
+  return result;
+}
+
+// Adds what must not be negative so that the index is inside of a dimension.
+void AddInside(const ir::Workload& w, const Index& index, int64_t extent, ir::IndexList& inside) {
+  const ir::Range range = w.atoms.RangeOf(index);
+  if (range.min < 0) inside.push_back(index);
+  if (range.max >= extent) inside.push_back(index * -1 + (extent - 1));
+}
+
+// Adds a stage that copies the image, with zeros where an index of `inside` is negative.
+BufferId PaddedCopy(ir::Workload& w, int& position, std::vector<Axis> axes, const ir::Expr& image,
+                    ir::IndexList source, ir::IndexList inside) {
+  const std::string name = absl::StrCat(w.tensors[w.stages[position].tensors[0]].name, "_p");
+  const ExprId element = LoadOf(w, image.buffer, std::move(source));
+  const ExprId zero = w.pool.Const(w.pool[element].dtype, 0.0);
+  const ExprId value = w.pool.Where(std::move(inside), element, zero);
+  return InsertStage(w, position, name, std::move(axes), ir::Reducer::kNone, {}, {}, value);
+}
+
+constexpr int64_t kMostRows = 1024;
+
+// See PixelRows. The pixel (h, w) of an output is row h·width + w of the sums, where `width` is
+// that of the padded image, so that neighbouring rows read neighbouring pixels. The rows between
+// the lines are sums, too, which nothing reads.
+absl::StatusOr<ir::Workload> JoinedRows(ir::Workload w, int position, const ir::Expr& image,
+                                        int64_t multiple) {
+  const ir::Stage stage = w.stages[position];
+  const ir::IndexList indices = w.pool.IndicesOf(image);
+  const ir::Shape shape = w.tensors[image.buffer].shape;
+  std::vector<size_t> sliding;
+  bool strides = false;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const Slide slide = SlideOf(stage, indices[d]);
+    if (slide.axis == ir::kNoAtom) continue;
+    strides |= slide.stride != 1;
+    sliding.push_back(d);
+  }
+  if (sliding.size() != 2 || sliding[1] != sliding[0] + 1)
+    return NoImage("the window does not slide along two neighbouring dimensions");
+  const size_t y = sliding[0], x = sliding[1];
+  const AtomId h = SlideOf(stage, indices[y]).axis, v = SlideOf(stage, indices[x]).axis;
+  const auto axis_of = [&](AtomId var) {
+    return absl::c_find_if(stage.spatial, [&](const Axis& axis) { return axis.var == var; });
+  };
+  const auto line = axis_of(h), column = axis_of(v);
+  if (column != line + 1) return NoImage("the axes of the pixels are not neighbours");
+  bool elsewhere = false;
+  w.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    const ir::IndexList& others = w.pool.IndicesOf(load);
+    for (size_t d = 0; d < others.size(); ++d) {
+      const bool own = load.buffer == image.buffer && (d == y || d == x);
+      elsewhere |= !own && (w.atoms.DependsOn(others[d], h) || w.atoms.DependsOn(others[d], v));
+    }
+  });
+  if (elsewhere) return NoImage("another index depends on the pixel");
+
+  const ir::Range lines = w.atoms.RangeOf(indices[y]), columns = w.atoms.RangeOf(indices[x]);
+  const int64_t width = strides ? column->extent : columns.extent();
+  const int64_t needed = (line->extent - 1) * width + column->extent;
+  const int64_t rows = ir::CeilDivInt(needed, multiple) * multiple;
+  const Axis row = NewAxis(w, "q", rows);
+
+  std::vector<Axis> axes;
+  ir::IndexList source, place, inside;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (d == x) continue;
+    if (d != y) {
+      axes.push_back(NewAxis(w, absl::StrCat("x", d), shape[d]));
+      source.push_back(Index::Of(axes.back().var));
+      place.push_back(indices[d]);
+    } else if (strides) {
+      std::vector<std::pair<AtomId, Index>> own;
+      for (const Axis& tap : stage.reduce) {
+        if (!w.atoms.DependsOn(indices[y], tap.var) && !w.atoms.DependsOn(indices[x], tap.var))
+          continue;
+        axes.push_back(NewAxis(w, std::string(w.atoms[tap.var].name), tap.extent));
+        own.emplace_back(tap.var, Index::Of(axes.back().var));
+        place.push_back(Index::Of(tap.var));
+      }
+      axes.push_back(NewAxis(w, "x_q", rows));
+      const Index at = Index::Of(axes.back().var);
+      own.emplace_back(h, w.atoms.FloorDiv(at, width));
+      own.emplace_back(v, w.atoms.Mod(at, width));
+      source.push_back(w.atoms.Substitute(indices[y], own));
+      source.push_back(w.atoms.Substitute(indices[x], own));
+      place.push_back(Index::Of(row.var));
+    } else {
+      const Index tap = (indices[y] + (-lines.min) - Index::Of(h)) * width + indices[x] +
+                        (-columns.min) - Index::Of(v);
+      axes.push_back(NewAxis(w, "x_q", rows + w.atoms.RangeOf(tap).max));
+      const Index at = Index::Of(axes.back().var);
+      source.push_back(w.atoms.FloorDiv(at, width) + lines.min);
+      source.push_back(w.atoms.Mod(at, width) + columns.min);
+      place.push_back(tap + Index::Of(row.var));
+    }
+  }
+  AddInside(w, source[y], shape[y], inside);
+  AddInside(w, source[x], shape[x], inside);
+  if (axes.size() > ir::kMaxRank)
+    return NoImage(absl::StrCat("the copy would have ", axes.size(), " dimensions"));
+  const BufferId padded = PaddedCopy(w, position, axes, image, source, inside);
+  const ExprId value = WithImageAt(w, stage.values[0], image, LoadOf(w, padded, place));
+
+  std::vector<Axis> spatial(stage.spatial.begin(), line);
+  spatial.push_back(row);
+  spatial.insert(spatial.end(), column + 1, stage.spatial.end());
+  const std::string name = w.tensors[stage.tensors[0]].name;
+  const BufferId sums = InsertStage(w, position, absl::StrCat(name, "_q"), std::move(spatial),
+                                    stage.reducer, stage.reduce, {}, value);
+  ir::IndexList read;
+  ir::Stage& copy = w.stages[position];
+  copy.reduce.clear();
+  copy.guards.clear();
+  copy.reducer = ir::Reducer::kNone;
+  for (Axis& axis : copy.spatial) {
+    const bool is_pixel = axis.var == h || axis.var == v;
+    const Axis own = NewAxis(w, std::string(w.atoms[axis.var].name), axis.extent);
+    if (!is_pixel) {
+      read.push_back(Index::Of(own.var));
+    } else if (axis.var == h) {
+      read.push_back(Index::Of(own.var, width));
+    } else {
+      read.back() = read.back() + Index::Of(own.var);
+    }
+    axis = own;
+  }
+  copy.values = {LoadOf(w, sums, std::move(read))};
+  return Checked(std::move(w));
+}
+
+}  // namespace
+
+absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position,
+                                      absl::Span<const int64_t>) {
+  ir::Workload w = workload;
+  const ir::Stage stage = w.stages[position];
+  HONE_ASSIGN_OR_RETURN(const ir::Expr image, ImageOf(w, stage));
+  const ir::IndexList indices = w.pool.IndicesOf(image);
   const ir::Shape shape = w.tensors[image.buffer].shape;
 
   std::vector<Axis> axes;
@@ -113,14 +277,8 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position
     if (read.min < 0 || read.max >= shape[d]) guards.push_back({from, shape[d]});
     source.push_back(std::move(from));
   }
-  for (const ir::Condition& guard : stage.guards) {
-    bool pads = false;
-    for (size_t d = 0; d < indices.size(); ++d)
-      pads |= guard.index == indices[d] && guard.extent == shape[d];
-    if (!pads) return NotPadImage("a guard does more than keep the window inside the image");
-  }
   if (axes.size() > ir::kMaxRank)
-    return NotPadImage(
+    return NoImage(
         absl::StrCat("the copy would have ", axes.size(), " axes; at most ", ir::kMaxRank));
   const ExprId element = LoadOf(w, image.buffer, source);
   // A guard needs a reduction. Reduce over a single point; the neutral element is the padding.
@@ -130,21 +288,150 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position
   const BufferId padded =
       InsertStage(w, position, absl::StrCat(w.tensors[stage.tensors[0]].name, "_p"), axes, reducer,
                   reduce, guards, element);
-  const ExprId read = LoadOf(w, padded, place);
   ir::Stage& sum = w.stages[position];
   sum.guards.clear();
-  sum.values[0] = w.pool.Rewrite(
-      sum.values[0],
-      [&](const ir::Expr& expr) {
-        const bool same =
-            expr.buffer == image.buffer && expr.gathered < 0 && w.pool.IndicesOf(expr) == indices;
-        return same ? read : ir::kNoExpr;
-      },
-      [](const Index& index) { return index; });
-  ir::Workload result = Renumbered(std::move(w));
-  if (const absl::Status valid = result.Validate(); !valid.ok())
-    return NotPadImage(valid.message());
-  return result;
+  sum.values[0] = WithImageAt(w, sum.values[0], image, LoadOf(w, padded, place));
+  return Checked(std::move(w));
+}
+
+absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int position,
+                                       absl::Span<const int64_t> numbers) {
+  const int64_t multiple = numbers[0];
+  ir::Workload w = workload;
+  const ir::Stage stage = w.stages[position];
+  HONE_ASSIGN_OR_RETURN(const ir::Expr image, ImageOf(w, stage));
+  const ir::IndexList indices = w.pool.IndicesOf(image);
+  if (multiple < 0 || multiple > kMostRows)
+    return NoImage(absl::StrCat("a multiple of ", multiple, " rows; at most ", kMostRows));
+  if (multiple > 0) return JoinedRows(std::move(w), position, image, multiple);
+  std::vector<Axis> axes;
+  ir::IndexList source, place, inside;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const ir::Range range = w.atoms.RangeOf(indices[d]);
+    const bool slides = SlideOf(stage, indices[d]).axis != ir::kNoAtom;
+    const int64_t extent = w.tensors[image.buffer].shape[d];
+    axes.push_back(NewAxis(w, absl::StrCat("x", d), slides ? range.extent() : extent));
+    source.push_back(Index::Of(axes.back().var) + (slides ? range.min : 0));
+    place.push_back(slides ? indices[d] + (-range.min) : indices[d]);
+    AddInside(w, source.back(), extent, inside);
+  }
+  const BufferId padded = PaddedCopy(w, position, axes, image, source, inside);
+  ir::Stage& sum = w.stages[position];
+  sum.guards.clear();
+  sum.values[0] = WithImageAt(w, sum.values[0], image, LoadOf(w, padded, place));
+  return Checked(std::move(w));
+}
+
+absl::StatusOr<ir::Workload> JoinTaps(const ir::Workload& workload, int position,
+                                      absl::Span<const int64_t> numbers) {
+  const int64_t multiple = numbers[0];
+  ir::Workload w = workload;
+  const ir::Stage stage = w.stages[position];
+  HONE_ASSIGN_OR_RETURN(const ir::Expr image, ImageOf(w, stage));
+  const ir::IndexList indices = w.pool.IndicesOf(image);
+  if (multiple < 1 || multiple > kMostRows)
+    return NoImage(absl::StrCat("a multiple of ", multiple, " terms; 1 to ", kMostRows));
+  // The last dimensions are columns and channels: x = σ·w + s + …, and c.
+  if (indices.size() < 2) return NoImage("it has no channels");
+  const size_t x = indices.size() - 2;
+  const Slide slide = SlideOf(stage, indices[x]);
+  const AtomId c = indices.back().SingleAtom();
+  const auto reduction = [&](AtomId var) {
+    return absl::c_find_if(stage.reduce, [&](const Axis& axis) { return axis.var == var; });
+  };
+  const auto channel = reduction(c);
+  auto tap = stage.reduce.end();
+  for (auto axis = stage.reduce.begin(); axis != stage.reduce.end(); ++axis) {
+    if (indices[x].CoeffOf(axis->var) == 1) tap = axis;
+  }
+  const ir::Shape shape = w.tensors[image.buffer].shape;
+  if (slide.axis == ir::kNoAtom || tap == stage.reduce.end() || channel == stage.reduce.end() ||
+      indices[x].terms().size() != 2 || channel->extent != shape.back())
+    return NoImage("neighbouring taps do not read neighbouring columns of all channels");
+  const AtomId s = tap->var;
+  // The other factor.
+  std::vector<ir::Expr> others;
+  w.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != image.buffer) others.push_back(load);
+  });
+  if (others.size() != 1 || others[0].gathered >= 0) return NoImage("it is not one of two factors");
+  const ir::IndexList weights = w.pool.IndicesOf(others[0]);
+  const int64_t channels = channel->extent, taps = tap->extent * channels;
+  const int64_t terms = ir::CeilDivInt(taps, multiple) * multiple;
+  const ir::Range columns = w.atoms.RangeOf(indices[x]);
+  const Axis term = NewAxis(w, "k", terms);
+
+  std::vector<Axis> axes;
+  ir::IndexList source, place, inside;
+  for (size_t d = 0; d < x; ++d) {
+    const ir::Range range = w.atoms.RangeOf(indices[d]);
+    const bool slides = SlideOf(stage, indices[d]).axis != ir::kNoAtom;
+    axes.push_back(NewAxis(w, absl::StrCat("x", d), slides ? range.extent() : shape[d]));
+    source.push_back(Index::Of(axes.back().var) + (slides ? range.min : 0));
+    place.push_back(slides ? indices[d] + (-range.min) : indices[d]);
+    AddInside(w, source.back(), shape[d], inside);
+  }
+  axes.push_back(NewAxis(w, "x_c", (columns.extent() - tap->extent) * channels + terms));
+  const Index at = Index::Of(axes.back().var);
+  source.push_back(w.atoms.FloorDiv(at, channels) + columns.min);
+  source.push_back(w.atoms.Mod(at, channels));
+  AddInside(w, at + columns.min * channels, shape[x] * channels, inside);
+  place.push_back((indices[x] + (-columns.min) - Index::Of(s)) * channels + Index::Of(term.var));
+  const BufferId padded = PaddedCopy(w, position, axes, image, source, inside);
+  ExprId value = WithImageAt(w, stage.values[0], image, LoadOf(w, padded, place));
+
+  // The weights, with zeros for the terms that are added. Taps and channels, where they occur, are
+  // replaced by the term.
+  std::vector<Axis> of_weights;
+  ir::IndexList from, read;
+  std::vector<std::pair<AtomId, Index>> own;
+  for (const auto* list : {&stage.spatial, &stage.reduce}) {
+    for (const Axis& axis : *list) {
+      const bool used = absl::c_any_of(
+          weights, [&](const Index& index) { return w.atoms.DependsOn(index, axis.var); });
+      if (axis.var == c || !(used || axis.var == s)) continue;
+      const bool is_term = axis.var == s;
+      of_weights.push_back(NewAxis(w, is_term ? "k" : std::string(w.atoms[axis.var].name),
+                                   is_term ? terms : axis.extent));
+      const Index mine = Index::Of(of_weights.back().var);
+      read.push_back(Index::Of(is_term ? term.var : axis.var));
+      if (is_term) {
+        own.emplace_back(s, w.atoms.FloorDiv(mine, channels));
+        own.emplace_back(c, w.atoms.Mod(mine, channels));
+      } else {
+        own.emplace_back(axis.var, mine);
+      }
+    }
+  }
+  // The output's last axis stays the last one.
+  const auto last = absl::c_find_if(
+      read, [&](const Index& index) { return index.SingleAtom() == stage.spatial.back().var; });
+  if (last != read.end()) {
+    const auto shift = last - read.begin();
+    std::rotate(of_weights.begin() + shift, of_weights.begin() + shift + 1, of_weights.end());
+    std::rotate(read.begin() + shift, read.begin() + shift + 1, read.end());
+  }
+  for (const Index& index : weights) from.push_back(w.atoms.Substitute(index, own));
+  ir::IndexList within;
+  for (const auto& [var, index] : own) {
+    if (var == s && terms > taps) within.push_back(index * -1 + (tap->extent - 1));
+  }
+  const BufferId joined = PaddedCopy(w, position, of_weights, others[0], from, within);
+  value = WithImageAt(w, value, others[0], LoadOf(w, joined, read));
+
+  ir::Stage& sum = w.stages[position];
+  sum.guards.clear();
+  sum.values = {value};
+  std::vector<Axis> reduce;
+  for (const Axis& axis : stage.reduce) {
+    if (axis.var == s) {
+      reduce.push_back(term);
+    } else if (axis.var != c) {
+      reduce.push_back(axis);
+    }
+  }
+  sum.reduce = std::move(reduce);
+  return Checked(std::move(w));
 }
 
 }  // namespace hone::schedule

@@ -52,6 +52,28 @@ absl::StatusOr<ir::Workload> Im2col(const ir::Workload& workload, int stage,
 absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int stage,
                                       absl::Span<const int64_t> numbers);
 
+// Copies the image that a sum reads through a window, with zeros around it, so that rows of outputs
+// are rows of a matrix for instructions on tiles. `multiple` 0: the outputs keep their axes.
+// Otherwise the sums of all pixels (h, w) are the rows h·width + w of one axis, and there are a
+// multiple of this number of rows. If the window moves by one pixel, `width` is that of the padded
+// image Y_p:
+//   Y_q[…, q, co] = Σ Y_p[…, q + r·width + s, c]·W[r, s, c, co];
+//   Y[…, h, w, co] = Y_q[…, h·width + w, co].
+// Otherwise it is that of the output, and Y_p[…, r, s, q, c] has the patches.
+// FailedPrecondition: as for PadImage; with a multiple also a window that does not slide along two
+// neighbouring dimensions.
+absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int stage,
+                                       absl::Span<const int64_t> numbers);
+
+// Joins the taps of a window in a line with the few channels of the image, as of the first
+// convolution of a network, to one axis of terms, whose number is a multiple of `multiple`:
+//   Y[n, h, w, co] = Σ_{r, k} Y_p[n, σ·h + r, σ·channels·w + k]·Y_p1[r, k, co]
+// with the padded image Y_p and the weights Y_p1, which are 0 for the terms that are added.
+// FailedPrecondition: as for PadImage; the last dimensions of the image are not columns, whose taps
+// are neighbours, and channels; the image is not one of two factors.
+absl::StatusOr<ir::Workload> JoinTaps(const ir::Workload& workload, int stage,
+                                      absl::Span<const int64_t> numbers);
+
 // Divides the longest reduction axis (the first of equally long ones) into `parts` parts, reduces
 // each part and then combines the results:
 //   Y_part[part, …] = Σ over the part; Y[…] = Σ_part Y_part. Any reducer, including tuples.

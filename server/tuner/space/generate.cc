@@ -16,13 +16,19 @@
 #include "server/tuner/space/gpu/gpu_limits.h"
 #include "server/tuner/space/part_spaces.h"
 #include "server/tuner/space/rule.h"
+#include "server/tuner/space/tensor_product.h"
 #include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {
 
-constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kPadImage[] = "pad_image",
+constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kJoinTaps[] = "join_taps",
+               kPadImage[] = "pad_image", kPixelRows[] = "pixel_rows",
                kRegroupAxes[] = "regroup_axes", kWinograd[] = "winograd";
+// Of the tiles of AMX.
+constexpr int64_t kTileRows = 16, kTileTerms[] = {32, 64};
+// An image with no more channels gets terms of all taps of a line.
+constexpr int64_t kFewChannels = 4;
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
 constexpr int64_t kWinogradTiles[] = {2, 4};
 
@@ -52,18 +58,26 @@ bool MultipliesBf16(const target::Target& target) {
   });
 }
 
-// Adds a rewrite of one stage if the tolerance allows it.
-void Add(const ir::Workload& workload, Algorithm algorithm, double tolerance,
-         std::vector<Algorithm>& algorithms) {
-  const std::string& stage = algorithm.stages[0];
+// Applies a step to an algorithm. Returns whether the rewrite applies and the tolerance allows it,
+// from which it takes what the rewrite needs.
+bool Apply(RewriteStep step, double& tolerance, Algorithm& algorithm) {
   const absl::StatusOr<double> needed =
-      schedule::RewriteTolerance(workload, algorithm.rewrite, stage, algorithm.numbers);
-  if (!needed.ok() || *needed > tolerance) return;
+      schedule::RewriteTolerance(algorithm.rewritten, step.rewrite, step.stage, step.numbers);
+  if (!needed.ok() || *needed > tolerance) return false;
   absl::StatusOr<ir::Workload> rewritten =
-      schedule::ApplyRewriteTo(workload, algorithm.rewrite, stage, algorithm.numbers);
-  if (!rewritten.ok()) return;
+      schedule::ApplyRewriteTo(algorithm.rewritten, step.rewrite, step.stage, step.numbers);
+  if (!rewritten.ok()) return false;
+  tolerance -= *needed;
   algorithm.rewritten = *std::move(rewritten);
-  algorithms.push_back(std::move(algorithm));
+  algorithm.steps.push_back(std::move(step));
+  return true;
+}
+
+// Adds an algorithm with one step if the rewrite applies and the tolerance allows it.
+void Add(const ir::Workload& workload, std::string name, RewriteStep step, bool thoroughly,
+         double tolerance, std::vector<Algorithm>& algorithms) {
+  Algorithm algorithm{.name = std::move(name), .rewritten = workload, .thoroughly = thoroughly};
+  if (Apply(std::move(step), tolerance, algorithm)) algorithms.push_back(std::move(algorithm));
 }
 
 // Returns the stages that im2col serves on the target.
@@ -119,8 +133,7 @@ int64_t VectorExtent(const ir::Workload& workload, absl::string_view stage) {
 // convolutions become batches of products, and the vectors of 1×1 convolutions with channels first
 // run along all pixels instead of one row of the image. Has no stages if there is no such stage.
 Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& target) {
-  Algorithm algorithm{.name = "pixels", .rewrite = kRegroupAxes, .thoroughly = true};
-  algorithm.rewritten = workload;
+  Algorithm algorithm{.name = "pixels", .rewritten = workload, .thoroughly = true};
   for (const ir::Stage& stage : workload.stages) {
     if (stage.reducer == ir::Reducer::kNone) continue;
     const ir::Tensor& result = workload.tensors[stage.tensors[0]];
@@ -134,7 +147,7 @@ Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& 
     const int64_t after = VectorExtent(*rewritten, result.name);
     if (after == 0 || (!in_groups && after <= extent)) continue;
     algorithm.rewritten = *std::move(rewritten);
-    algorithm.stages.push_back(result.name);
+    algorithm.steps.push_back({kRegroupAxes, result.name, {}});
     algorithm.replaces |= in_groups;
   }
   if (algorithm.replaces) algorithm.name = "groups";
@@ -167,6 +180,59 @@ std::vector<std::string> PaddedWindows(const ir::Workload& workload) {
   return names;
 }
 
+// Whether an instruction on tiles computes the stage.
+bool FillsTiles(const ir::Workload& workload, const target::Target& target,
+                absl::string_view stage) {
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  const ir::NodeId block = program.FindBlock(stage);
+  const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
+  return contraction.has_value() &&
+         absl::c_any_of(TensorProductsFor(target, program, block, *contraction),
+                        [](const TensorProduct& product) { return product.is_tile(); });
+}
+
+// Adds algorithms with which instructions on tiles compute a stage that they do not compute as
+// written, because its image has padding or its lines do not fill the rows of tiles. Products of
+// f32 become those of bf16, too, if the tolerance allows it.
+void AddRowsForTiles(const ir::Workload& workload, const target::Target& target, double tolerance,
+                     std::vector<Algorithm>& algorithms) {
+  const bool has_tiles = absl::c_any_of(ir::Intrinsics(), [&](const ir::Intrinsic& each) {
+    return each.shape == ir::Intrinsic::Shape::kTile && each.arch == target.arch &&
+           target.HasFeature(each.feature);
+  });
+  if (!has_tiles) return;
+  for (const ir::Stage& stage : workload.stages) {
+    if (stage.reducer != ir::Reducer::kSum) continue;
+    const std::string& name = workload.tensors[stage.tensors[0]].name;
+    const auto make = [&](absl::string_view called, RewriteStep step) {
+      Algorithm algorithm{.name = std::string(called), .rewritten = workload, .thoroughly = true};
+      double left = tolerance;
+      if (!step.rewrite.empty() && !Apply(step, left, algorithm)) return false;
+      const std::string sum =
+          step.rewrite == kPixelRows && step.numbers[0] > 0 ? absl::StrCat(name, "_q") : name;
+      if (!FillsTiles(algorithm.rewritten, target, sum)) {
+        if (!Apply({kBf16, sum, {}}, left, algorithm) ||
+            !FillsTiles(algorithm.rewritten, target, sum))
+          return false;
+        algorithm.name = absl::StrCat(kBf16, "_", called);
+      }
+      if (!step.rewrite.empty()) algorithms.push_back(std::move(algorithm));
+      return true;
+    };
+    const int64_t terms = stage.reduce.empty() ? 0 : stage.reduce.back().extent;
+    if (terms <= kFewChannels) {
+      for (const int64_t multiple : kTileTerms) {
+        if (make("taps", {kJoinTaps, name, {multiple}})) break;
+      }
+      continue;
+    }
+    if (make("", {}) || make("pixels", {kRegroupAxes, name, {}}) ||
+        make("padded", {kPixelRows, name, {0}}))
+      continue;
+    make("rows", {kPixelRows, name, {kTileRows}});
+  }
+}
+
 constexpr int kMaxMinor = 1;          // per component
 constexpr size_t kThorough = 64;      // the first spaces are probed thoroughly
 constexpr size_t kMaxSketches = 256;  // limit for intermediate sketches
@@ -196,10 +262,10 @@ Sketch InitialSketch(const ir::Workload& workload) {
 // Makes the initial sketch for another algorithm, which has its own stages.
 Sketch InitialSketch(const Algorithm& algorithm) {
   Sketch sketch;
-  for (const std::string& stage : algorithm.stages) {
-    std::vector<schedule::Operand> operands = {schedule::Text(algorithm.rewrite),
-                                               schedule::Text(stage)};
-    for (const int64_t number : algorithm.numbers) operands.push_back(Literal(number));
+  for (const RewriteStep& step : algorithm.steps) {
+    std::vector<schedule::Operand> operands = {schedule::Text(step.rewrite),
+                                               schedule::Text(step.stage)};
+    for (const int64_t number : step.numbers) operands.push_back(Literal(number));
     sketch.trace.Add("rewrite", std::move(operands));
   }
   AddNests(algorithm.rewritten, /*minor=*/algorithm.thoroughly ? 0 : kMaxMinor, sketch);
@@ -315,26 +381,26 @@ std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target:
                                      double tolerance) {
   std::vector<Algorithm> algorithms;
   for (const std::string& name : PaddedContractions(workload, target)) {
-    Add(workload, {kIm2col, kIm2col, {name}, {}, {}, /*thoroughly=*/true}, tolerance, algorithms);
+    Add(workload, kIm2col, {kIm2col, name, {}}, /*thoroughly=*/true, tolerance, algorithms);
   }
   if (target.kind == target::Kind::kCpu) {
     Algorithm regrouped = WithRegroupedAxes(workload, target);
-    if (!regrouped.stages.empty()) algorithms.push_back(std::move(regrouped));
+    if (!regrouped.steps.empty()) algorithms.push_back(std::move(regrouped));
     for (const std::string& name : PaddedWindows(workload)) {
-      Add(workload, {"padded", kPadImage, {name}, {}, {}, /*thoroughly=*/true}, tolerance,
-          algorithms);
+      Add(workload, "padded", {kPadImage, name, {}}, /*thoroughly=*/true, tolerance, algorithms);
     }
+    AddRowsForTiles(workload, target, tolerance, algorithms);
   }
   if (tolerance <= 0) return algorithms;
   for (const ir::Stage& stage : workload.stages) {
     const std::string& name = workload.tensors[stage.tensors[0]].name;
     for (const int64_t m : kWinogradTiles) {
       if (FitsWinograd(workload, name, m, tolerance) && HasConstantFactor(workload, stage))
-        Add(workload, {absl::StrCat(kWinograd, m), kWinograd, {name}, {m}, {}}, tolerance,
-            algorithms);
+        Add(workload, absl::StrCat(kWinograd, m), {kWinograd, name, {m}}, /*thoroughly=*/false,
+            tolerance, algorithms);
     }
     if (MultipliesBf16(target))
-      Add(workload, {kBf16, kBf16, {name}, {}, {}}, tolerance, algorithms);
+      Add(workload, kBf16, {kBf16, name, {}}, /*thoroughly=*/false, tolerance, algorithms);
   }
   return algorithms;
 }

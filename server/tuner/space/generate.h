@@ -17,13 +17,17 @@
 
 namespace hone::space {
 
-// Another algorithm for some stages of a workload (common/schedule/rewrite). The first instructions
-// of a trace select it, for example rewrite("winograd", "Y", 4).
-struct Algorithm {
-  std::string name;  // used in names of design spaces: "winograd4", "bf16"
-  std::string rewrite;
-  std::vector<std::string> stages;  // each is rewritten, in this order
+// A rewrite of one stage, rewrite("winograd", "Y", 4).
+struct RewriteStep {
+  std::string rewrite, stage;
   std::vector<int64_t> numbers;
+};
+
+// Another algorithm for some stages of a workload (common/schedule/rewrite). The first instructions
+// of a trace select it.
+struct Algorithm {
+  std::string name;                // used in names of design spaces: "winograd4", "bf16"
+  std::vector<RewriteStep> steps;  // in this order
   ir::Workload rewritten;
   // Whether the rules schedule it as thoroughly as the workload as written (Sketch::minor).
   bool thoroughly = false;
@@ -35,8 +39,8 @@ struct Algorithm {
 // im2col (implicit GEMM) of padded convolutions, whose copies in shared memory contain the padding,
 // so that the threads need no conditions; for CPUs other axes (regroup_axes), with which grouped
 // convolutions are batches of products, and vectors run along all pixels of an image, and padded
-// copies for depthwise convolutions with channels first; Winograd's and products of bf16 if a job
-// with this tolerance allows them.
+// copies for depthwise convolutions with channels first, and for convolutions whose pixels then
+// are rows of tiles; Winograd's and products of bf16 if a job with this tolerance allows them.
 std::vector<Algorithm> AlgorithmsFor(const ir::Workload& workload, const target::Target& target,
                                      double tolerance);
 

@@ -9,233 +9,29 @@
 #include "common/ir/intrinsic.h"
 #include "common/ir/program.h"
 #include "common/target/target.h"
-#include "server/tuner/space/block_kind.h"
 #include "server/tuner/space/rule/rules.h"
 #include "server/tuner/space/sketch_editor.h"
+#include "server/tuner/space/tensor_product.h"
 #include "server/tuner/space/tile_limits.h"
 
 namespace hone::space {
 namespace {
-
-// An instruction of common/ir/intrinsic.h that computes blocks of a contraction's result:
-// rows × columns sums of `terms` products, in one vector or in a tile register.
-struct TensorProduct {
-  const ir::Intrinsic* instruction = nullptr;
-  int64_t rows = 1;
-  int64_t columns = 1;
-  int64_t terms = 1;
-  int64_t group = 1;  // terms of a column that are adjacent in the vector operand
-  bool is_tile() const { return instruction->shape == ir::Intrinsic::Shape::kTile; }
-  // Whether the rows of a block must be adjacent in memory.
-  bool joins_rows() const { return rows > 1 && !is_tile(); }
-};
 
 // Of AMX: a sum is complete after 52 cycles, and an instruction starts every 16 cycles (Intel's
 // optimization manual).
 constexpr int64_t kTileRegisters = 8, kTilesInFlight = 4;
 constexpr int64_t kLongestVector = 64;  // that the primitive vectorize accepts
 
-// Returns the dimension of an operand that the reduction axis alone indexes, as DimensionOf does.
-// REQUIRES: the block loads the operand once.
-int ReducedDimension(const ir::Program& program, const ir::Block& block,
-                     const ContractionOperand& operand, int reduce);
-
-using ir::Intrinsic;
-
-// The tensors of an instruction's description.
-struct Types {
-  ir::DType left, right, sum;
-  friend bool operator==(const Types&, const Types&) = default;
-};
-
-Types TypesOf(const Intrinsic& instruction) {
-  const ir::Workload& description = ir::DescriptionOf(instruction);
-  const std::vector<ir::BufferId> inputs = description.Inputs();
-  return {description.tensors[inputs[0]].dtype, description.tensors[inputs[1]].dtype,
-          description.tensors[description.stages.back().tensors[0]].dtype};
-}
-
-// Whether the block adds products of two loads, each of which is converted to the type of the sum.
-bool MultipliesConverted(const ir::Program& program, const ir::Block& block) {
-  if (block.reducer != ir::Reducer::kSum || !block.has_init) return false;
-  const ir::ExprPool& pool = program.pool;
-  const ir::Expr& product = pool[block.values[0]];
-  if (product.op != ir::Op::kMul) return false;
-  return std::ranges::all_of(
-      std::initializer_list<ir::ExprId>{product.a, product.b}, [&](ir::ExprId factor) {
-        return pool[factor].op == ir::Op::kCast && pool[pool[factor].a].op == ir::Op::kLoad;
-      });
-}
-
-// Whether a tensor is an input, or a conversion of an input to another type.
-bool IsInputOrConverted(const ir::Program& program, ir::BufferId buffer) {
-  const ir::ExprPool& pool = program.pool;
-  return std::ranges::all_of(program.WritersOf(buffer), [&](ir::NodeId writer) {
-    const ir::Block& block = program.BlockOf(writer);
-    const ir::Expr& value = pool[block.values[0]];
-    if (block.reducer != ir::Reducer::kNone || value.op != ir::Op::kCast) return false;
-    const ir::Expr& load = pool[value.a];
-    return load.op == ir::Op::kLoad && load.gathered < 0 && program.WritersOf(load.buffer).empty();
-  });
-}
-
-// Whether an operand is an input, or a converted one, that does not depend on the axis `other` of
-// the other operand's panels.
-bool IsInput(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
-             int other) {
-  if (!IsInputOrConverted(program, operand.buffer)) return false;
-  bool varies = false;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (load.buffer != operand.buffer) return;
-    for (const ir::Index& index : program.pool.IndicesOf(load)) {
-      varies |= program.atoms.DependsOn(index, block.iters[other].var);
-    }
-  });
-  return !varies;
-}
-
-// Whether an input can be packed along its panel dimension and the reduction.
-bool Packs(const ir::Program& program, const ir::Block& block, const ContractionOperand& operand,
-           int reduce) {
-  return operand.panel_dimension >= 0 && !operand.reduces[operand.panel_dimension] &&
-         ReducedDimension(program, block, operand, reduce) >= 0;
-}
-
-// Whether a guard of the block depends on one of these axes.
-bool Guards(const ir::Program& program, const ir::Block& block, std::initializer_list<int> axes) {
-  return std::ranges::any_of(block.guards, [&](const ir::Condition& guard) {
-    return std::ranges::any_of(axes, [&](int axis) {
-      return program.atoms.DependsOn(guard.index, block.iters[axis].var);
-    });
-  });
-}
-
-// Whether little is added to the axes when they are rounded up to the extents of an instruction.
-bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProduct& product) {
-  // Of the sums and of the terms after padding. The three channels of an image are enough.
-  constexpr double kLeastSums = 0.8, kLeastTerms = 0.75;
-  const auto filled = [&](int axis, int64_t size) {
-    const int64_t extent = block.iters[axis].extent;
-    return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
-  };
-  return filled(c.row, product.rows) * filled(c.vector, product.columns) >= kLeastSums &&
-         filled(c.reduce, product.terms) >= kLeastTerms;
-}
-
-int ReducedDimension(const ir::Program& program, const ir::Block& block,
-                     const ContractionOperand& operand, int reduce) {
-  int found = -1;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (load.buffer != operand.buffer) return;
-    found = DimensionOf(program.atoms, program.pool.IndicesOf(load), block.iters[reduce].var);
-  });
-  return found;
-}
-
-// Whether an operand is contiguous along the reduction axis, as a channels-last image is along its
-// channels, and any image along the taps of its last dimension.
-// REQUIRES: the block loads the operand once.
-bool ReadsInPlace(const ir::Program& program, const ir::Block& block,
-                  const ContractionOperand& operand, int reduce) {
-  const ir::AtomId var = block.iters[reduce].var;
-  bool contiguous = false;
-  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
-    if (load.buffer != operand.buffer) return;
-    const ir::IndexList& indices = program.pool.IndicesOf(load);
-    int uses = 0;
-    for (const ir::Index& index : indices) uses += program.atoms.DependsOn(index, var);
-    const ir::Index others = indices.back() - ir::Index::Of(var);
-    contiguous = uses == 1 && !program.atoms.DependsOn(others, var);
-  });
-  return contiguous;
-}
-
-TensorProduct ProductOf(const Intrinsic& instruction) {
-  const ir::Workload& description = ir::DescriptionOf(instruction);
-  const ir::Stage& stage = description.stages.back();
-  TensorProduct product{.instruction = &instruction,
-                        .rows = stage.spatial.size() > 1 ? stage.spatial[0].extent : 1,
-                        .columns = stage.spatial.back().extent,
-                        .terms = stage.reduce[0].extent};
-  product.group =
-      product.is_tile() ? description.tensors[description.Inputs()[1]].shape.back() : product.terms;
-  return product;
-}
-
-// Whether an instruction is better than another of the same kind for this many rows: a longer
-// vector, or tiles that add fewer rows, and of these the larger ones.
-bool IsBetter(const TensorProduct& product, const TensorProduct& other, int64_t rows) {
-  if (!product.is_tile()) return product.columns > other.columns;
-  const auto computed = [&](const TensorProduct& each) {
-    return ir::CeilDivInt(rows, each.rows) * each.rows;
-  };
-  const int64_t own = computed(product), others = computed(other);
-  return own != others ? own < others : product.rows > other.rows;
-}
-
-// Returns the target's instructions that can compute a contraction: the block multiplies one
-// element of each operand, both converted to the type of the sum; the types are those of the
-// instruction; the row, vector and reduction axes are multiples of its extents, or little is added
-// when they are rounded up; the vector operand can be packed; the row operand, too, or the
-// instruction reads it in place, which one that joins rows cannot. Of several that differ only in
-// the length of the vector or in the rows of a tile, returns the best.
-std::vector<TensorProduct> TensorProductsFor(const target::Target& target,
-                                             const ir::Program& program, ir::NodeId id,
-                                             const Contraction& c) {
-  const ir::Block& block = program.BlockOf(id);
-  if (!MultipliesConverted(program, block) || Guards(program, block, {c.vector, c.reduce}) ||
-      !IsInput(program, block, c.row_operand, c.vector) ||
-      !IsInput(program, block, c.vector_operand, c.row) ||
-      !Packs(program, block, c.vector_operand, c.reduce))
-    return {};
-  // Windows overlap, so their rows are not packed but read in place.
-  const bool packs_rows = c.windows.empty() && Packs(program, block, c.row_operand, c.reduce) &&
-                          !Guards(program, block, {c.row});
-  const bool reads_in_place = ReadsInPlace(program, block, c.row_operand, c.reduce);
-  const bool pads_terms = ReducedDimension(program, block, c.row_operand, c.reduce) >= 0;
-  const Types types{program.buffers[c.row_operand.buffer].dtype,
-                    program.buffers[c.vector_operand.buffer].dtype,
-                    program.buffers[block.outputs[0]].dtype};
-  std::vector<TensorProduct> products;
-  for (const Intrinsic& instruction : ir::Intrinsics()) {
-    if (instruction.shape == Intrinsic::Shape::kScalar || instruction.arch != target.arch ||
-        !target.HasFeature(instruction.feature) || !(TypesOf(instruction) == types))
-      continue;
-    const TensorProduct product = ProductOf(instruction);
-    const bool is_too_wide =
-        !product.is_tile() &&
-        product.rows * product.columns * 8 * ir::DTypeBytes(types.sum) > target.vector_bits;
-    // A tile has no rows that are left out.
-    const bool needs_packed_rows =
-        product.joins_rows() || !reads_in_place ||
-        (product.is_tile() && block.iters[c.row].extent % product.rows != 0);
-    if (is_too_wide || !FillsBlocks(block, c, product) || (!packs_rows && needs_packed_rows) ||
-        (product.is_tile() && Guards(program, block, {c.row})) ||
-        (!pads_terms && block.iters[c.reduce].extent % product.terms != 0))
-      continue;
-    const auto rival = std::ranges::find_if(products, [&](const TensorProduct& other) {
-      return other.is_tile() == product.is_tile() && other.terms == product.terms &&
-             (product.is_tile() || other.rows == product.rows);
-    });
-    if (rival == products.end()) {
-      products.push_back(product);
-    } else if (IsBetter(product, *rival, block.iters[c.row].extent)) {
-      *rival = product;
-    }
-  }
-  return products;
-}
-
 using schedule::Operand;
 
 Tile TileOf(const SketchEditor::Tiles& tiles) { return {DecisionOf(tiles.size)}; }
 
-struct Variant {
+struct TensorVariant {
   absl::string_view name;  // "": the usual one
   bool tile_reduction = false;
   bool pack_at_tile = false;  // each outer tile packs its rows; otherwise they are packed first
 };
-constexpr Variant kVariants[] = {{""}, {"at", false, true}, {"tiled", true, false}};
+constexpr TensorVariant kTensorVariants[] = {{""}, {"at", false, true}, {"tiled", true, false}};
 
 class TensorTiler {
  public:
@@ -260,7 +56,7 @@ class TensorTiler {
     }
   }
 
-  bool Allows(const Variant& variant) const {
+  bool Allows(const TensorVariant& variant) const {
     // A window leaves out some of its taps at the edge of an image, so the whole sum stays in
     // registers.
     if (variant.tile_reduction && !c_.windows.empty()) return false;
@@ -268,7 +64,7 @@ class TensorTiler {
                                      !program_.buffers[c_.row_operand.buffer].constant);
   }
 
-  Sketch Run(const Variant& variant) {
+  Sketch Run(const TensorVariant& variant) {
     const std::optional<Operand> reader = Reader(Pad());
     std::vector<Operand> loops = edit_.Loops(register_, block_.iters.size());
     const std::optional<Operand> rows = SplitOff(loops[c_.row], product_.rows);
@@ -579,7 +375,7 @@ std::vector<Sketch> ApplyTensorTiling(const RuleContext& context, const Sketch& 
   const int consumer = ElementwiseConsumer(sketch, found->program, found->id);
   std::vector<Sketch> sketches = {sketch};
   for (const TensorProduct& product : products) {
-    for (const Variant& variant : kVariants) {
+    for (const TensorVariant& variant : kTensorVariants) {
       TensorTiler tiler(sketch, nest, *found, *contraction, product, consumer);
       if (!tiler.Allows(variant)) continue;
       sketches.push_back(tiler.Run(variant));

@@ -58,5 +58,74 @@ TEST(PadImageTest, Refusals) {
               HasSubstr("not zero where the image is"));
 }
 
+constexpr char kConvolution[] =
+    "workload conv\ninput X: f32[2, 5, 6, 3]\ninput W: f32[3, 3, 3, 4] constant\n"
+    "output Y[n: 2, h: 5, w: 6, o: 4] = sum(r: 3, s: 3, c: 3 where 0 <= h + r - 1 < 5, 0 <= w + s "
+    "- 1 < 6) X[n, h + r - 1, w + s - 1, c] * W[r, s, c, o]\n";
+constexpr char kStrided[] =
+    "workload conv\ninput X: f32[2, 9, 11, 3]\ninput W: f32[3, 3, 3, 4] constant\n"
+    "output Y[n: 2, h: 5, w: 6, o: 4] = sum(r: 3, s: 3, c: 3 where 0 <= 2*h + r - 1 < 9, 0 <= 2*w "
+    "+ s - 1 < 11) X[n, 2*h + r - 1, 2*w + s - 1, c] * W[r, s, c, o]\n";
+
+ir::Shape ShapeOfStage(const ir::Workload& workload, size_t stage) {
+  return workload.tensors[workload.stages[stage].tensors[0]].shape;
+}
+
+TEST(PixelRowsTest, ACopyWithPaddingKeepsTheAxes) {
+  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {0});
+  ASSERT_EQ(rewritten.stages.size(), 2);
+  EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 7, 8, 3}));
+  EXPECT_EQ(rewritten.stages[0].reducer, ir::Reducer::kNone);
+  EXPECT_TRUE(rewritten.stages[1].guards.empty());
+}
+
+// 4·8 + 6 rows are needed, so 48 are computed; the last one reads 2·8 + 2 pixels on.
+TEST(PixelRowsTest, LinesFollowEachOther) {
+  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {16});
+  ASSERT_EQ(rewritten.stages.size(), 3);
+  EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 48 + 18, 3}));
+  EXPECT_EQ(ShapeOfStage(rewritten, 1), (ir::Shape{2, 48, 4}));
+}
+
+TEST(PixelRowsTest, AStrideGivesPatches) {
+  const ir::Workload rewritten = ExactlyRewritten(kStrided, "pixel_rows", "Y", {16});
+  ASSERT_EQ(rewritten.stages.size(), 3);
+  EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 3, 3, 32, 3}));
+  EXPECT_EQ(ShapeOfStage(rewritten, 1), (ir::Shape{2, 32, 4}));
+}
+
+TEST(PixelRowsTest, Refusals) {
+  EXPECT_THAT(Refusal("workload line\ninput X: f32[9, 2]\ninput W: f32[3, 2, 4]\n"
+                      "output Y[l: 7, o: 4] = sum(r: 3, c: 2) X[l + r, c] * W[r, c, o]\n",
+                      "pixel_rows", "Y", {16}),
+              HasSubstr("two neighbouring dimensions"));
+  // Weights of each pixel.
+  EXPECT_THAT(
+      Refusal("workload local\ninput X: f32[9, 9, 2]\ninput W: f32[3, 3, 2, 7]\n"
+              "output Y[h: 7, w: 7] = sum(r: 3, s: 3, c: 2) X[h + r, w + s, c] * W[r, s, c, w]\n",
+              "pixel_rows", "Y", {16}),
+      HasSubstr("another index depends on the pixel"));
+  EXPECT_THAT(Refusal(kConvolution, "pixel_rows", "Y", {-1}), HasSubstr("a multiple of -1 rows"));
+}
+
+TEST(JoinTapsTest, TapsAndChannelsAreOneAxis) {
+  for (const char* const text : {kConvolution, kStrided}) {
+    const ir::Workload rewritten = ExactlyRewritten(text, "join_taps", "Y", {8});
+    ASSERT_EQ(rewritten.stages.size(), 3);
+    EXPECT_EQ(ShapeOfStage(rewritten, 1), (ir::Shape{3, 16, 4}));
+    ASSERT_EQ(rewritten.stages[2].reduce.size(), 2);
+    EXPECT_EQ(rewritten.stages[2].reduce.back().extent, 16);
+  }
+}
+
+TEST(JoinTapsTest, ChannelsFirstAreRefused) {
+  EXPECT_THAT(
+      Refusal("workload first\ninput X: f32[3, 9, 9]\ninput W: f32[3, 3, 3, 4]\n"
+              "output Y[o: 4, h: 7, w: 7] = sum(r: 3, s: 3, c: 3) X[c, h + r, w + s] * W[r, "
+              "s, c, o]\n",
+              "join_taps", "Y", {8}),
+      HasSubstr("neighbouring taps do not read neighbouring columns"));
+}
+
 }  // namespace
 }  // namespace hone::schedule
