@@ -80,7 +80,9 @@ TEST(AmxTest, TilesHaveTheRowsThatAddTheLeast) {
               ElementsAre("amx_u8i8_14x16x64"));
   EXPECT_THAT(names("quantized_conv2d n=1 h=32 w=112 ci=64 co=64 k=1 s=1 p=0"),
               ElementsAre("amx_u8i8_16x16x64"));
-  EXPECT_THAT(names("quantized_conv2d n=1 h=20 w=20 ci=64 co=64 k=1 s=1 p=0"), IsEmpty());
+  // Lines of 20 pixels do not fill tiles, and all 400 do.
+  EXPECT_THAT(names("quantized_conv2d n=1 h=20 w=20 ci=64 co=64 k=1 s=1 p=0"),
+              ElementsAre("pixels_amx_u8i8_16x16x64", "pixels_amx_u8i8_16x16x64_tiled"));
   EXPECT_THAT(names(ProductOfBytes("u8", "i8", 197, 64, 64)),
               testing::Contains("amx_u8i8_16x16x64"));
   EXPECT_THAT(names(ProductOfBytes("u8", "i8", 50, 64, 64)),
@@ -93,8 +95,8 @@ TEST(AmxTest, TilesMustBeFilled) {
   };
   EXPECT_GT(spaces(15, 31, 61), 0u);
   EXPECT_EQ(spaces(4, 64, 64), 0u);
-  EXPECT_EQ(spaces(64, 10, 64), 0u);
-  EXPECT_EQ(spaces(64, 64, 32), 0u);
+  EXPECT_EQ(spaces(64, 7, 64), 0u);
+  EXPECT_EQ(spaces(64, 64, 24), 0u);
 }
 
 const char* const kWorkloads[] = {
@@ -135,6 +137,12 @@ const char* const kWorkloads[] = {
     // The pixels of an image; windows without a border.
     "quantized_conv2d n=1 h=2 w=16 ci=64 co=32 k=1 s=1 p=0",
     "quantized_conv2d n=1 h=2 w=28 ci=64 co=16 k=1 s=1 p=0",
+    // Padding, lines that do not fill tiles, a stride, and few channels.
+    "quantized_conv2d n=1 h=4 w=14 ci=64 co=16 k=3 s=1 p=1",
+    "quantized_conv2d n=1 h=5 w=7 ci=64 co=16 k=3 s=1 p=1",
+    "quantized_conv2d n=1 h=14 w=14 ci=64 co=16 k=3 s=2 p=1",
+    "quantized_conv2d n=1 h=6 w=32 ci=3 co=16 k=7 s=2 p=3",
+    "quantized_conv2d n=1 h=7 w=7 ci=64 co=16 k=1 s=1 p=0",
     "workload windows\n"
     "input X: u8[4, 33, 64]\n"
     "input W: i8[2, 2, 64, 16] constant\n"
@@ -196,7 +204,7 @@ TEST_P(AmxWorkload, CandidatesComputeTheWorkload) {
       const auto lowered = lower::Lower(*program, target);
       ASSERT_THAT(lowered, IsOk()) << program->ToText();
       ASSERT_THAT(lower::Verify(*lowered), IsOk()) << lowered->ToText();
-      const auto computed = lower::Interpret(*lowered, *workload, scalars);
+      const auto computed = lower::Interpret(*lowered, *program->shared_workload(), scalars);
       ASSERT_THAT(computed, IsOk()) << lowered->ToText();
       ASSERT_EQ(*computed, wanted_scalars) << space->name() << "\n" << lowered->ToText();
       if (i == 0) ExpectNoSpills(*lowered, target);
