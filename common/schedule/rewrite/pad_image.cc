@@ -125,6 +125,96 @@ BufferId PaddedCopy(ir::Workload& w, int& position, std::vector<Axis> axes, cons
   return InsertStage(w, position, name, std::move(axes), ir::Reducer::kNone, {}, {}, value);
 }
 
+// Terms of a sum that replace one or two of its reductions.
+struct Terms {
+  AtomId first = ir::kNoAtom, second = ir::kNoAtom;  // term k is first = k / channels, second = k %
+  int64_t channels = 1;                              // channels
+  Axis axis;
+};
+
+// Returns the load that is multiplied by the image.
+absl::StatusOr<ir::Expr> OtherFactor(const ir::Workload& w, const ir::Stage& stage,
+                                     const ir::Expr& image) {
+  std::vector<ir::Expr> others;
+  w.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    if (load.buffer != image.buffer) others.push_back(load);
+  });
+  if (others.size() != 1 || others[0].gathered >= 0) return NoImage("it is not one of two factors");
+  return others[0];
+}
+
+// Adds a stage that copies the other factor, with zeros for the terms that are added. Returns its
+// load.
+ExprId CopyWithTerms(ir::Workload& w, int& position, const ir::Expr& factor, const Terms& terms) {
+  const ir::Stage stage = w.stages[position];
+  const ir::IndexList indices = w.pool.IndicesOf(factor);
+  std::vector<Axis> axes;
+  ir::IndexList source, read, inside;
+  std::vector<std::pair<AtomId, Index>> own;
+  for (const auto* list : {&stage.spatial, &stage.reduce}) {
+    for (const Axis& axis : *list) {
+      const bool is_term = axis.var == terms.first;
+      const bool used = absl::c_any_of(
+          indices, [&](const Index& index) { return w.atoms.DependsOn(index, axis.var); });
+      if (axis.var == terms.second || !(used || is_term)) continue;
+      axes.push_back(NewAxis(w, is_term ? "k" : std::string(w.atoms[axis.var].name),
+                             is_term ? terms.axis.extent : axis.extent));
+      const Index mine = Index::Of(axes.back().var);
+      read.push_back(Index::Of(is_term ? terms.axis.var : axis.var));
+      own.emplace_back(axis.var, is_term ? w.atoms.FloorDiv(mine, terms.channels) : mine);
+      if (!is_term) continue;
+      if (terms.second != ir::kNoAtom)
+        own.emplace_back(terms.second, w.atoms.Mod(mine, terms.channels));
+      AddInside(w, w.atoms.FloorDiv(mine, terms.channels), axis.extent, inside);
+    }
+  }
+  // The last axis of the sum stays the last one.
+  const auto last = absl::c_find_if(
+      read, [&](const Index& index) { return index.SingleAtom() == stage.spatial.back().var; });
+  if (last != read.end()) {
+    const auto shift = last - read.begin();
+    std::rotate(axes.begin() + shift, axes.begin() + shift + 1, axes.end());
+    std::rotate(read.begin() + shift, read.begin() + shift + 1, read.end());
+  }
+  for (const Index& index : indices) source.push_back(w.atoms.Substitute(index, own));
+  const BufferId copy = PaddedCopy(w, position, axes, factor, source, inside);
+  return LoadOf(w, copy, read);
+}
+
+std::vector<Axis> ReduceOver(const ir::Stage& stage, const Terms& terms) {
+  std::vector<Axis> reduce;
+  for (const Axis& axis : stage.reduce) {
+    if (axis.var == terms.first) {
+      reduce.push_back(terms.axis);
+    } else if (axis.var != terms.second) {
+      reduce.push_back(axis);
+    }
+  }
+  return reduce;
+}
+
+// Rounds the number of channels, the last dimension of the image, up to a multiple. The stage then
+// reads channels that the image does not have, until it reads a copy.
+absl::Status PadChannels(ir::Workload& w, int& position, ir::Expr& image, int64_t multiple) {
+  const ir::Stage stage = w.stages[position];
+  ir::IndexList indices = w.pool.IndicesOf(image);
+  const auto channel = absl::c_find_if(
+      stage.reduce, [&](const Axis& axis) { return axis.var == indices.back().SingleAtom(); });
+  if (channel == stage.reduce.end()) return NoImage("its last dimension is not reduced on its own");
+  if (channel->extent % multiple == 0) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const ir::Expr factor, OtherFactor(w, stage, image));
+  const Terms terms{.first = channel->var,
+                    .axis = NewAxis(w, "k", ir::CeilDivInt(channel->extent, multiple) * multiple)};
+  indices.back() = Index::Of(terms.axis.var);
+  const ExprId read = LoadOf(w, image.buffer, indices);
+  ExprId value = WithImageAt(w, stage.values[0], image, read);
+  value = WithImageAt(w, value, factor, CopyWithTerms(w, position, factor, terms));
+  w.stages[position].values = {value};
+  w.stages[position].reduce = ReduceOver(stage, terms);
+  image = w.pool[read];
+  return absl::OkStatus();
+}
+
 constexpr int64_t kMostRows = 1024;
 
 // See PixelRows. The pixel (h, w) of an output is row h·width + w of the sums, where `width` is
@@ -173,9 +263,11 @@ absl::StatusOr<ir::Workload> JoinedRows(ir::Workload w, int position, const ir::
   for (size_t d = 0; d < indices.size(); ++d) {
     if (d == x) continue;
     if (d != y) {
-      axes.push_back(NewAxis(w, absl::StrCat("x", d), shape[d]));
+      const int64_t extent = std::max(shape[d], w.atoms.RangeOf(indices[d]).max + 1);
+      axes.push_back(NewAxis(w, absl::StrCat("x", d), extent));
       source.push_back(Index::Of(axes.back().var));
       place.push_back(indices[d]);
+      AddInside(w, source.back(), shape[d], inside);
     } else if (strides) {
       std::vector<std::pair<AtomId, Index>> own;
       for (const Axis& tap : stage.reduce) {
@@ -296,13 +388,16 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int position
 
 absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int position,
                                        absl::Span<const int64_t> numbers) {
-  const int64_t multiple = numbers[0];
+  const int64_t multiple = numbers[0], terms = numbers[1];
   ir::Workload w = workload;
-  const ir::Stage stage = w.stages[position];
-  HONE_ASSIGN_OR_RETURN(const ir::Expr image, ImageOf(w, stage));
-  const ir::IndexList indices = w.pool.IndicesOf(image);
+  HONE_ASSIGN_OR_RETURN(ir::Expr image, ImageOf(w, w.stages[position]));
   if (multiple < 0 || multiple > kMostRows)
     return NoImage(absl::StrCat("a multiple of ", multiple, " rows; at most ", kMostRows));
+  if (terms < 1 || terms > kMostRows)
+    return NoImage(absl::StrCat("a multiple of ", terms, " terms; 1 to ", kMostRows));
+  HONE_RETURN_IF_ERROR(PadChannels(w, position, image, terms));
+  const ir::Stage stage = w.stages[position];
+  const ir::IndexList indices = w.pool.IndicesOf(image);
   if (multiple > 0) return JoinedRows(std::move(w), position, image, multiple);
   std::vector<Axis> axes;
   ir::IndexList source, place, inside;
@@ -310,7 +405,8 @@ absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int positio
     const ir::Range range = w.atoms.RangeOf(indices[d]);
     const bool slides = SlideOf(stage, indices[d]).axis != ir::kNoAtom;
     const int64_t extent = w.tensors[image.buffer].shape[d];
-    axes.push_back(NewAxis(w, absl::StrCat("x", d), slides ? range.extent() : extent));
+    axes.push_back(NewAxis(w, absl::StrCat("x", d),
+                           slides ? range.extent() : std::max(extent, range.max + 1)));
     source.push_back(Index::Of(axes.back().var) + (slides ? range.min : 0));
     place.push_back(slides ? indices[d] + (-range.min) : indices[d]);
     AddInside(w, source.back(), extent, inside);
@@ -349,13 +445,7 @@ absl::StatusOr<ir::Workload> JoinTaps(const ir::Workload& workload, int position
       indices[x].terms().size() != 2 || channel->extent != shape.back())
     return NoImage("neighbouring taps do not read neighbouring columns of all channels");
   const AtomId s = tap->var;
-  // The other factor.
-  std::vector<ir::Expr> others;
-  w.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
-    if (load.buffer != image.buffer) others.push_back(load);
-  });
-  if (others.size() != 1 || others[0].gathered >= 0) return NoImage("it is not one of two factors");
-  const ir::IndexList weights = w.pool.IndicesOf(others[0]);
+  HONE_ASSIGN_OR_RETURN(const ir::Expr factor, OtherFactor(w, stage, image));
   const int64_t channels = channel->extent, taps = tap->extent * channels;
   const int64_t terms = ir::CeilDivInt(taps, multiple) * multiple;
   const ir::Range columns = w.atoms.RangeOf(indices[x]);
@@ -380,57 +470,13 @@ absl::StatusOr<ir::Workload> JoinTaps(const ir::Workload& workload, int position
   const BufferId padded = PaddedCopy(w, position, axes, image, source, inside);
   ExprId value = WithImageAt(w, stage.values[0], image, LoadOf(w, padded, place));
 
-  // The weights, with zeros for the terms that are added. Taps and channels, where they occur, are
-  // replaced by the term.
-  std::vector<Axis> of_weights;
-  ir::IndexList from, read;
-  std::vector<std::pair<AtomId, Index>> own;
-  for (const auto* list : {&stage.spatial, &stage.reduce}) {
-    for (const Axis& axis : *list) {
-      const bool used = absl::c_any_of(
-          weights, [&](const Index& index) { return w.atoms.DependsOn(index, axis.var); });
-      if (axis.var == c || !(used || axis.var == s)) continue;
-      const bool is_term = axis.var == s;
-      of_weights.push_back(NewAxis(w, is_term ? "k" : std::string(w.atoms[axis.var].name),
-                                   is_term ? terms : axis.extent));
-      const Index mine = Index::Of(of_weights.back().var);
-      read.push_back(Index::Of(is_term ? term.var : axis.var));
-      if (is_term) {
-        own.emplace_back(s, w.atoms.FloorDiv(mine, channels));
-        own.emplace_back(c, w.atoms.Mod(mine, channels));
-      } else {
-        own.emplace_back(axis.var, mine);
-      }
-    }
-  }
-  // The output's last axis stays the last one.
-  const auto last = absl::c_find_if(
-      read, [&](const Index& index) { return index.SingleAtom() == stage.spatial.back().var; });
-  if (last != read.end()) {
-    const auto shift = last - read.begin();
-    std::rotate(of_weights.begin() + shift, of_weights.begin() + shift + 1, of_weights.end());
-    std::rotate(read.begin() + shift, read.begin() + shift + 1, read.end());
-  }
-  for (const Index& index : weights) from.push_back(w.atoms.Substitute(index, own));
-  ir::IndexList within;
-  for (const auto& [var, index] : own) {
-    if (var == s && terms > taps) within.push_back(index * -1 + (tap->extent - 1));
-  }
-  const BufferId joined = PaddedCopy(w, position, of_weights, others[0], from, within);
-  value = WithImageAt(w, value, others[0], LoadOf(w, joined, read));
+  const Terms terms_of{.first = s, .second = c, .channels = channels, .axis = term};
+  value = WithImageAt(w, value, factor, CopyWithTerms(w, position, factor, terms_of));
 
   ir::Stage& sum = w.stages[position];
   sum.guards.clear();
   sum.values = {value};
-  std::vector<Axis> reduce;
-  for (const Axis& axis : stage.reduce) {
-    if (axis.var == s) {
-      reduce.push_back(term);
-    } else if (axis.var != c) {
-      reduce.push_back(axis);
-    }
-  }
-  sum.reduce = std::move(reduce);
+  sum.reduce = ReduceOver(stage, terms_of);
   return Checked(std::move(w));
 }
 

@@ -19,7 +19,7 @@ constexpr Rewrite kRewrites[] = {
     {"online_softmax", "", OnlineSoftmax, NoTolerance, "a softmax's maximum and sum in one pass"},
     {"pad_image", "", PadImage, NoTolerance,
      "copies an image with its padding, so that a sliding window needs no conditions"},
-    {"pixel_rows", "multiple", PixelRows, NoTolerance,
+    {"pixel_rows", "multiple, terms", PixelRows, NoTolerance,
      "copies an image with its padding; the pixels are rows of a matrix, up to a multiple (0: of "
      "each line on its own)"},
     {"regroup_axes", "", RegroupAxes, NoTolerance,

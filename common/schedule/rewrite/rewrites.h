@@ -59,7 +59,8 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int stage,
 // image Y_p:
 //   Y_q[…, q, co] = Σ Y_p[…, q + r·width + s, c]·W[r, s, c, co];
 //   Y[…, h, w, co] = Y_q[…, h·width + w, co].
-// Otherwise it is that of the output, and Y_p[…, r, s, q, c] has the patches.
+// Otherwise it is that of the output, and Y_p[…, r, s, q, c] has the patches. `terms`: the copies
+// of image and weights have a multiple of this number of channels; those that are added are 0.
 // FailedPrecondition: as for PadImage; with a multiple also a window that does not slide along two
 // neighbouring dimensions.
 absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int stage,

@@ -26,7 +26,7 @@ constexpr char kBf16[] = "bf16", kIm2col[] = "im2col", kJoinTaps[] = "join_taps"
                kPadImage[] = "pad_image", kPixelRows[] = "pixel_rows",
                kRegroupAxes[] = "regroup_axes", kWinograd[] = "winograd";
 // Of the tiles of AMX.
-constexpr int64_t kTileRows = 16, kTileTerms[] = {32, 64};
+constexpr int64_t kTileRows = 16, kTileRowBytes = 64;
 // An image with no more channels gets terms of all taps of a line.
 constexpr int64_t kFewChannels = 4;
 // Output tile sizes. F(6, 3) would need a tolerance of 1e-4, and 64 products of few tiles each.
@@ -191,6 +191,15 @@ bool FillsTiles(const ir::Workload& workload, const target::Target& target,
                         [](const TensorProduct& product) { return product.is_tile(); });
 }
 
+// Returns the number of terms of an instruction on tiles for the products of a stage.
+int64_t TermsOfTile(const ir::Workload& workload, const ir::Stage& stage) {
+  int64_t bytes = 2;  // f32 becomes bf16
+  workload.pool.VisitLoads(stage.values[0], [&](const ir::Expr& load) {
+    bytes = std::min<int64_t>(bytes, ir::DTypeBytes(workload.tensors[load.buffer].dtype));
+  });
+  return kTileRowBytes / bytes;
+}
+
 // Adds algorithms with which instructions on tiles compute a stage that they do not compute as
 // written, because its image has padding or its lines do not fill the rows of tiles. Products of
 // f32 become those of bf16, too, if the tolerance allows it.
@@ -219,17 +228,14 @@ void AddRowsForTiles(const ir::Workload& workload, const target::Target& target,
       if (!step.rewrite.empty()) algorithms.push_back(std::move(algorithm));
       return true;
     };
-    const int64_t terms = stage.reduce.empty() ? 0 : stage.reduce.back().extent;
-    if (terms <= kFewChannels) {
-      for (const int64_t multiple : kTileTerms) {
-        if (make("taps", {kJoinTaps, name, {multiple}})) break;
-      }
-      continue;
+    const bool is_few = !stage.reduce.empty() && stage.reduce.back().extent <= kFewChannels;
+    const int64_t terms = TermsOfTile(workload, stage);
+    if (is_few) {
+      make("taps", {kJoinTaps, name, {terms}});
+    } else if (!make("", {}) && !make("pixels", {kRegroupAxes, name, {}}) &&
+               !make("padded", {kPixelRows, name, {0, terms}})) {
+      make("rows", {kPixelRows, name, {kTileRows, terms}});
     }
-    if (make("", {}) || make("pixels", {kRegroupAxes, name, {}}) ||
-        make("padded", {kPixelRows, name, {0}}))
-      continue;
-    make("rows", {kPixelRows, name, {kTileRows}});
   }
 }
 

@@ -72,7 +72,7 @@ ir::Shape ShapeOfStage(const ir::Workload& workload, size_t stage) {
 }
 
 TEST(PixelRowsTest, ACopyWithPaddingKeepsTheAxes) {
-  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {0});
+  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {0, 1});
   ASSERT_EQ(rewritten.stages.size(), 2);
   EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 7, 8, 3}));
   EXPECT_EQ(rewritten.stages[0].reducer, ir::Reducer::kNone);
@@ -81,31 +81,42 @@ TEST(PixelRowsTest, ACopyWithPaddingKeepsTheAxes) {
 
 // 4·8 + 6 rows are needed, so 48 are computed; the last one reads 2·8 + 2 pixels on.
 TEST(PixelRowsTest, LinesFollowEachOther) {
-  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {16});
+  const ir::Workload rewritten = ExactlyRewritten(kConvolution, "pixel_rows", "Y", {16, 1});
   ASSERT_EQ(rewritten.stages.size(), 3);
   EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 48 + 18, 3}));
   EXPECT_EQ(ShapeOfStage(rewritten, 1), (ir::Shape{2, 48, 4}));
 }
 
 TEST(PixelRowsTest, AStrideGivesPatches) {
-  const ir::Workload rewritten = ExactlyRewritten(kStrided, "pixel_rows", "Y", {16});
+  const ir::Workload rewritten = ExactlyRewritten(kStrided, "pixel_rows", "Y", {16, 1});
   ASSERT_EQ(rewritten.stages.size(), 3);
   EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{2, 3, 3, 32, 3}));
   EXPECT_EQ(ShapeOfStage(rewritten, 1), (ir::Shape{2, 32, 4}));
 }
 
+TEST(PixelRowsTest, ChannelsAreAdded) {
+  for (const int64_t multiple : {0, 16}) {
+    for (const char* const text : {kConvolution, kStrided}) {
+      const ir::Workload rewritten = ExactlyRewritten(text, "pixel_rows", "Y", {multiple, 8});
+      EXPECT_EQ(ShapeOfStage(rewritten, 0), (ir::Shape{3, 3, 8, 4}));
+      EXPECT_EQ(ShapeOfStage(rewritten, 1).back(), 8);
+    }
+  }
+}
+
 TEST(PixelRowsTest, Refusals) {
   EXPECT_THAT(Refusal("workload line\ninput X: f32[9, 2]\ninput W: f32[3, 2, 4]\n"
                       "output Y[l: 7, o: 4] = sum(r: 3, c: 2) X[l + r, c] * W[r, c, o]\n",
-                      "pixel_rows", "Y", {16}),
+                      "pixel_rows", "Y", {16, 1}),
               HasSubstr("two neighbouring dimensions"));
   // Weights of each pixel.
   EXPECT_THAT(
       Refusal("workload local\ninput X: f32[9, 9, 2]\ninput W: f32[3, 3, 2, 7]\n"
               "output Y[h: 7, w: 7] = sum(r: 3, s: 3, c: 2) X[h + r, w + s, c] * W[r, s, c, w]\n",
-              "pixel_rows", "Y", {16}),
+              "pixel_rows", "Y", {16, 1}),
       HasSubstr("another index depends on the pixel"));
-  EXPECT_THAT(Refusal(kConvolution, "pixel_rows", "Y", {-1}), HasSubstr("a multiple of -1 rows"));
+  EXPECT_THAT(Refusal(kConvolution, "pixel_rows", "Y", {-1, 1}),
+              HasSubstr("a multiple of -1 rows"));
 }
 
 TEST(JoinTapsTest, TapsAndChannelsAreOneAxis) {

@@ -27,16 +27,18 @@ TEST(RandomRewriteTest, ScheduledRewriteMatchesTheOriginal) {
       const char* name;
       std::vector<int64_t> numbers;
     };
-    const Choice choices[] = {{"im2col", {}},
-                              {"pad_image", {}},
-                              {"pixel_rows", {0}},
-                              {"pixel_rows", {static_cast<int64_t>(1 + rng.Below(8))}},
-                              {"join_taps", {static_cast<int64_t>(1 + rng.Below(8))}},
-                              {"regroup_axes", {}},
-                              {"split_k", {static_cast<int64_t>(2 + rng.Below(3))}},
-                              {"winograd", {2}},
-                              {"winograd", {2}},
-                              {"bf16", {}}};
+    const Choice choices[] = {
+        {"im2col", {}},
+        {"pad_image", {}},
+        {"pixel_rows", {0, static_cast<int64_t>(1 + rng.Below(8))}},
+        {"pixel_rows",
+         {static_cast<int64_t>(1 + rng.Below(8)), static_cast<int64_t>(1 + rng.Below(4))}},
+        {"join_taps", {static_cast<int64_t>(1 + rng.Below(8))}},
+        {"regroup_axes", {}},
+        {"split_k", {static_cast<int64_t>(2 + rng.Below(3))}},
+        {"winograd", {2}},
+        {"winograd", {2}},
+        {"bf16", {}}};
     const Choice& choice = choices[rng.Below(std::size(choices))];
     const ir::Stage& stage = original.stages[rng.Below(original.stages.size())];
     const std::string tensor = original.tensors[stage.tensors[0]].name;

@@ -141,6 +141,7 @@ const char* const kWorkloads[] = {
     "quantized_conv2d n=1 h=4 w=14 ci=64 co=16 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=5 w=7 ci=64 co=16 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=14 w=14 ci=64 co=16 k=3 s=2 p=1",
+    "quantized_conv2d n=1 h=4 w=14 ci=90 co=16 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=6 w=32 ci=3 co=16 k=7 s=2 p=3",
     "quantized_conv2d n=1 h=7 w=7 ci=64 co=16 k=1 s=1 p=0",
     "workload windows\n"
