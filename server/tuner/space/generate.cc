@@ -186,9 +186,13 @@ bool FillsTiles(const ir::Workload& workload, const target::Target& target,
   const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
   const ir::NodeId block = program.FindBlock(stage);
   const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
-  return contraction.has_value() &&
-         absl::c_any_of(TensorProductsFor(target, program, block, *contraction),
-                        [](const TensorProduct& product) { return product.is_tile(); });
+  if (!contraction.has_value()) return false;
+  // A padded copy of an image would be made in the loops of its window.
+  const int64_t terms = program.BlockOf(block).iters[contraction->reduce].extent;
+  return absl::c_any_of(
+      TensorProductsFor(target, program, block, *contraction), [&](const TensorProduct& product) {
+        return product.is_tile() && (contraction->windows.empty() || terms % product.terms == 0);
+      });
 }
 
 // Returns the number of terms of an instruction on tiles for the products of a stage.
