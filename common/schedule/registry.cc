@@ -151,9 +151,12 @@ std::vector<Primitive> MakePrimitives() {
       Transform(
           "rewrite", 2, "", Apply<RewriteAlgorithm>, "replaces a stage with another algorithm",
           {StringOf("algorithm",
-                    "bf16, im2col, online_softmax, pad_image, regroup_axes, split_k or winograd"),
+                    "bf16, im2col, join_taps, online_softmax, pad_image, pixel_rows, regroup_axes, "
+                    "split_k or winograd"),
            StringOf("stage", "the tensor that the stage computes"),
-           NumberOf("number", "split_k: parts; winograd: rows of a tile, 2, 4 or 6",
+           NumberOf("number",
+                    "join_taps: a multiple of terms; pixel_rows: multiples of rows (0: lines stay) "
+                    "and of terms; split_k: parts; winograd: rows of a tile, 2, 4 or 6",
                     Count::kMany)}),
       Transform(
           "rfactor", 1, "b", ApplyRfactor,

@@ -29,8 +29,9 @@ std::string FormatShareOfPeak(double gflops, double peak);
 bool IsAbovePeak(double gflops, double peak);
 inline constexpr char kAbovePeakText[] =
     "* more than 100 %: the schedule needs fewer operations than the formula counts, as Winograd "
-    "convolutions do, or the device is faster now than when its worker started and measured the "
-    "peak; a restarted worker measures it again";
+    "convolutions do, or rounds to a type that the CPU multiplies faster, as bf16, or the device "
+    "is faster now than when its worker started and measured the peak; a restarted worker measures "
+    "it again";
 // How many times as fast something has become: "1.07x"; "-" if one of the latencies is unknown (0
 // or less). Speed-ups are factors; parts of a whole are percentages.
 std::string FormatSpeedUp(double before_ns, double after_ns);
