@@ -195,6 +195,17 @@ bool FillsTiles(const ir::Workload& workload, const target::Target& target,
       });
 }
 
+// Returns the tensor of sums that a rewritten stage computes or copies.
+std::string SumOf(const ir::Workload& workload, const std::string& name) {
+  const ir::Stage& stage = *StageOf(workload, name);
+  std::string sum = name;
+  if (stage.reducer == ir::Reducer::kNone) {
+    workload.pool.VisitLoads(
+        stage.values[0], [&](const ir::Expr& load) { sum = workload.tensors[load.buffer].name; });
+  }
+  return sum;
+}
+
 // Returns the number of terms of an instruction on tiles for the products of a stage.
 int64_t TermsOfTile(const ir::Workload& workload, const ir::Stage& stage) {
   int64_t bytes = 2;  // f32 becomes bf16
@@ -221,8 +232,7 @@ void AddRowsForTiles(const ir::Workload& workload, const target::Target& target,
       Algorithm algorithm{.name = std::string(called), .rewritten = workload, .thoroughly = true};
       double left = tolerance;
       if (!step.rewrite.empty() && !Apply(step, left, algorithm)) return false;
-      const std::string sum =
-          step.rewrite == kPixelRows && step.numbers[0] > 0 ? absl::StrCat(name, "_q") : name;
+      const std::string sum = SumOf(algorithm.rewritten, name);
       if (!FillsTiles(algorithm.rewritten, target, sum)) {
         if (!Apply({kBf16, sum, {}}, left, algorithm) ||
             !FillsTiles(algorithm.rewritten, target, sum))

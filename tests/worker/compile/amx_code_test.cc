@@ -1,5 +1,5 @@
-// Reads the assembly of products that use AMX tiles. tests/server/tuner/space/amx_test.cc checks the
-// results.
+// Reads the assembly of products that use AMX tiles. tests/server/tuner/space/amx_test.cc checks
+// the results.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -89,6 +89,14 @@ TEST(AmxTest, TilesHaveTheRowsThatAddTheLeast) {
               testing::Contains("amx_u8i8_14x16x64"));
 }
 
+TEST(AmxTest, NamesOfTensorsDoNotMatter) {
+  const Spaces spaces = SpacesWithTiles(
+      "workload names\ninput Y_q: u8[7, 7, 64]\ninput Y_p: i8[3, 3, 64, 16] constant\n"
+      "output Y[h: 7, w: 7, o: 16] = sum(r: 3, s: 3, c: 64 where 0 <= h + r - 1 < 7, 0 <= w + s - "
+      "1 < 7) i32(Y_q[h + r - 1, w + s - 1, c]) * i32(Y_p[r, s, c, o])\n");
+  EXPECT_THAT(NamesOf(spaces), ElementsAre("rows_amx_u8i8_16x16x64"));
+}
+
 TEST(AmxTest, TilesMustBeFilled) {
   const auto spaces = [](int m, int n, int k) {
     return SpacesWithTiles(ProductOfBytes("u8", "i8", m, n, k)).size();
