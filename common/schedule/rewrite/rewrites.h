@@ -61,8 +61,10 @@ absl::StatusOr<ir::Workload> PadImage(const ir::Workload& workload, int stage,
 //   Y[…, h, w, co] = Y_q[…, h·width + w, co].
 // Otherwise it is that of the output, and Y_p[…, r, s, q, c] has the patches. `terms`: the copies
 // of image and weights have a multiple of this number of channels; those that are added are 0.
-// FailedPrecondition: as for PadImage; with a multiple also a window that does not slide along two
-// neighbouring dimensions.
+// FailedPrecondition: as for PadImage; not a sum of products of an image and another tensor; the
+// copy would be much larger than image and result; with a multiple also a window that does not
+// slide along two neighbouring dimensions and axes, or another index that depends on the pixel; to
+// add channels, the last dimension must be reduced on its own.
 absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int stage,
                                        absl::Span<const int64_t> numbers);
 
@@ -70,8 +72,9 @@ absl::StatusOr<ir::Workload> PixelRows(const ir::Workload& workload, int stage,
 // convolution of a network, to one axis of terms, whose number is a multiple of `multiple`:
 //   Y[n, h, w, co] = Σ_{r, k} Y_p[n, σ·h + r, σ·channels·w + k]·Y_p1[r, k, co]
 // with the padded image Y_p and the weights Y_p1, which are 0 for the terms that are added.
-// FailedPrecondition: as for PadImage; the last dimensions of the image are not columns, whose taps
-// are neighbours, and channels; the image is not one of two factors.
+// Those terms read pixels right of the window. FailedPrecondition: as for PixelRows; the last
+// dimensions of the image are not columns, whose taps are neighbours, and channels, or another
+// index depends on them.
 absl::StatusOr<ir::Workload> JoinTaps(const ir::Workload& workload, int stage,
                                       absl::Span<const int64_t> numbers);
 

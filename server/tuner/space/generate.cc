@@ -195,6 +195,15 @@ bool FillsTiles(const ir::Workload& workload, const target::Target& target,
       });
 }
 
+// Returns the extent of the innermost reduction of a contraction, the channels of an image. Returns
+// 0 if the stage is no contraction.
+int64_t ChannelsOf(const ir::Workload& workload, absl::string_view stage) {
+  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
+  const ir::NodeId block = program.FindBlock(stage);
+  const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
+  return contraction.has_value() ? program.BlockOf(block).iters[contraction->reduce].extent : 0;
+}
+
 // Returns the tensor of sums that a rewritten stage computes or copies.
 std::string SumOf(const ir::Workload& workload, const std::string& name) {
   const ir::Stage& stage = *StageOf(workload, name);
@@ -239,17 +248,19 @@ void AddRowsForTiles(const ir::Workload& workload, const target::Target& target,
           return false;
         algorithm.name = absl::StrCat(kBf16, "_", called);
       }
-      if (!step.rewrite.empty()) algorithms.push_back(std::move(algorithm));
+      if (step.rewrite.empty()) return true;
+      const bool known = absl::c_any_of(
+          algorithms, [&](const Algorithm& other) { return other.name == algorithm.name; });
+      if (known) absl::StrAppend(&algorithm.name, "_", name);
+      algorithms.push_back(std::move(algorithm));
       return true;
     };
-    const bool is_few = !stage.reduce.empty() && stage.reduce.back().extent <= kFewChannels;
     const int64_t terms = TermsOfTile(workload, stage);
-    if (is_few) {
-      make("taps", {kJoinTaps, name, {terms}});
-    } else if (!make("", {}) && !make("pixels", {kRegroupAxes, name, {}}) &&
-               !make("padded", {kPixelRows, name, {0, terms}})) {
-      make("rows", {kPixelRows, name, {kTileRows, terms}});
-    }
+    if (make("", {}) || make("pixels", {kRegroupAxes, name, {}}) ||
+        (ChannelsOf(workload, name) <= kFewChannels && make("taps", {kJoinTaps, name, {terms}})) ||
+        make("padded", {kPixelRows, name, {0, terms}}))
+      continue;
+    make("rows", {kPixelRows, name, {kTileRows, terms}});
   }
 }
 

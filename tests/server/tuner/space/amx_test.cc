@@ -152,6 +152,15 @@ const char* const kWorkloads[] = {
     "quantized_conv2d n=1 h=4 w=14 ci=90 co=16 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=6 w=32 ci=3 co=16 k=7 s=2 p=3",
     "quantized_conv2d n=1 h=7 w=7 ci=64 co=16 k=1 s=1 p=0",
+    // No padding, and rows that are not at equal distances in the image.
+    "quantized_conv2d n=1 h=9 w=17 ci=64 co=16 k=3 s=2 p=0",
+    // The channels are the outer reduction.
+    "workload channels_outside\n"
+    "input X: u8[7, 7, 64]\n"
+    "input W: i8[3, 3, 64, 16] constant\n"
+    "output Y[h: 7, w: 7, o: 16] = sum(c: 64, r: 3, s: 3 where 0 <= h + r - 1 < 7, 0 <= w + s - 1 "
+    "< "
+    "7) i32(X[h + r - 1, w + s - 1, c]) * i32(W[r, s, c, o])\n",
     "workload windows\n"
     "input X: u8[4, 33, 64]\n"
     "input W: i8[2, 2, 64, 16] constant\n"
