@@ -35,7 +35,7 @@ double BestAfter(const ClaimRun& run, size_t trials) {
 }
 
 // The trials or seconds until a run is as fast as the reference. One that never is counts with all
-// of them, so that its value is a lower bound.
+// of them: its value is a lower bound.
 double UntilReference(const ClaimRun& run, double reference_ns, bool seconds) {
   for (size_t i = 0; i < run.latency_ns.size(); ++i) {
     if (run.latency_ns[i] > 0 && run.latency_ns[i] <= reference_ns)
@@ -73,34 +73,72 @@ double MeanOfValues(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-std::vector<double> Resampled(const std::vector<double>& values, Rng& rng) {
-  std::vector<double> drawn;
-  for (size_t i = 0; i < values.size(); ++i) drawn.push_back(values[rng.Below(values.size())]);
+// Which seeds a resampling draws, as fractions. They are the same for all tasks, because one model
+// may have been trained per seed for all of them.
+struct DrawnSeeds {
+  std::vector<double> method, baseline;
+};
+
+DrawnSeeds DrawSeeds(size_t most, Rng& rng) {
+  constexpr uint64_t kSteps = uint64_t{1} << 32;
+  DrawnSeeds drawn;
+  for (auto* list : {&drawn.method, &drawn.baseline}) {
+    for (size_t i = 0; i < most; ++i)
+      list->push_back(static_cast<double>(rng.Below(kSteps)) / static_cast<double>(kSteps));
+  }
   return drawn;
+}
+
+double ResampledMean(const std::vector<double>& values, const std::vector<double>& drawn) {
+  double sum = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    sum += values[static_cast<size_t>(drawn[i] * static_cast<double>(values.size()))];
+  return sum / static_cast<double>(values.size());
+}
+
+size_t MostSeeds(const std::vector<TaskValues>& tasks) {
+  size_t most = 0;
+  for (const TaskValues& task : tasks)
+    most = std::max({most, task.method.size(), task.baseline.size()});
+  return most;
 }
 
 double Difference(const TaskValues& task) {
   return MeanOfValues(task.method) - MeanOfValues(task.baseline);
 }
 
-// The difference after drawing seeds with replacement.
-double ResampledDifference(const TaskValues& task, Rng& rng) {
-  const std::vector<double> method = Resampled(task.method, rng);
-  return MeanOfValues(method) - MeanOfValues(Resampled(task.baseline, rng));
+double ResampledDifference(const TaskValues& task, const DrawnSeeds& drawn) {
+  return ResampledMean(task.method, drawn.method) - ResampledMean(task.baseline, drawn.baseline);
 }
 
-Interval RatioOf(double difference, const std::vector<double>& resampled) {
-  return {std::exp(difference), std::exp(Quantile(resampled, kVerdictTail)),
-          std::exp(Quantile(resampled, 1 - kVerdictTail))};
+// By how much a bootstrap over n values is too narrow: it takes the values' own variance, and the
+// quantile of a normal distribution instead of Student's with n - 1 degrees of freedom.
+double Widening(size_t n) {
+  constexpr double kNormal = 1.960;
+  constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+  if (n < 2) return 1;  // the interval has no width
+  const double count = static_cast<double>(n);
+  const double quantile =
+      n - 2 < std::size(kStudent) ? kStudent[n - 2] : kNormal + 2.4 / (count - 1);
+  return quantile / kNormal * std::sqrt(count / (count - 1));
+}
+
+// `n`: the number of values that decide the interval.
+Interval RatioOf(double difference, const std::vector<double>& resampled, size_t n) {
+  const auto end = [&](double share) {
+    return std::exp(difference + (Quantile(resampled, share) - difference) * Widening(n));
+  };
+  return {std::exp(difference), end(kVerdictTail), end(1 - kVerdictTail)};
 }
 
 Interval RatioOfTask(const TaskValues& task) {
+  const size_t most = MostSeeds({task});
   std::vector<double> resampled;
   for (int i = 0; i < kVerdictResamplings; ++i) {
     Rng rng(/*seed=*/2, static_cast<uint64_t>(i));
-    resampled.push_back(ResampledDifference(task, rng));
+    resampled.push_back(ResampledDifference(task, DrawSeeds(most, rng)));
   }
-  return RatioOf(Difference(task), resampled);
+  return RatioOf(Difference(task), resampled, std::min(task.method.size(), task.baseline.size()));
 }
 
 TaskValues ValuesOf(const Contrast& contrast, const std::vector<const ClaimRun*>& method,
@@ -268,10 +306,12 @@ compared is
 - *latency*: that of the fastest kernel after all trials, or after the given share of them; a run without a kernel by then is left out;
 - *mean over the seconds*: the latency of the fastest kernel so far, a mean over the time in which all runs searched, which counts how early it is good.
   Until its first kernel, a run counts with that one;
-- *trials* or *seconds* until a run has the median final latency of the second way. A run that never has it counts with all of its trials, so the
-  ratio is then a lower bound.
+- *trials* or *seconds* until a run has the median final latency of the second way. A run that never has it counts with all of its trials. As
+  the median is that of the second way, about half of its own runs never have it, so such a ratio is neither an upper nor a lower bound.
 
-The interval of 95 % is from a bootstrap over seeds, and over tasks if there are at least three.
+The interval of 95 % is from a bootstrap over seeds, and over tasks if there are at least three, widened for few of them (the quantile of
+Student's distribution for the smaller of both numbers). The seeds that are drawn are the same for all tasks. It is not corrected for the number of rows: of
+forty rows without any difference, two would have a verdict.
 
 | verdict | what it means |
 |---|---|
@@ -332,19 +372,25 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
   if (tasks.empty()) return {};
   std::vector<double> all, resampled;
   for (const TaskValues& task : tasks) all.push_back(Difference(task));
+  const size_t most = MostSeeds(tasks);
+  size_t fewest = most;
+  for (const TaskValues& task : tasks)
+    fewest = std::min({fewest, task.method.size(), task.baseline.size()});
   const size_t best = std::min_element(all.begin(), all.end()) - all.begin();
   finding.best_task = names[best];
   finding.best = RatioOfTask(tasks[best]);
   for (int i = 0; i < kVerdictResamplings; ++i) {
     Rng rng(/*seed=*/1, static_cast<uint64_t>(i));
+    const DrawnSeeds seeds_drawn = DrawSeeds(most, rng);
     std::vector<double> drawn;
     for (size_t t = 0; t < tasks.size(); ++t) {
       const TaskValues& task = tasks[tasks.size() < kResampledTasks ? t : rng.Below(tasks.size())];
-      drawn.push_back(ResampledDifference(task, rng));
+      drawn.push_back(ResampledDifference(task, seeds_drawn));
     }
     resampled.push_back(MeanOfValues(drawn));
   }
-  finding.ratio = RatioOf(MeanOfValues(all), resampled);
+  const size_t units = tasks.size() < kResampledTasks ? fewest : std::min(fewest, tasks.size());
+  finding.ratio = RatioOf(MeanOfValues(all), resampled, units);
   finding.tasks = static_cast<int>(tasks.size());
   finding.seeds = static_cast<int>(seeds.size());
   finding.verdict = finding.ratio.high < 1  ? Verdict::kReproduced

@@ -113,6 +113,38 @@ TEST(VerdictTest, RefutesOrSaysNothing) {
   EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency), {}).verdict, Verdict::kNotRun);
 }
 
+// Two ways to search that are alike get a verdict in about one of twenty comparisons, also with few
+// tasks and seeds, and if all tasks share what differs between seeds.
+TEST(VerdictTest, NoDifferenceSeldomGivesAVerdict) {
+  constexpr int kComparisons = 100, kMostVerdicts = 10;
+  for (const int tasks : {1, 2, 4, 12}) {
+    for (const bool shared : {false, true}) {
+      int verdicts = 0;
+      for (int comparison = 0; comparison < kComparisons; ++comparison) {
+        Rng rng(5, static_cast<uint64_t>(comparison));
+        const auto noise = [&] { return rng.Uniform() + rng.Uniform() + rng.Uniform() - 1.5; };
+        std::vector<ClaimRun> runs;
+        for (const char* variant : {"annealing", "random"}) {
+          for (int seed = 1; seed <= 5; ++seed) {
+            const double common = shared ? 0.2 * noise() : 0;
+            for (int task = 0; task < tasks; ++task) {
+              runs.push_back({.variant = variant,
+                              .task = absl::StrCat("t", task),
+                              .seed = seed,
+                              .trials = 1,
+                              .latency_ns = {1000 * std::exp(common + 0.1 * noise())},
+                              .seconds = {1}});
+            }
+          }
+        }
+        const Finding finding = Judge(ContrastBy(Contrast::Measure::kLatency), runs);
+        verdicts += finding.verdict != Verdict::kNotSignificant;
+      }
+      EXPECT_LE(verdicts, kMostVerdicts) << tasks << " tasks, shared " << shared;
+    }
+  }
+}
+
 // What "up to" says is compared with the best task.
 TEST(VerdictTest, ThePublishedNumberIsPossibleOrNotReached) {
   std::vector<ClaimRun> runs = Runs(0.8, 0.05);
