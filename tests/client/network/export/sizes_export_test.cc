@@ -601,6 +601,35 @@ TEST_P(DeviceSizesTest, KernelsOfTheSizesMayDiffer) {
   for (size_t s = steps; s < ns.size(); ++s) EXPECT_EQ(ns[s], -1) << s;
 }
 
+// A network that is the same for both values, but whose kernels pack constants for one of them. The
+// artifacts of OpenCL have no object.
+TEST_P(DeviceSizesTest, KernelsOfOneWorkloadMayDiffer) {
+  if (target_.kind == target::Kind::kCpu) return;  // it tells them apart by their objects
+  const auto graph = OfSize(onnx::OpenMlp(), 2);
+  ASSERT_THAT(graph, IsOk());
+  for (const bool pack : {false, true}) {
+    networks_.push_back(Compile(*graph, {.pack = pack, .target = target_}));
+    for (NetworkKernel& kernel : networks_.back().kernels) kernel.object.clear();
+  }
+  std::vector<NetworkOfSize> sizes;
+  for (const TestNetwork& network : networks_) {
+    sizes.push_back({.value = static_cast<int64_t>(sizes.size()) + 2,
+                     .graph = &network.graph,
+                     .partition = &network.partition,
+                     .kernels = network.kernels});
+  }
+  const auto joined = JoinPlans("N", sizes);
+  ASSERT_THAT(joined, IsOk());
+  const Plan& plan = joined->planned.plan;
+  for (const PlanSize& size : plan.sizes) {
+    int64_t packed = 0;
+    for (int s = 0; s < size.steps; ++s) {
+      packed += plan.kernels[plan.steps[size.first_step + s].kernel].packed_bytes;
+    }
+    EXPECT_EQ(packed > 0, size.value == 3) << size.value;
+  }
+}
+
 // The memory of an instance is that of the largest size.
 TEST_P(DeviceSizesTest, AnInstanceNeedsTheMemoryOfTheLargestSize) {
   std::vector<int64_t> bytes;
