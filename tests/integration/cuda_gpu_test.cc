@@ -29,5 +29,11 @@ TEST_F(CudaGpuTest, SoftmaxFromTuningToItsExport) {
   Walk(Softmax());
 }
 
+TEST_F(CudaGpuTest, SizesOfANetworkFromTuningToTheirExport) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  WalkNetworkSizes();
+}
+
 }  // namespace
 }  // namespace hone::integration

@@ -44,6 +44,10 @@ TEST_F(CudaTest, SoftmaxFromTuningToItsExport) { Walk(Softmax()); }
 
 TEST_F(CudaTest, ANetworkFromTuningToItsExport) { WalkNetwork(); }
 
+TEST_F(CudaTest, SizesOfAnOperatorFromTuningToTheirExport) { WalkOperatorSizes(); }
+
+TEST_F(CudaTest, SizesOfANetworkFromTuningToTheirExport) { WalkNetworkSizes(); }
+
 // What the driver reports when a network runs.
 TEST_F(CudaTest, FailuresOfANetworkAreExplained) {
   const std::string input = File(folder_, "input.npy", Input("Input3", {1, 1, 28, 28}, 3).Npy());

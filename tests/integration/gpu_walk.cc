@@ -7,10 +7,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/npy.h"
 #include "client/network/graph/interpreter.h"
 #include "client/network/onnx/import.h"
 #include "common/base/file.h"
+#include "tests/client/network/onnx/model_text.h"
+#include "tests/client/network/onnx/open_models.h"
 #include "tests/status.h"
 
 namespace hone::integration {
@@ -39,9 +42,10 @@ void ExpectClose(const Floats& got, const Floats& wanted) {
 
 constexpr char kMnist[] = "tests/client/network/onnx/testdata/mnist-8.onnx";
 
-// The output of a network with one input, by the interpreter.
-Floats Interpreted(const char* path, const Floats& input) {
-  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path);
+// The first output of a network with one input, by the interpreter.
+Floats Interpreted(const std::string& path, const Floats& input,
+                   const onnx::ImportOptions& options = {}) {
+  const absl::StatusOr<graph::Graph> graph = onnx::ImportOnnx(path, options);
   EXPECT_THAT(graph, IsOk());
   const std::vector<ir::Scalars> scalars = {ir::Scalars(input.begin(), input.end())};
   const auto computed = graph::Interpret(*graph, scalars);
@@ -65,12 +69,12 @@ Array Input(const std::string& name, const ir::Shape& shape, int step) {
   return array;
 }
 
-Case Matmul() {
-  constexpr int kM = 48, kN = 32, kK = 64;
-  Case c{{"matmul", "m=48", "n=32", "k=64"},
-         {Input("A", {kM, kK}, 7), Input("B", {kK, kN}, 11)},
-         {"C", {kM, kN}, Floats(kM * kN)}};
-  for (int i = 0; i < kM * kN; ++i) {
+Case Matmul(int m) {
+  constexpr int kN = 32, kK = 64;
+  Case c{{"matmul", absl::StrCat("m=", m), "n=32", "k=64"},
+         {Input("A", {m, kK}, 7), Input("B", {kK, kN}, 11)},
+         {"C", {m, kN}, Floats(m * kN)}};
+  for (int i = 0; i < m * kN; ++i) {
     double sum = 0;
     for (int k = 0; k < kK; ++k) {
       sum += static_cast<double>(c.inputs[0].values[i / kN * kK + k]) *
@@ -282,19 +286,71 @@ void GpuWalk::WalkNetwork() {
 
   const std::string out = folder_ / "network";
   const Result exported =
-      home_.Hone(With({"export", kMnist, "-o", out, "--name", "mnist"}, Target()));
+      home_.Hone(With({"export", kMnist, "-o", out, "--name", "net"}, Target()));
   ASSERT_EQ(exported.code, 0) << exported.errors;
-  const Result ran =
-      RunProgram({"/usr/bin/python3", "-c",
-                  "import sys; sys.path.insert(0, sys.argv[1]); import mnist\n"
-                  "pixels = memoryview(open(sys.argv[2], 'rb').read())\n"
-                  "if mnist.numpy is not None:\n"
-                  "    pixels = mnist.numpy.frombuffer(pixels, 'float32').reshape(1, 1, 28, 28)\n"
-                  "scores, = mnist.Network()(pixels)\n"
-                  "open(sys.argv[3], 'wb').write(scores.tobytes())",
-                  out, File(folder_, "pixels.bin", Bytes(pixels.values)), folder_ / "scores.bin"});
-  ASSERT_EQ(ran.code, 0) << ran.errors;
-  ExpectClose(FromBytes(ReadFile(folder_ / "scores.bin").value_or("")), scores.values);
+  ExpectClose(CallExport(out, {pixels}), scores.values);
+}
+
+Floats GpuWalk::CallExport(const std::string& folder, const std::vector<Array>& inputs) {
+  const std::string output = folder_ / "output.bin";
+  std::filesystem::remove(output);
+  Words words = {"/usr/bin/python3", "-c",
+                 "import sys; sys.path.insert(0, sys.argv[1]); import net\n"
+                 "arrays = []\n"
+                 "for path, shape in zip(sys.argv[3::2], sys.argv[4::2]):\n"
+                 "    shape = [int(extent) for extent in shape.split('x')]\n"
+                 "    array = memoryview(open(path, 'rb').read())\n"
+                 "    if net.numpy is None:\n"
+                 "        arrays.append(array.cast('f', shape))\n"
+                 "    else:\n"
+                 "        arrays.append(net.numpy.frombuffer(array, 'float32').reshape(shape))\n"
+                 "open(sys.argv[2], 'wb').write(net.Network()(*arrays)[0].tobytes())",
+                 folder, output};
+  for (const Array& input : inputs) {
+    words.push_back(File(folder_, input.name + ".bin", Bytes(input.values)));
+    words.push_back(absl::StrJoin(input.shape, "x"));
+  }
+  const Result ran = RunProgram(words);
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  return FromBytes(ReadFile(output).value_or(""));
+}
+
+void GpuWalk::WalkOperatorSizes() {
+  const Words words = {"matmul", "m=1,4", "n=32", "k=64"};
+  const nlohmann::json tuned = Object(With(With({"tune", "--trials", "2"}, words), Target()));
+  EXPECT_EQ(tuned["jobs"].size(), 2u) << tuned;
+  const Result best = home_.Hone(With(With({"best"}, words), Target()));
+  EXPECT_EQ(best.code, 0) << best.errors;
+  const std::string out = folder_ / "operator";
+  const nlohmann::json exported =
+      Object(With(With({"export", "-o", out, "--name", "net"}, words), Target()));
+  EXPECT_EQ(exported["sizes"].back(), nlohmann::json::parse(R"({"value": 4, "pads": true})"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/lookup")) << "it has kernels for CPUs";
+  for (const int m : {1, 3, 4}) {
+    const Case c = Matmul(m);
+    ExpectClose(CallExport(out, c.inputs), c.output.values);
+  }
+}
+
+void GpuWalk::WalkNetworkSizes() {
+  const std::string model = File(folder_, "mlp.onnx", onnx::BytesOf(onnx::OpenMlp()));
+  const nlohmann::json tuned =
+      Object(With({"tune", model, "--shape", "N=1,4", "--trials", "8"}, Target()));
+  EXPECT_EQ(tuned["sizes"].size(), 2u) << tuned;
+  // Without --shape, the sizes of the job are used.
+  EXPECT_EQ(Object(With({"best", model}, Target()))["sizes"].size(), 2u);
+  const std::string out = folder_ / "sizes";
+  const nlohmann::json exported =
+      Object(With({"export", model, "-o", out, "--name", "net"}, Target()));
+  EXPECT_EQ(exported["sizes"], nlohmann::json::parse(R"([{"value": 1, "pads": false},
+                                                         {"value": 4, "pads": true}])"));
+  for (const int n : {1, 3, 4}) {
+    const Array x = Input("x", {n, 6}, 7);
+    ExpectClose(CallExport(out, {x}), Interpreted(model, x.values, {.shapes = {{"N", {n}}}}));
+  }
+  const std::string input = File(folder_, "x.npy", Input("x", {4, 6}, 7).Npy());
+  const Result ran = home_.Hone(With({"run", model, "--in", input}, Target()));
+  EXPECT_EQ(ran.code, 0) << ran.errors;
 }
 
 }  // namespace hone::integration

@@ -34,7 +34,7 @@ struct Case {
   std::vector<Array> inputs;
   Array output;
 };
-Case Matmul();
+Case Matmul(int m = 48);
 Case Softmax();
 
 // Writes a file; returns its path.
@@ -65,6 +65,9 @@ class GpuWalk : public ::testing::Test {
   // Tunes a small network, runs it and compares its output, times it, saves a baseline, and runs
   // the program of its export.
   void WalkNetwork();
+  // The same for several sizes of an operator and of a network, which become one library each.
+  void WalkOperatorSizes();
+  void WalkNetworkSizes();
 
   const GpuOfWalk gpu_;
   HoneHome home_;
@@ -77,6 +80,8 @@ class GpuWalk : public ::testing::Test {
   void Export(const Case& c);
   void Run(const Case& c);
   void Check(const Case& c);
+  // The first output of the export "net" in a folder, which Python calls.
+  Floats CallExport(const std::string& folder, const std::vector<Array>& inputs);
 };
 
 }  // namespace hone::integration

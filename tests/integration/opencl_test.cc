@@ -143,6 +143,15 @@ TEST_F(OpenClTest, ANetworkFromTuningToItsExport) {
   unsetenv("POCL_EXTRA_BUILD_FLAGS");
 }
 
+TEST_F(OpenClTest, SizesFromTuningToTheirExport) {
+  NeedDevice();
+  if (IsSkipped()) return;
+  setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 1);  // PoCL then compiles much faster
+  WalkOperatorSizes();
+  WalkNetworkSizes();
+  unsetenv("POCL_EXTRA_BUILD_FLAGS");
+}
+
 // The draft of a network for a preset is no kernel for this device.
 TEST_F(OpenClTest, NetworksForOtherDevicesAreRefused) {
   NeedDevice();

@@ -155,6 +155,7 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   client::KernelFolder lookup(place.folder);
   std::vector<client::FolderKernel> kernels;
   for (const size_t k : kept) {
+    if (loaded[k].list[0].module != nullptr) continue;  // only kernels for CPUs can be looked up
     HONE_ASSIGN_OR_RETURN(kernels.emplace_back(), ForLookup(*session, networks[k], tolerance));
     HONE_RETURN_IF_ERROR(lookup.Check(kernels.back(), place.overwrite));
   }
@@ -164,7 +165,7 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   for (const client::FolderKernel& kernel : kernels) {
     HONE_RETURN_IF_ERROR(WithExitCode(lookup.Add(kernel), kExitFailed));
   }
-  HONE_RETURN_IF_ERROR(WithExitCode(lookup.Commit(), kExitFailed));
+  if (!lookup.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(lookup.Commit(), kExitFailed));
   if (!why_not.empty()) {
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.key,
                                       " are refused instead of padded, because ", why_not));

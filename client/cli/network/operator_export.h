@@ -14,7 +14,7 @@ namespace hone::cli {
 
 // Writes the best kernels of an operator for several sizes of a key as one library with the
 // interface of an exported network (runtime/hone_network.h), which chooses the kernel at run time,
-// and adds the kernels to those that programs look up.
+// and adds the kernels of a CPU to those that programs look up.
 // Errors as for ReadWorkloadArgument, LoadNetworkKernels and ExportNetwork; NothingKnownError: a
 // size has no best. Unimplemented: a kernel packs its constants ahead of time.
 absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& sizes,

@@ -1,10 +1,12 @@
+#include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/network/plan/plan.h"
 #include "common/base/digest.h"
 #include "common/base/status_macros.h"
@@ -23,10 +25,7 @@ class PlanJoiner {
   absl::Status Add(const NetworkOfSize& size) {
     HONE_ASSIGN_OR_RETURN(const PlannedNetwork part,
                           MakePlan(*size.graph, *size.partition, size.kernels));
-    if (part.plan.is_gpu) {
-      return absl::UnimplementedError(
-          "a network for a GPU cannot have several sizes; export each size on its own");
-    }
+    plan().is_gpu |= part.plan.is_gpu;
     const int number = static_cast<int>(joined_.graphs.size());
     joined_.graphs.push_back(size.graph);
     kernels_.clear();
@@ -34,8 +33,9 @@ class PlanJoiner {
       const ir::Workload& workload = size.partition->tasks[t].workload;
       kernels_.push_back(KernelOf(workload, size.kernels[t], part.plan.kernels[t]));
     }
-    AddPieces(*size.graph, part, number);
     const int tensors = static_cast<int>(plan().tensors.size());
+    AddPieces(*size.graph, part, number);
+    AddPacking(part.plan, tensors);
     plan().sizes.push_back({.value = size.value,
                             .name = dimension_,
                             .first_tensor = tensors,
@@ -51,7 +51,8 @@ class PlanJoiner {
     for (PlanStep step : part.plan.steps) {
       if (step.kernel != PlanStep::kCopy) {
         if (part.plan.kernels[step.kernel].packed_bytes > 0) {
-          step.packed_offset = Moved(step.packed_offset);
+          step.packed_offset =
+              part.plan.is_gpu ? moved_packed_.at(step.packed_offset) : Moved(step.packed_offset);
         }
         step.kernel = kernels_[step.kernel];
       }
@@ -65,7 +66,13 @@ class PlanJoiner {
     return absl::OkStatus();
   }
 
-  JoinedNetwork Finish() && { return std::move(joined_); }
+  JoinedNetwork Finish() && {
+    if (plan().is_gpu) {
+      for (const auto& [offset, piece] : device_pieces_) plan().pieces.push_back(piece);
+      PlacePacked(plan());
+    }
+    return std::move(joined_);
+  }
 
  private:
   Plan& plan() { return joined_.planned.plan; }
@@ -73,8 +80,9 @@ class PlanJoiner {
   // The number of a kernel in the joined plan.
   int KernelOf(const ir::Workload& workload, const NetworkKernel& kernel,
                const PlanKernel& planned) {
+    const std::string code = kernel.module != nullptr ? kernel.module->Encode() : kernel.object;
     const std::string key =
-        absl::StrCat(workload.StructuralDigest().ToHex(), " ", DigestOf(kernel.object).ToHex());
+        absl::StrCat(workload.StructuralDigest().ToHex(), " ", DigestOf(code).ToHex());
     const auto [entry, is_new] = known_kernels_.emplace(key, joined_.kernels.size());
     if (is_new) {
       joined_.kernels.push_back(kernel);
@@ -110,11 +118,52 @@ class PlanJoiner {
       const auto [entry, is_new] = known_pieces_.emplace(key, plan().weights_bytes);
       // An empty constant has the offset of the piece that follows it.
       moved_.insert_or_assign(piece.offset, entry->second);
+      if (piece.constant != graph::kNoValue && bytes > 0) {
+        AddDevicePiece(entry->second, bytes, IsOnlyForPacking(part.plan, piece.offset));
+      }
       if (!is_new) continue;
       piece.offset = entry->second;
       piece.size = number;
       joined_.planned.pieces.push_back(std::move(piece));
       plan().weights_bytes += target::AlignedBytes(bytes);
+    }
+  }
+
+  static bool IsOnlyForPacking(const Plan& part, int64_t offset) {
+    return absl::c_any_of(part.pieces, [&](const PlanPiece& piece) {
+      return piece.offset == offset && piece.only_for_packing;
+    });
+  }
+
+  // A constant stays on the device if one of the sizes reads its unpacked form.
+  void AddDevicePiece(int64_t offset, int64_t bytes, bool only_for_packing) {
+    const PlanPiece piece{offset, bytes, only_for_packing};
+    const auto [entry, is_new] = device_pieces_.emplace(offset, piece);
+    entry->second.only_for_packing &= only_for_packing;
+  }
+
+  // Adds the steps of a GPU that pack what no other size packs with the same kernel. `tensors`: the
+  // number of the part's first tensor.
+  void AddPacking(const Plan& part, int tensors) {
+    moved_packed_.clear();
+    for (PlanStep step : part.packing) {
+      const int64_t offset = step.packed_offset, bytes = part.kernels[step.kernel].packed_bytes;
+      step.kernel = kernels_[step.kernel];
+      std::string key = absl::StrCat(step.kernel);
+      for (int& tensor : step.tensors) {
+        // Equal constants have the same place.
+        const PlanTensor& packed = part.tensors[tensor];
+        absl::StrAppend(&key, " ",
+                        packed.place == PlaceKind::kWeights ? Moved(packed.offset) : int64_t{-1},
+                        " ", packed.type.bytes());
+        tensor += tensors;
+      }
+      const auto [entry, is_new] = known_packed_.emplace(key, packed_bytes_);
+      moved_packed_.emplace(offset, entry->second);
+      if (!is_new) continue;
+      step.packed_offset = entry->second;
+      packed_bytes_ += target::AlignedBytes(bytes);
+      plan().packing.push_back(std::move(step));
     }
   }
 
@@ -128,9 +177,14 @@ class PlanJoiner {
   JoinedNetwork joined_;
   std::map<std::string, int> known_kernels_;
   std::map<std::string, int64_t> known_pieces_;  // their offsets
+  // Of a GPU, which has a buffer for each constant, and packs constants itself.
+  std::map<int64_t, PlanPiece> device_pieces_;   // by offset
+  std::map<std::string, int64_t> known_packed_;  // offsets, which begin at 0
+  int64_t packed_bytes_ = 0;
   // Of the part that is added.
   std::vector<int> kernels_;                         // in the joined plan
   std::map<int64_t, int64_t> moved_;                 // offsets of pieces in the file of the part
+  std::map<int64_t, int64_t> moved_packed_;          // of the packed constants of a GPU
   std::map<graph::ValueId, std::string> constants_;  // digests
 };
 

@@ -217,6 +217,20 @@ class Encoder {
 
 std::string Plan::Encode() const { return Encoder(*this).Run(); }
 
+void PlacePacked(Plan& plan) {
+  if (!plan.is_gpu) return;
+  const auto move = [&](PlanStep& step) {
+    if (step.kernel != PlanStep::kCopy && plan.kernels[step.kernel].packed_bytes > 0) {
+      step.packed_offset += plan.weights_bytes;
+    }
+  };
+  absl::c_for_each(plan.steps, move);
+  absl::c_for_each(plan.packing, move);
+  for (const PlanStep& step : plan.packing) {
+    plan.pieces.push_back({step.packed_offset, plan.kernels[step.kernel].packed_bytes});
+  }
+}
+
 namespace {
 
 // OpenCL drivers only accept parts of buffers that begin at multiples of a number of bytes, which
@@ -265,7 +279,7 @@ class Planner {
     }
     for (size_t o = 0; o < graph_.outputs.size(); ++o) AddOutput(static_cast<int>(o));
     plan().weights_bytes = weights_bytes_;
-    if (plan().is_gpu) PlacePacked();
+    PlacePacked(plan());
     return std::move(planned_);
   }
 
@@ -397,20 +411,6 @@ class Planner {
   int AddTensor(PlanTensor tensor) {
     plan().tensors.push_back(std::move(tensor));
     return static_cast<int>(plan().tensors.size()) - 1;
-  }
-
-  // Places the packed constants of a GPU behind the end of the file.
-  void PlacePacked() {
-    const auto move = [&](PlanStep& step) {
-      if (step.kernel != PlanStep::kCopy && plan().kernels[step.kernel].packed_bytes > 0) {
-        step.packed_offset += weights_bytes_;
-      }
-    };
-    absl::c_for_each(plan().steps, move);
-    absl::c_for_each(plan().packing, move);
-    for (const PlanStep& step : plan().packing) {
-      plan().pieces.push_back({step.packed_offset, plan().kernels[step.kernel].packed_bytes});
-    }
   }
 
   absl::Status AddStep(const graph::Step& step) {

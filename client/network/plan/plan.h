@@ -105,6 +105,10 @@ struct Plan {
   }
 };
 
+// Completes the plan of a GPU: places its packed constants, whose offsets begin at 0, behind the
+// end of the weights file, each as a piece. Does nothing for a CPU.
+void PlacePacked(Plan& plan);
+
 // How networks are divided for a kind of device. The tasks of a network depend on it, so it must
 // not depend on anything else.
 graph::PartitionOptions PartitionOptionsFor(target::Kind kind);
@@ -153,8 +157,7 @@ struct JoinedNetwork {
 };
 
 // Plans a network for several sizes, by ascending value; `dimension` is the name of what is open.
-// One network is planned as by MakePlan, with fixed shapes. Unimplemented: there are several, and
-// they are for a GPU. Other errors as for MakePlan.
+// One network is planned as by MakePlan, with fixed shapes. Errors as for MakePlan.
 absl::StatusOr<JoinedNetwork> JoinPlans(const std::string& dimension,
                                         absl::Span<const NetworkOfSize> sizes);
 

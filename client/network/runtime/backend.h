@@ -74,13 +74,6 @@ static inline const HonePlanTensor* hone_output_of(const hone_network* network, 
   const HonePlan* const plan = &network->plan;
   return &plan->tensors[plan->outputs[(size_t)part * plan->header->outputs + o]];
 }
-/* Those of a network whose shapes are fixed. */
-static inline const HonePlanTensor* hone_input(const hone_network* network, uint32_t i) {
-  return hone_input_of(network, 0, i);
-}
-static inline const HonePlanTensor* hone_output(const hone_network* network, uint32_t o) {
-  return hone_output_of(network, 0, o);
-}
 
 /* Compares the elements of a tensor with a check of a step. Kernels would clamp indices that are
  * out of range. */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "client/network/runtime/backend.h"
+#include "client/network/runtime/padding.h"
 
 enum { kKernelAbi = 2, kKernelOk = 0, kKernelUnsupportedCpu = 1 };
 
@@ -102,19 +103,6 @@ static char* PlaceOf(const hone_network* network, const HonePlanTensor* tensor, 
   }
 }
 
-/* The bytes of the copy of an input, or of an output, which follow the inputs: for the size that
- * has the most. */
-static uint64_t MostBytes(const hone_network* network, uint32_t end) {
-  const uint32_t inputs = network->plan.header->inputs;
-  uint64_t most = 0;
-  for (uint32_t p = 0; p <= hone_last_part(network); ++p) {
-    const uint64_t bytes = end < inputs ? hone_input_of(network, p, end)->bytes
-                                        : hone_output_of(network, p, end - inputs)->bytes;
-    if (bytes > most) most = bytes;
-  }
-  return Align(most);
-}
-
 static hone_network_status NewInstance(hone_network_instance* base) {
   CpuInstance* const instance = (CpuInstance*)base;
   const hone_network* const network = base->network;
@@ -125,7 +113,7 @@ static hone_network_status NewInstance(hone_network_instance* base) {
   uint64_t bytes = Align(header->arena_bytes) + Align((uint64_t)workspace);
   const uint64_t copies = bytes;
   const uint32_t ends = header->inputs + header->outputs;
-  for (uint32_t e = 0; e < ends; ++e) bytes += MostBytes(network, e);
+  for (uint32_t e = 0; e < ends; ++e) bytes += Align(hone_most_bytes(network, e));
   uint32_t most = 1;
   for (uint32_t s = 0; s < header->steps; ++s) {
     if (network->plan.steps[s].buffers > most) most = network->plan.steps[s].buffers;
@@ -151,7 +139,7 @@ static hone_network_status NewInstance(hone_network_instance* base) {
   char* copy = instance->memory + copies;
   for (uint32_t e = 0; e < ends; ++e) {
     instance->copies[e] = copy;
-    copy += MostBytes(network, e);
+    copy += Align(hone_most_bytes(network, e));
   }
   for (uint32_t t = 0; t < header->tensors; ++t) {
     instance->places[t] = PlaceOf(network, &network->plan.tensors[t], instance->memory);
@@ -171,56 +159,6 @@ static int IsAligned(const void* pointer) {
   return (uintptr_t)pointer % HONE_NETWORK_ALIGNMENT == 0;
 }
 
-/* The samples of an input or output that grows with the size. A tensor with dimensions before the
- * open one has several blocks of samples, and an empty tensor has none. */
-typedef struct Samples {
-  uint64_t blocks;
-  uint64_t bytes; /* of a sample */
-  uint64_t given; /* in the caller's buffer, per block */
-  uint64_t all;   /* in the padded copy */
-} Samples;
-
-static Samples SamplesOf(const hone_network_instance* base, const HonePlanTensor* tensor,
-                         int32_t axis) {
-  const uint64_t size = (uint64_t)base->network->plan.sizes[base->part].value;
-  Samples samples = {tensor->bytes > 0, 0, (uint64_t)base->value, size};
-  if (samples.blocks == 0) return samples;
-  for (int32_t d = 0; d < axis; ++d) samples.blocks *= (uint64_t)tensor->shape[d];
-  samples.bytes = tensor->bytes / samples.blocks / size;
-  return samples;
-}
-
-/* Whether the run uses a copy of an input or output that has the size's samples. */
-static int IsPadded(const hone_network_instance* base, const hone_network_tensor* described) {
-  return base->value != 0 && described->open_axis >= 0;
-}
-
-/* Repeats the last sample until the copy is full, so that it has only values that the caller gave:
- * zeros might not be legal indices or divisors. The elements of a mask hide the padding instead. */
-static void Pad(char* to, const char* from, const Samples* samples, const HonePlanMask* mask) {
-  for (uint64_t b = 0; b < samples->blocks; ++b) {
-    memcpy(to, from, samples->given * samples->bytes);
-    from += samples->given * samples->bytes;
-    to += samples->given * samples->bytes;
-    for (uint64_t s = samples->given; s < samples->all; ++s, to += samples->bytes) {
-      if (mask == NULL) {
-        memcpy(to, from - samples->bytes, samples->bytes);
-        continue;
-      }
-      for (uint64_t e = 0; e < samples->bytes; e += mask->element_bytes)
-        memcpy(to + e, mask->hides, mask->element_bytes);
-    }
-  }
-}
-
-static void Unpad(char* to, const char* from, const Samples* samples) {
-  for (uint64_t b = 0; b < samples->blocks; ++b) {
-    memcpy(to, from, samples->given * samples->bytes);
-    to += samples->given * samples->bytes;
-    from += samples->all * samples->bytes;
-  }
-}
-
 /* Sets the places of the tensors in the caller's buffers, or in aligned copies of these. */
 static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
                          const void* const* inputs, void* const* outputs) {
@@ -229,9 +167,8 @@ static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
   const HonePlan* const plan = &network->plan;
   for (uint32_t i = 0; i < plan->header->inputs; ++i) {
     const HonePlanTensor* const tensor = hone_input_of(network, base->part, i);
-    if (IsPadded(base, &network->inputs[i])) {
-      const Samples samples = SamplesOf(base, tensor, network->inputs[i].open_axis);
-      Pad(instance->copies[i], inputs[i], &samples, hone_plan_mask(plan, base->part, i));
+    if (hone_is_padded(base, i)) {
+      hone_pad_input(base, i, inputs[i], instance->copies[i]);
     } else if (!IsAligned(inputs[i])) {
       memcpy(instance->copies[i], inputs[i], tensor->bytes);
     }
@@ -241,11 +178,11 @@ static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
     const uint32_t number = tensor->number;
     char* begin;
     if (tensor->place == HONE_PLACE_INPUT) {
-      begin = IsAligned(inputs[number]) && !IsPadded(base, &network->inputs[number])
+      begin = IsAligned(inputs[number]) && !hone_is_padded(base, number)
                   ? (char*)inputs[number]
                   : instance->copies[number];
     } else if (tensor->place == HONE_PLACE_OUTPUT) {
-      begin = IsAligned(outputs[number]) && !IsPadded(base, &network->outputs[number])
+      begin = IsAligned(outputs[number]) && !hone_is_padded(base, plan->header->inputs + number)
                   ? outputs[number]
                   : instance->copies[plan->header->inputs + number];
     } else {
@@ -305,9 +242,8 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
   for (uint32_t o = 0; o < header->outputs; ++o) {
     const HonePlanTensor* const tensor = hone_output_of(network, base->part, o);
     const char* const copy = instance->copies[header->inputs + o];
-    if (IsPadded(base, &network->outputs[o])) {
-      const Samples samples = SamplesOf(base, tensor, network->outputs[o].open_axis);
-      Unpad(outputs[o], copy, &samples);
+    if (hone_is_padded(base, header->inputs + o)) {
+      hone_unpad_output(base, o, copy, outputs[o]);
     } else if (!IsAligned(outputs[o])) {
       memcpy(outputs[o], copy, tensor->bytes);
     }

@@ -23,7 +23,6 @@ struct HoneGpu {
 struct HoneGpuQueue {
   HoneGpu* gpu;
   Stream stream;
-  GraphExec graph;
   int timed;
   uint32_t steps;
   Event events[]; /* before each step, and after the last one; null until a run is timed */
@@ -236,7 +235,6 @@ static void FreeQueue(HoneGpuQueue* queue) {
   const HoneGpu* const gpu = queue->gpu;
   for (uint32_t e = 0; e <= queue->steps; ++e)
     if (queue->events[e] != NULL) gpu->EventDestroy(queue->events[e]);
-  if (queue->graph != NULL) gpu->GraphExecDestroy(queue->graph);
   if (queue->stream != NULL) gpu->StreamDestroy(queue->stream);
   free(queue);
 }
@@ -290,12 +288,12 @@ static hone_network_status Launch(HoneGpuQueue* queue, HoneGpuLaunch* launch) {
                launch->name);
 }
 
-static hone_network_status Finish(HoneGpuQueue* queue, int64_t* step_ns) {
+static hone_network_status Finish(HoneGpuQueue* queue, uint32_t steps, int64_t* step_ns) {
   const HoneGpu* const gpu = queue->gpu;
   /* Faults of kernels are reported here, or by any of the calls before. */
   hone_network_status status =
       Check(gpu, gpu->StreamSynchronize(queue->stream), "wait for the kernels");
-  for (uint32_t s = 0; step_ns != NULL && s < queue->steps && status == HONE_NETWORK_OK; ++s) {
+  for (uint32_t s = 0; step_ns != NULL && s < steps && status == HONE_NETWORK_OK; ++s) {
     float milliseconds = 0;
     status =
         Check(gpu, gpu->EventElapsedTime(&milliseconds, queue->events[s], queue->events[s + 1]),
@@ -309,16 +307,24 @@ static int BeginGraph(HoneGpuQueue* queue) {
   return queue->gpu->StreamBeginCapture(queue->stream, kCaptureThreadLocal) == 0;
 }
 
-static int EndGraph(HoneGpuQueue* queue) {
+static HoneGpuGraph* EndGraph(HoneGpuQueue* queue) {
   Graph graph = NULL;
-  const int is_made = queue->gpu->StreamEndCapture(queue->stream, &graph) == 0 &&
-                      queue->gpu->GraphInstantiate(&queue->graph, graph, 0) == 0;
+  GraphExec made = NULL;
+  if (queue->gpu->StreamEndCapture(queue->stream, &graph) != 0 ||
+      queue->gpu->GraphInstantiate(&made, graph, 0) != 0) {
+    made = NULL;
+  }
   if (graph != NULL) queue->gpu->GraphDestroy(graph);
-  return is_made;
+  return (HoneGpuGraph*)made;
 }
 
-static hone_network_status RunGraph(HoneGpuQueue* queue) {
-  return Check(queue->gpu, queue->gpu->GraphLaunch(queue->graph, queue->stream), "launch a graph");
+static hone_network_status RunGraph(HoneGpuQueue* queue, HoneGpuGraph* graph) {
+  return Check(queue->gpu, queue->gpu->GraphLaunch((GraphExec)graph, queue->stream),
+               "launch a graph");
+}
+
+static void FreeGraph(HoneGpu* gpu, HoneGpuGraph* graph) {
+  if (graph != NULL) gpu->GraphExecDestroy((GraphExec)graph);
 }
 
 const HoneGpuDriver hone_cuda_driver = {
@@ -346,4 +352,5 @@ const HoneGpuDriver hone_cuda_driver = {
     .begin_graph = BeginGraph,
     .end_graph = EndGraph,
     .run_graph = RunGraph,
+    .free_graph = FreeGraph,
 };

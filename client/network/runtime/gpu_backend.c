@@ -3,6 +3,7 @@
 
 #include "client/network/runtime/backend.h"
 #include "client/network/runtime/gpu_driver.h"
+#include "client/network/runtime/padding.h"
 #include "client/network/runtime/weights_memory.h"
 
 typedef struct GpuNetwork {
@@ -15,29 +16,32 @@ typedef struct GpuNetwork {
 
 /* A launch, or a copy of `bytes`. */
 typedef struct Command {
-  uint32_t step;
   HoneGpuLaunch* launch; /* NULL: a copy */
   HoneGpuMemory from, to;
   uint64_t bytes;
 } Command;
 
-/* The memory and the commands of the network's steps, or of its packing. */
+/* The memory and the commands of the steps of all sizes, or of the packing. */
 typedef struct Work {
   int packs;
   uint64_t bytes;         /* of the buffers */
-  HoneGpuMemory* buffers; /* of the inputs, then of the outputs, the arena and the workspace */
+  HoneGpuMemory* buffers; /* of the inputs, then of the outputs, the arena and the workspace; for
+                             the size that needs most */
   HoneGpuMemory* tensors; /* in these buffers and in the weights */
   HoneGpuMemory* parts;   /* those of the tensors that are no whole buffers */
   uint32_t part_count;
   Command* commands;
   uint32_t command_count;
+  uint32_t* begins; /* the first command of each step, and the end of those of the last one */
   HoneGpuQueue* queue;
 } Work;
 
 typedef struct GpuInstance {
   hone_network_instance instance;
   Work work;
-  int has_graph;
+  HoneGpuGraph** graphs; /* of the steps of each size; NULL: they are launched one by one */
+  char** copies;         /* of inputs, then outputs, for runs that are padded */
+  char* memory;          /* of the copies */
 } GpuInstance;
 
 static const HoneGpuDriver* DriverOf(const GpuNetwork* network) {
@@ -61,9 +65,7 @@ static uint64_t BufferBytes(const hone_network* network, uint32_t buffer, int pa
     return most;
   }
   if (packs) return 0;
-  if (buffer == arena) return header->arena_bytes;
-  return buffer < header->inputs ? hone_input(network, buffer)->bytes
-                                 : hone_output(network, buffer - header->inputs)->bytes;
+  return buffer == arena ? header->arena_bytes : hone_most_bytes(network, buffer);
 }
 
 /* Allocates memory, and says how much the network needs if the device has too little. */
@@ -131,26 +133,38 @@ static void FreeWork(const GpuNetwork* network, Work* work) {
   free(work->tensors);
   free(work->parts);
   free(work->commands);
+  free(work->begins);
 }
 
-static const HonePlanStep* FirstStep(const HonePlan* plan, int packs) {
-  return plan->steps + (packs ? plan->header->steps : 0);
+static const HonePlanStep* StepOf(const HonePlan* plan, const Work* work, uint32_t number) {
+  return &plan->steps[(work->packs ? plan->header->steps : 0) + number];
 }
-static uint32_t StepCount(const HonePlan* plan, int packs) {
-  return packs ? plan->header->packing : plan->header->steps;
+/* The steps of all sizes, or of the packing. */
+static uint32_t StepCount(const HonePlan* plan, const Work* work) {
+  return work->packs ? plan->header->packing : plan->header->steps;
+}
+/* The most steps of a run. */
+static uint32_t MostSteps(const HonePlan* plan, const Work* work) {
+  uint32_t most = 0;
+  if (work->packs) return plan->header->packing;
+  for (uint32_t p = 0; p < hone_plan_parts(plan); ++p) {
+    const uint32_t steps = hone_plan_part(plan, p).steps;
+    if (steps > most) most = steps;
+  }
+  return most;
 }
 
 /* Adds the commands of a step. A copy of an empty tensor has none. */
 static hone_network_status AddStep(const GpuNetwork* network, Work* work, uint32_t number,
                                    HoneGpuMemory* parameters) {
   const HonePlan* const plan = &network->network.plan;
-  const HonePlanStep* const step = &FirstStep(plan, work->packs)[number];
+  const HonePlanStep* const step = StepOf(plan, work, number);
   const uint32_t* const tensors = plan->buffers + step->first_buffer;
   uint32_t count = 0;
   for (; count < step->buffers; ++count) parameters[count] = work->tensors[tensors[count]];
   if (step->kernel == HONE_PLAN_COPY) {
     const uint64_t bytes = plan->tensors[tensors[0]].bytes;
-    const Command copy = {number, NULL, parameters[0], parameters[1], bytes};
+    const Command copy = {NULL, parameters[0], parameters[1], bytes};
     if (bytes > 0) work->commands[work->command_count++] = copy;
     return HONE_NETWORK_OK;
   }
@@ -165,7 +179,6 @@ static hone_network_status AddStep(const GpuNetwork* network, Work* work, uint32
     const HonePlanLaunch* const launch = &plan->launches[kernel->first_launch + l];
     if ((launch->prepack != 0) != work->packs) continue;
     Command* const command = &work->commands[work->command_count++];
-    command->step = number;
     status = DriverOf(network)->new_launch(network->gpu, network->modules[step->kernel],
                                            &network->network, launch, parameters, count,
                                            &command->launch);
@@ -175,11 +188,11 @@ static hone_network_status AddStep(const GpuNetwork* network, Work* work, uint32
 
 static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
   const HonePlan* const plan = &network->network.plan;
-  const uint32_t steps = StepCount(plan, work->packs);
+  const uint32_t steps = StepCount(plan, work);
   uint64_t commands = 1;
   uint32_t most = 0;
   for (uint32_t s = 0; s < steps; ++s) {
-    const HonePlanStep* const step = &FirstStep(plan, work->packs)[s];
+    const HonePlanStep* const step = StepOf(plan, work, s);
     commands += step->kernel == HONE_PLAN_COPY ? 1 : plan->kernels[step->kernel].launches;
     if (step->buffers > most) most = step->buffers;
   }
@@ -187,11 +200,13 @@ static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
   work->tensors = calloc(plan->header->tensors + 1, sizeof *work->tensors);
   work->parts = calloc(plan->header->tensors + 1, sizeof *work->parts);
   work->commands = calloc(commands, sizeof *work->commands);
+  work->begins = calloc((size_t)steps + 1, sizeof *work->begins);
   if (work->buffers == NULL || work->tensors == NULL || work->parts == NULL ||
-      work->commands == NULL) {
+      work->commands == NULL || work->begins == NULL) {
     return hone_fail_memory();
   }
-  hone_network_status status = DriverOf(network)->new_queue(network->gpu, steps, &work->queue);
+  hone_network_status status =
+      DriverOf(network)->new_queue(network->gpu, MostSteps(plan, work), &work->queue);
   for (uint32_t b = 0; b < BufferCount(plan->header) && status == HONE_NETWORK_OK; ++b) {
     const uint64_t bytes = BufferBytes(&network->network, b, work->packs);
     if (bytes > 0) status = Allocate(network, bytes, &work->buffers[b]);
@@ -201,22 +216,24 @@ static hone_network_status MakeWork(GpuNetwork* network, Work* work) {
     status = PlaceTensor(network, work, t);
   HoneGpuMemory* const parameters = malloc(((size_t)most + 2) * sizeof *parameters);
   if (parameters == NULL) return hone_fail_memory();
-  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s)
+  for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
     status = AddStep(network, work, s, parameters);
+    work->begins[s + 1] = work->command_count;
+  }
   free(parameters);
   return status;
 }
 
-/* Puts the commands of all steps into the queue. */
-static hone_network_status PutSteps(const GpuNetwork* network, const Work* work) {
+/* Puts the commands of these steps into the queue. */
+static hone_network_status PutSteps(const GpuNetwork* network, const Work* work, uint32_t first,
+                                    uint32_t steps) {
   const HoneGpuDriver* const driver = DriverOf(network);
-  const uint32_t steps = StepCount(&network->network.plan, work->packs);
   hone_network_status status = HONE_NETWORK_OK;
-  const Command* command = work->commands;
-  const Command* const end = command + work->command_count;
   for (uint32_t s = 0; s < steps && status == HONE_NETWORK_OK; ++s) {
+    const Command* const end = work->commands + work->begins[first + s + 1];
     status = driver->begin_step(work->queue, s);
-    for (; command < end && command->step == s && status == HONE_NETWORK_OK; ++command) {
+    for (const Command* command = work->commands + work->begins[first + s];
+         command < end && status == HONE_NETWORK_OK; ++command) {
       status = command->launch != NULL
                    ? driver->launch(work->queue, command->launch)
                    : driver->copy(work->queue, command->from, command->to, command->bytes);
@@ -242,8 +259,8 @@ static hone_network_status LoadWeights(GpuNetwork* network, Work* packing) {
     status = driver->write(packing->queue, network->pieces[p], base->weights + piece->offset,
                            piece->bytes);
   }
-  if (status == HONE_NETWORK_OK) status = PutSteps(network, packing);
-  const hone_network_status finished = driver->finish(packing->queue, NULL);
+  if (status == HONE_NETWORK_OK) status = PutSteps(network, packing, 0, plan->header->packing);
+  const hone_network_status finished = driver->finish(packing->queue, 0, NULL);
   return status == HONE_NETWORK_OK ? finished : status;
 }
 
@@ -335,47 +352,103 @@ static void Close(hone_network* base) {
   free(network->pieces);
 }
 
-/* Records the steps once, so that a run launches them at once. */
-static void RecordGraph(const GpuNetwork* network, GpuInstance* instance) {
+/* Records the steps of each size once, so that a run launches them at once. */
+static void RecordGraphs(const GpuNetwork* network, GpuInstance* instance) {
   const HoneGpuDriver* const driver = DriverOf(network);
+  const HonePlan* const plan = &network->network.plan;
   HoneGpuQueue* const queue = instance->work.queue;
-  if (driver->begin_graph == NULL || network->network.plan.header->steps == 0) return;
+  if (driver->begin_graph == NULL) return;
   driver->start(queue, /*timed=*/0);
-  if (!driver->begin_graph(queue)) return;
-  const hone_network_status put = PutSteps(network, &instance->work);
-  instance->has_graph = driver->end_graph(queue) && put == HONE_NETWORK_OK;
+  for (uint32_t p = 0; p < hone_plan_parts(plan); ++p) {
+    const HonePlanSize part = hone_plan_part(plan, p);
+    if (part.steps == 0) continue;
+    if (!driver->begin_graph(queue)) return;
+    const hone_network_status put =
+        PutSteps(network, &instance->work, part.first_step, part.steps);
+    HoneGpuGraph* const graph = driver->end_graph(queue);
+    if (put == HONE_NETWORK_OK) {
+      instance->graphs[p] = graph;
+    } else {
+      driver->free_graph(network->gpu, graph);
+    }
+  }
+}
+
+/* Makes the copies of a network with sizes that pad. */
+static hone_network_status MakeCopies(const GpuNetwork* network, GpuInstance* instance) {
+  const HonePlan* const plan = &network->network.plan;
+  const uint32_t ends = plan->header->inputs + plan->header->outputs;
+  uint64_t bytes = 0;
+  int pads = 0;
+  for (uint32_t k = 0; k < plan->header->sizes; ++k) pads |= plan->sizes[k].pads != 0;
+  if (!pads) return HONE_NETWORK_OK;
+  for (uint32_t e = 0; e < ends; ++e) bytes += hone_most_bytes(&network->network, e);
+  instance->copies = calloc(ends + 1, sizeof *instance->copies);
+  instance->memory = malloc(bytes + 1);
+  if (instance->copies == NULL || instance->memory == NULL) return hone_fail_memory();
+  char* copy = instance->memory;
+  for (uint32_t e = 0; e < ends; ++e) {
+    instance->copies[e] = copy;
+    copy += hone_most_bytes(&network->network, e);
+  }
+  return HONE_NETWORK_OK;
 }
 
 static hone_network_status NewInstance(hone_network_instance* base) {
   GpuInstance* const instance = (GpuInstance*)base;
   GpuNetwork* const network = (GpuNetwork*)base->network;
+  instance->graphs = calloc(hone_plan_parts(&network->network.plan), sizeof *instance->graphs);
+  if (instance->graphs == NULL) return hone_fail_memory();
+  hone_network_status status = MakeCopies(network, instance);
+  if (status != HONE_NETWORK_OK) return status;
   DriverOf(network)->enter(network->gpu);
-  const hone_network_status status = MakeWork(network, &instance->work);
-  if (status == HONE_NETWORK_OK) RecordGraph(network, instance);
+  status = MakeWork(network, &instance->work);
+  if (status == HONE_NETWORK_OK) RecordGraphs(network, instance);
   DriverOf(network)->leave(network->gpu);
   base->bytes = instance->work.bytes;
   return status;
 }
 
 static void FreeInstance(hone_network_instance* base) {
+  GpuInstance* const instance = (GpuInstance*)base;
   const GpuNetwork* const network = (const GpuNetwork*)base->network;
-  DriverOf(network)->enter(network->gpu);
-  FreeWork(network, &((GpuInstance*)base)->work);
-  DriverOf(network)->leave(network->gpu);
+  const HoneGpuDriver* const driver = DriverOf(network);
+  driver->enter(network->gpu);
+  for (uint32_t p = 0; instance->graphs != NULL && p < hone_plan_parts(&network->network.plan); ++p)
+    if (instance->graphs[p] != NULL) driver->free_graph(network->gpu, instance->graphs[p]);
+  FreeWork(network, &instance->work);
+  driver->leave(network->gpu);
+  free(instance->graphs);
+  free(instance->copies);
+  free(instance->memory);
+}
+
+/* Pads the inputs of a value between the sizes. */
+static void PadInputs(const GpuInstance* instance, const void* const* inputs) {
+  const hone_network_instance* const base = &instance->instance;
+  for (uint32_t i = 0; i < base->network->plan.header->inputs; ++i)
+    if (hone_is_padded(base, i)) hone_pad_input(base, i, inputs[i], instance->copies[i]);
+}
+
+/* What the device gets as an input: the caller's buffer, or its padded copy. */
+static const char* InputOf(const GpuInstance* instance, const void* const* inputs, uint32_t i) {
+  return hone_is_padded(&instance->instance, i) ? instance->copies[i] : inputs[i];
 }
 
 /* Indices that the network computes stay on the device, where kernels clamp them. */
-static hone_network_status CheckInputs(const hone_network* network, const void* const* inputs) {
+static hone_network_status CheckInputs(const GpuInstance* instance, const void* const* inputs) {
+  const hone_network* const network = instance->instance.network;
   const HonePlan* const plan = &network->plan;
+  const HonePlanSize part = hone_plan_part(plan, instance->instance.part);
   hone_network_status status = HONE_NETWORK_OK;
-  for (uint32_t s = 0; s < plan->header->steps; ++s) {
-    const HonePlanStep* const step = &plan->steps[s];
+  for (uint32_t s = 0; s < part.steps; ++s) {
+    const HonePlanStep* const step = &plan->steps[part.first_step + s];
     for (uint32_t c = 0; c < step->checks && status == HONE_NETWORK_OK; ++c) {
       const HonePlanCheck* const check = &plan->checks[step->first_check + c];
       const HonePlanTensor* const tensor = &plan->tensors[check->tensor];
       if (tensor->place != HONE_PLACE_INPUT || tensor->bytes == 0) continue;
       status = hone_check_indices(network, step, check,
-                                  (const char*)inputs[tensor->number] + tensor->offset);
+                                  InputOf(instance, inputs, tensor->number) + tensor->offset);
     }
   }
   return status;
@@ -386,20 +459,26 @@ static hone_network_status PutRun(const GpuNetwork* network, const GpuInstance* 
   const HoneGpuDriver* const driver = DriverOf(network);
   const hone_network* const base = &network->network;
   const HonePlanHeader* const header = base->plan.header;
+  const uint32_t number = instance->instance.part;
+  const HonePlanSize part = hone_plan_part(&base->plan, number);
   const Work* const work = &instance->work;
   hone_network_status status = HONE_NETWORK_OK;
   for (uint32_t i = 0; i < header->inputs && status == HONE_NETWORK_OK; ++i) {
-    const uint64_t bytes = hone_input(base, i)->bytes;
-    if (bytes > 0) status = driver->write(work->queue, work->buffers[i], inputs[i], bytes);
+    const uint64_t bytes = hone_input_of(base, number, i)->bytes;
+    if (bytes > 0)
+      status =
+          driver->write(work->queue, work->buffers[i], InputOf(instance, inputs, i), bytes);
   }
   if (status == HONE_NETWORK_OK) {
-    status =
-        instance->has_graph && !timed ? driver->run_graph(work->queue) : PutSteps(network, work);
+    status = instance->graphs[number] != NULL && !timed
+                 ? driver->run_graph(work->queue, instance->graphs[number])
+                 : PutSteps(network, work, part.first_step, part.steps);
   }
   for (uint32_t o = 0; o < header->outputs && status == HONE_NETWORK_OK; ++o) {
-    const uint64_t bytes = hone_output(base, o)->bytes;
-    if (bytes > 0)
-      status = driver->read(work->queue, work->buffers[header->inputs + o], outputs[o], bytes);
+    const uint32_t end = header->inputs + o;
+    const uint64_t bytes = hone_output_of(base, number, o)->bytes;
+    void* const to = hone_is_padded(&instance->instance, end) ? instance->copies[end] : outputs[o];
+    if (bytes > 0) status = driver->read(work->queue, work->buffers[end], to, bytes);
   }
   return status;
 }
@@ -408,20 +487,27 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
                                void* const* outputs, int64_t* step_ns) {
   const GpuInstance* const instance = (const GpuInstance*)base;
   const GpuNetwork* const network = (const GpuNetwork*)base->network;
+  const HonePlan* const plan = &base->network->plan;
   const HoneGpuDriver* const driver = DriverOf(network);
-  hone_network_status status = CheckInputs(base->network, inputs);
+  PadInputs(instance, inputs);
+  hone_network_status status = CheckInputs(instance, inputs);
   if (status != HONE_NETWORK_OK) return status;
   driver->enter(network->gpu);
   driver->start(instance->work.queue, step_ns != NULL);
   status = PutRun(network, instance, inputs, outputs, step_ns != NULL);
   /* Even after an error, because the device may still use the caller's memory. */
   const hone_network_status finished =
-      driver->finish(instance->work.queue, status == HONE_NETWORK_OK ? step_ns : NULL);
+      driver->finish(instance->work.queue, hone_plan_part(plan, base->part).steps,
+                     status == HONE_NETWORK_OK ? step_ns : NULL);
   driver->leave(network->gpu);
   if (status == HONE_NETWORK_OK) status = finished;
-  return status == HONE_NETWORK_OK
-             ? status
-             : hone_fail_while(status, "the device failed while it ran the network");
+  if (status != HONE_NETWORK_OK)
+    return hone_fail_while(status, "the device failed while it ran the network");
+  for (uint32_t o = 0; o < plan->header->outputs; ++o) {
+    const uint32_t end = plan->header->inputs + o;
+    if (hone_is_padded(base, end)) hone_unpad_output(base, o, instance->copies[end], outputs[o]);
+  }
+  return HONE_NETWORK_OK;
 }
 
 /* One table for each driver, so that a linker leaves out the other one. */

@@ -17,6 +17,7 @@ typedef struct HoneGpu HoneGpu;
 typedef struct HoneGpuModule HoneGpuModule;
 typedef struct HoneGpuQueue HoneGpuQueue;   /* commands that run one after the other */
 typedef struct HoneGpuLaunch HoneGpuLaunch; /* a launch with its parameters */
+typedef struct HoneGpuGraph HoneGpuGraph;   /* recorded commands */
 
 typedef struct HoneGpuLimits {
   char device[129];      /* its name, in printable ASCII */
@@ -51,6 +52,7 @@ typedef struct HoneGpuDriver {
                                     HoneGpuLaunch** made);
   void (*free_launch)(HoneGpu* gpu, HoneGpuLaunch* launch);
 
+  /* A queue for runs of at most this many steps. */
   hone_network_status (*new_queue)(HoneGpu* gpu, uint32_t steps, HoneGpuQueue** queue);
   void (*free_queue)(HoneGpuQueue* queue);
   /* Whether the commands of the next run tell their times. */
@@ -64,14 +66,16 @@ typedef struct HoneGpuDriver {
   hone_network_status (*copy)(HoneGpuQueue* queue, HoneGpuMemory from, HoneGpuMemory to,
                               uint64_t bytes);
   hone_network_status (*launch)(HoneGpuQueue* queue, HoneGpuLaunch* launch);
-  /* Waits for all commands. If they were timed, writes the nanoseconds of each step; 0: the driver
-   * does not tell. */
-  hone_network_status (*finish)(HoneGpuQueue* queue, int64_t* step_ns);
+  /* Waits for all commands. If they were timed, writes the nanoseconds of these steps; 0: the
+   * driver does not tell. `step_ns` may be null. */
+  hone_network_status (*finish)(HoneGpuQueue* queue, uint32_t steps, int64_t* step_ns);
   /* Records the commands between `begin_graph` and `end_graph` in place of running them, so that
-   * `run_graph` runs them at once. Null: the driver cannot. Neither failure is an error. */
+   * `run_graph` runs them at once. Null: the driver cannot. Neither failure is an error: the first
+   * one returns 0, and the second one null. */
   int (*begin_graph)(HoneGpuQueue* queue);
-  int (*end_graph)(HoneGpuQueue* queue);
-  hone_network_status (*run_graph)(HoneGpuQueue* queue);
+  HoneGpuGraph* (*end_graph)(HoneGpuQueue* queue);
+  hone_network_status (*run_graph)(HoneGpuQueue* queue, HoneGpuGraph* graph);
+  void (*free_graph)(HoneGpu* gpu, HoneGpuGraph* graph);
 } HoneGpuDriver;
 
 extern const HoneGpuDriver hone_cuda_driver, hone_opencl_driver;

@@ -446,7 +446,7 @@ static int64_t Between(const HoneGpu* gpu, const Events* events) {
   return end > begin ? (int64_t)(end - begin) : 0;
 }
 
-static hone_network_status Finish(HoneGpuQueue* queue, int64_t* step_ns) {
+static hone_network_status Finish(HoneGpuQueue* queue, uint32_t steps, int64_t* step_ns) {
   const HoneGpu* const gpu = queue->gpu;
   hone_network_status status = Check(gpu->Finish(queue->queue), "wait for the kernels");
   struct timespec end;
@@ -458,14 +458,14 @@ static hone_network_status Finish(HoneGpuQueue* queue, int64_t* step_ns) {
     if (state < 0) status = Check(state, "wait for the kernels");
   }
   int64_t sum = 0;
-  for (uint32_t s = 0; step_ns != NULL && s < queue->steps; ++s) {
+  for (uint32_t s = 0; step_ns != NULL && s < steps; ++s) {
     step_ns[s] = Between(gpu, &queue->events[s]);
     sum += step_ns[s];
   }
   const int64_t host_ns =
       (int64_t)(end.tv_sec - queue->begin.tv_sec) * 1000000000 + end.tv_nsec - queue->begin.tv_nsec;
   /* A driver whose times are longer than the run does not tell them. */
-  if (sum > host_ns) memset(step_ns, 0, queue->steps * sizeof *step_ns);
+  if (sum > host_ns) memset(step_ns, 0, steps * sizeof *step_ns);
   FreeEvents(queue);
   return status;
 }

@@ -306,7 +306,6 @@ static const char* CheckSizes(const HonePlan* plan) {
   int64_t before = 0;
   int pads = 0;
   if (header->sizes == 0) return NULL;
-  if (header->is_gpu) return "has several sizes for a GPU";
   for (uint32_t k = 0; k < header->sizes; ++k) {
     const HonePlanSize* const size = &plan->sizes[k];
     if (size->name >= header->text_bytes) return "names no text";

@@ -1,4 +1,4 @@
-// One exported network for several sizes of its open dimension.
+// One exported network for several sizes of its open dimension, on each kind of device.
 
 #include <dlfcn.h>
 
@@ -24,6 +24,7 @@
 #include "common/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/network/network_devices.h"
 #include "tests/client/network/onnx/model_text.h"
 #include "tests/client/network/onnx/open_models.h"
 #include "tests/client/network/test_network.h"
@@ -123,7 +124,7 @@ class SizesExportTest : public ::testing::Test {
       auto graph = OfSize(text, size);
       ASSERT_THAT(graph, IsOk());
       ASSERT_THAT(graph::Optimize(*graph), IsOk());
-      networks_.push_back(Compile(*std::move(graph), {.pack = pack}));
+      networks_.push_back(Compile(*std::move(graph), {.pack = pack, .target = target_}));
     }
     for (size_t k = 0; k < sizes.size(); ++k) {
       sizes_.push_back({.value = sizes[k],
@@ -139,6 +140,11 @@ class SizesExportTest : public ::testing::Test {
               bool pack = false, const std::vector<graph::InputMask>& masks = {}) {
     networks_.reserve(sizes.size());
     ASSERT_NO_FATAL_FAILURE(Prepare(text, sizes, pads, pack, masks));
+    Write();
+  }
+
+  // Exports the networks of the sizes.
+  void Write() {
     ASSERT_THAT(
         ExportNetwork(
             "N", sizes_,
@@ -173,12 +179,39 @@ class SizesExportTest : public ::testing::Test {
     }
   }
 
+  target::Target target_ = CompileOptions().target;
   TemporaryFolder folder_;
   std::vector<TestNetwork> networks_;
   std::vector<NetworkOfSize> sizes_;
 };
 
-TEST_F(SizesExportTest, ValuesBetweenTheSizesArePadded) {
+struct SizedDevice {
+  const char* name;
+  absl::StatusOr<target::Target> (*target)();  // an error: it cannot be tested on this machine
+};
+void PrintTo(const SizedDevice& device, std::ostream* out) { *out << device.name; }
+
+absl::StatusOr<target::Target> CpuOfPreset() { return CompileOptions().target; }
+
+const auto kDevices =
+    ::testing::Values(SizedDevice{"cpu", CpuOfPreset}, SizedDevice{"fake_cuda", FakeCudaTarget},
+                      SizedDevice{"opencl", OpenClTarget});
+std::string NameOf(const ::testing::TestParamInfo<SizedDevice>& info) { return info.param.name; }
+
+// What depends on the kind of device, on each.
+template <typename Base>
+class OnDevice : public Base, public ::testing::WithParamInterface<SizedDevice> {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<target::Target> target = GetParam().target();
+    if (!target.ok()) GTEST_SKIP() << target.status().message();
+    this->target_ = *target;
+  }
+};
+class DeviceSizesTest : public OnDevice<SizesExportTest> {};
+INSTANTIATE_TEST_SUITE_P(All, DeviceSizesTest, kDevices, NameOf);
+
+TEST_P(DeviceSizesTest, ValuesBetweenTheSizesArePadded) {
   const std::pair<std::string, bool> models[] = {{onnx::OpenMlp(), /*pack=*/true},
                                                  {onnx::OpenConvolutions(), /*pack=*/false},
                                                  {onnx::OpenAttention(), /*pack=*/false},
@@ -238,7 +271,10 @@ class MaskedSizesTest : public SizesExportTest {
   }
 };
 
-TEST_F(MaskedSizesTest, LengthsBetweenTheSizesArePadded) {
+class DeviceMaskedSizesTest : public OnDevice<MaskedSizesTest> {};
+INSTANTIATE_TEST_SUITE_P(All, DeviceMaskedSizesTest, kDevices, NameOf);
+
+TEST_P(DeviceMaskedSizesTest, LengthsBetweenTheSizesArePadded) {
   const std::string added = absl::StrCat(
       onnx::NodeText("Cast", "mask4", "shown", onnx::Int("to", 1)),
       onnx::Initializer("one", 1, "", "float_data: 1"),
@@ -391,7 +427,7 @@ TEST_F(MaskedSizesTest, AnAddedMaskShowsWithZero) {
 }
 
 // Empty inputs and outputs grow with the size, too: [N, 0] and [0, N].
-TEST_F(SizesExportTest, EmptyInputsAndOutputsArePadded) {
+TEST_P(DeviceSizesTest, EmptyInputsAndOutputsArePadded) {
   const std::string text =
       absl::StrCat(onnx::Input("x", 1, "N, 6"), onnx::Input("e", 1, "N, 0"),
                    onnx::Input("f", 1, "0, N"), onnx::NodeText("Relu", "x", "y"),
@@ -489,26 +525,141 @@ int main(int, char** words) {
 }
 
 // Sizes share equal weights, and the memory between kernels is that of the largest one.
-TEST_F(SizesExportTest, SizesShareWeightsAndMemory) {
-  networks_.reserve(3);
-  ASSERT_NO_FATAL_FAILURE(Prepare(onnx::OpenMlp(), {1, 2, 8}, /*pads=*/true));
-  const auto joined = JoinPlans("N", sizes_);
+TEST_P(DeviceSizesTest, SizesShareWeightsAndMemory) {
+  for (const bool pack : {false, true}) {
+    networks_.clear();
+    sizes_.clear();
+    networks_.reserve(3);
+    ASSERT_NO_FATAL_FAILURE(Prepare(onnx::OpenMlp(), {1, 2, 8}, /*pads=*/true, pack));
+    const auto joined = JoinPlans("N", sizes_);
+    ASSERT_THAT(joined, IsOk());
+    const auto largest = JoinPlans("N", absl::MakeConstSpan(sizes_).last(1));
+    ASSERT_THAT(largest, IsOk());
+    const Plan& plan = joined->planned.plan;
+    EXPECT_EQ(plan.is_gpu, target_.kind != target::Kind::kCpu);
+    if (!pack || plan.is_gpu) {  // a CPU's packed constants are those of each kernel
+      EXPECT_EQ(plan.weights_bytes, largest->planned.plan.weights_bytes);
+    }
+    EXPECT_EQ(plan.arena_bytes, largest->planned.plan.arena_bytes);
+    EXPECT_TRUE(largest->planned.plan.sizes.empty());
+    // Twice the same size: all kernels and packed constants are shared.
+    const std::vector<NetworkOfSize> equal = {sizes_[1],
+                                              {.value = 3,
+                                               .graph = sizes_[1].graph,
+                                               .partition = sizes_[1].partition,
+                                               .kernels = sizes_[1].kernels}};
+    const auto once = JoinPlans("N", absl::MakeConstSpan(equal).first(1));
+    const auto twice = JoinPlans("N", equal);
+    ASSERT_THAT(once, IsOk());
+    ASSERT_THAT(twice, IsOk());
+    EXPECT_EQ(twice->kernels.size(), sizes_[1].kernels.size());
+    EXPECT_EQ(twice->planned.plan.weights_bytes, once->planned.plan.weights_bytes);
+    EXPECT_EQ(twice->planned.plan.pieces.size(), once->planned.plan.pieces.size());
+    EXPECT_EQ(twice->planned.plan.packing.size(), once->planned.plan.packing.size());
+    EXPECT_EQ(once->planned.plan.packing.empty(), !plan.is_gpu || !pack);
+  }
+}
+
+// The smaller size packs its constants and has more steps; the larger one reads the same constants
+// as they are.
+TEST_P(DeviceSizesTest, KernelsOfTheSizesMayDiffer) {
+  const std::string text = onnx::OpenMlp();
+  std::vector<TestNetwork> networks;
+  for (const int64_t size : {2, 5}) {
+    auto graph = OfSize(text, size);
+    ASSERT_THAT(graph, IsOk());
+    ASSERT_THAT(graph::Optimize(*graph), IsOk());
+    networks.push_back(
+        Compile(*std::move(graph), {.fuse = size == 5, .pack = size == 2, .target = target_}));
+  }
+  ASSERT_GT(networks[0].kernels.size(), networks[1].kernels.size());
+  networks_ = std::move(networks);
+  for (const int k : {0, 1}) {
+    sizes_.push_back({.value = k == 0 ? 2 : 5,
+                      .graph = &networks_[k].graph,
+                      .partition = &networks_[k].partition,
+                      .kernels = networks_[k].kernels,
+                      .pads = true});
+  }
+  ASSERT_NO_FATAL_FAILURE(Write());
+  const SizedLibrary library(folder_ / "out");
+  for (const int64_t value : {2, 5, 1, 4, 2}) ExpectRight(library, text, value);
+
+  // Times are those of the steps of the largest size.
+  const int steps = library.Call<decltype(hone_network_step_count)>("step_count")(library.network);
+  ASSERT_EQ(steps, static_cast<int>(networks_[1].partition.steps.size()));
+  std::vector<int64_t> ns(steps + 8, -1);
+  alignas(64) float x[5 * 6] = {};
+  alignas(64) float y[5 * 5], h[5 * 16];
+  const void* const inputs[] = {x};
+  void* const outputs[] = {y, h};
+  ASSERT_EQ(library.Call<decltype(hone_network_profile)>("profile")(library.instance, inputs,
+                                                                    outputs, ns.data()),
+            HONE_NETWORK_OK)
+      << library.Error();
+  for (int s = 0; s < steps; ++s) EXPECT_GE(ns[s], 0) << s;
+  for (size_t s = steps; s < ns.size(); ++s) EXPECT_EQ(ns[s], -1) << s;
+}
+
+// A network that is the same for both values, but whose kernels pack constants for one of them. The
+// artifacts of OpenCL have no object.
+TEST_P(DeviceSizesTest, KernelsOfOneWorkloadMayDiffer) {
+  if (target_.kind == target::Kind::kCpu) return;  // it tells them apart by their objects
+  const auto graph = OfSize(onnx::OpenMlp(), 2);
+  ASSERT_THAT(graph, IsOk());
+  for (const bool pack : {false, true}) {
+    networks_.push_back(Compile(*graph, {.pack = pack, .target = target_}));
+    for (NetworkKernel& kernel : networks_.back().kernels) kernel.object.clear();
+  }
+  std::vector<NetworkOfSize> sizes;
+  for (const TestNetwork& network : networks_) {
+    sizes.push_back({.value = static_cast<int64_t>(sizes.size()) + 2,
+                     .graph = &network.graph,
+                     .partition = &network.partition,
+                     .kernels = network.kernels});
+  }
+  const auto joined = JoinPlans("N", sizes);
   ASSERT_THAT(joined, IsOk());
-  const auto largest = JoinPlans("N", absl::MakeConstSpan(sizes_).last(1));
-  ASSERT_THAT(largest, IsOk());
   const Plan& plan = joined->planned.plan;
-  EXPECT_EQ(plan.weights_bytes, largest->planned.plan.weights_bytes);
-  EXPECT_EQ(plan.arena_bytes, largest->planned.plan.arena_bytes);
-  EXPECT_TRUE(largest->planned.plan.sizes.empty());
-  // Twice the same size: all kernels are shared.
-  const std::vector<NetworkOfSize> equal = {sizes_[1],
-                                            {.value = 3,
-                                             .graph = sizes_[1].graph,
-                                             .partition = sizes_[1].partition,
-                                             .kernels = sizes_[1].kernels}};
-  const auto twice = JoinPlans("N", equal);
-  ASSERT_THAT(twice, IsOk());
-  EXPECT_EQ(twice->kernels.size(), sizes_[1].kernels.size());
+  for (const PlanSize& size : plan.sizes) {
+    int64_t packed = 0;
+    for (int s = 0; s < size.steps; ++s) {
+      packed += plan.kernels[plan.steps[size.first_step + s].kernel].packed_bytes;
+    }
+    EXPECT_EQ(packed > 0, size.value == 3) << size.value;
+  }
+}
+
+// The memory of an instance is that of the largest size.
+TEST_P(DeviceSizesTest, AnInstanceNeedsTheMemoryOfTheLargestSize) {
+  std::vector<int64_t> bytes;
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{1, 2, 8}, {8}}) {
+    networks_.clear();
+    sizes_.clear();
+    std::filesystem::remove_all(folder_ / "out");
+    ASSERT_NO_FATAL_FAILURE(Export(onnx::OpenMlp(), sizes, /*pads=*/sizes.size() > 1));
+    const SizedLibrary library(folder_ / "out");
+    bytes.push_back(
+        library.Call<decltype(hone_network_instance_bytes)>("instance_bytes")(library.instance));
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+// Indices are those of the samples that the caller gave, and the padding repeats the last one.
+TEST_P(DeviceSizesTest, IndicesAreCheckedIfTheyArePadded) {
+  const std::string text =
+      absl::StrCat(onnx::Input("ids", 7, "N"),
+                   onnx::Initializer("table", 1, "3, 2", "float_data: [1, 2, 3, 4, 5, 6]"),
+                   onnx::NodeText("Gather", "table ids", "y"), onnx::Output("y"));
+  ASSERT_NO_FATAL_FAILURE(Export(text, {1, 4}, /*pads=*/true));
+  const SizedLibrary library(folder_ / "out");
+  const auto graph = OfSize(text, 3);
+  ASSERT_THAT(graph, IsOk());
+  ExpectRight(library, *graph, 3, {BytesOfInts({2, 0, 1})});
+  std::vector<std::string> outputs = {std::string(3 * 2 * sizeof(float), '\0')};
+  EXPECT_EQ(library.Run(3, {BytesOfInts({2, 0, 3})}, outputs), HONE_NETWORK_INVALID_ARGUMENT);
+  EXPECT_THAT(library.Error(),
+              HasSubstr("element 2 of 'ids' is 3, but indices must be from -3 to 2"));
 }
 
 // The runtime refuses plans whose sizes are damaged.
