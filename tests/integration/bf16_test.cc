@@ -127,8 +127,9 @@ TEST_F(Bf16Test, DenseLayers) {
   Use(graph, {32, 64});
   ExpectAllInBf16(4);
 
-  // A tolerance between the error of one rounding and that of all: some tensors get f32 back.
-  const double error = Run("0.03")["between"]["error"];
+  // A tolerance between the error of one rounding and that of all: some tensors get f32 back. It
+  // does not allow products of bf16, which some CPUs compute.
+  const double error = Run("0.007")["between"]["error"];
   const json some = Run(absl::StrCat(std::max(error * 0.8, 0.00196)));
   EXPECT_LE(some["max_error"].get<double>(), std::max(error * 0.8, 0.00196) + 1e-5) << some;
   if (error * 0.8 > 0.00196) {
