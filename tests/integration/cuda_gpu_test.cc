@@ -29,9 +29,10 @@ TEST_F(CudaGpuTest, SoftmaxFromTuningToItsExport) {
   Walk(Softmax());
 }
 
-TEST_F(CudaGpuTest, SizesOfANetworkFromTuningToTheirExport) {
+TEST_F(CudaGpuTest, SizesFromTuningToTheirExport) {
   NeedDevice();
   if (IsSkipped()) return;
+  WalkOperatorSizes();
   WalkNetworkSizes();
 }
 

@@ -335,7 +335,7 @@ void GpuWalk::WalkOperatorSizes() {
 void GpuWalk::WalkNetworkSizes() {
   const std::string model = File(folder_, "mlp.onnx", onnx::BytesOf(onnx::OpenMlp()));
   const nlohmann::json tuned =
-      Object(With({"tune", model, "--shape", "N=1,4", "--trials", "8"}, Target()));
+      Object(With({"tune", model, "--shape", "N=1,4", "--trials", "4"}, Target()));
   EXPECT_EQ(tuned["sizes"].size(), 2u) << tuned;
   // Without --shape, the sizes of the job are used.
   EXPECT_EQ(Object(With({"best", model}, Target()))["sizes"].size(), 2u);

@@ -87,7 +87,7 @@ class SizedLibrary {
           size_t shift = 0) const {
     std::vector<std::vector<char>> buffers;
     const auto aligned = [&](size_t bytes) {
-      buffers.emplace_back(bytes + 128);
+      buffers.emplace_back(bytes + 128, '\x7f');  // an index beside a tensor is out of range
       char* const begin = buffers.back().data();
       return begin + (64 - reinterpret_cast<uintptr_t>(begin) % 64) % 64 + shift;
     };
