@@ -160,8 +160,8 @@ static int IsAligned(const void* pointer) {
 }
 
 /* Sets the places of the tensors in the caller's buffers, or in aligned copies of these. */
-static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
-                         const void* const* inputs, void* const* outputs) {
+static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part, const void* const* inputs,
+                         void* const* outputs) {
   const hone_network_instance* const base = &instance->instance;
   const hone_network* const network = base->network;
   const HonePlan* const plan = &network->plan;
@@ -178,9 +178,8 @@ static void PlaceBuffers(CpuInstance* instance, const HonePlanSize* part,
     const uint32_t number = tensor->number;
     char* begin;
     if (tensor->place == HONE_PLACE_INPUT) {
-      begin = IsAligned(inputs[number]) && !hone_is_padded(base, number)
-                  ? (char*)inputs[number]
-                  : instance->copies[number];
+      begin = IsAligned(inputs[number]) && !hone_is_padded(base, number) ? (char*)inputs[number]
+                                                                         : instance->copies[number];
     } else if (tensor->place == HONE_PLACE_OUTPUT) {
       begin = IsAligned(outputs[number]) && !hone_is_padded(base, plan->header->inputs + number)
                   ? outputs[number]
@@ -231,8 +230,7 @@ static hone_network_status Run(hone_network_instance* base, const void* const* i
   PlaceBuffers(instance, &part, inputs, outputs);
   int64_t before = step_ns == NULL ? 0 : NowNs();
   for (uint32_t s = 0; s < part.steps; ++s) {
-    const hone_network_status status =
-        RunStep(instance, &network->plan.steps[part.first_step + s]);
+    const hone_network_status status = RunStep(instance, &network->plan.steps[part.first_step + s]);
     if (status != HONE_NETWORK_OK) return status;
     if (step_ns == NULL) continue;
     const int64_t after = NowNs();

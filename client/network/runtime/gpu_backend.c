@@ -363,8 +363,7 @@ static void RecordGraphs(const GpuNetwork* network, GpuInstance* instance) {
     const HonePlanSize part = hone_plan_part(plan, p);
     if (part.steps == 0) continue;
     if (!driver->begin_graph(queue)) return;
-    const hone_network_status put =
-        PutSteps(network, &instance->work, part.first_step, part.steps);
+    const hone_network_status put = PutSteps(network, &instance->work, part.first_step, part.steps);
     HoneGpuGraph* const graph = driver->end_graph(queue);
     if (put == HONE_NETWORK_OK) {
       instance->graphs[p] = graph;
@@ -466,8 +465,7 @@ static hone_network_status PutRun(const GpuNetwork* network, const GpuInstance* 
   for (uint32_t i = 0; i < header->inputs && status == HONE_NETWORK_OK; ++i) {
     const uint64_t bytes = hone_input_of(base, number, i)->bytes;
     if (bytes > 0)
-      status =
-          driver->write(work->queue, work->buffers[i], InputOf(instance, inputs, i), bytes);
+      status = driver->write(work->queue, work->buffers[i], InputOf(instance, inputs, i), bytes);
   }
   if (status == HONE_NETWORK_OK) {
     status = instance->graphs[number] != NULL && !timed

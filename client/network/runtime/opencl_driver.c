@@ -177,11 +177,11 @@ static hone_network_status FindDevice(HoneGpu* gpu, int32_t device, HoneGpuLimit
     gpu->device = found[device].device;
     memcpy(limits->device, found[device].names[1], sizeof limits->device);
   } else {
-    status = hone_fail(HONE_NETWORK_DEVICE,
-                       count == 0
-                           ? "there is no OpenCL device %d: no driver has one; install a driver"
-                           : "there is no OpenCL device %d; this machine has %u",
-                       (int)device, (unsigned)count);
+    status =
+        hone_fail(HONE_NETWORK_DEVICE,
+                  count == 0 ? "there is no OpenCL device %d: no driver has one; install a driver"
+                             : "there is no OpenCL device %d; this machine has %u",
+                  (int)device, (unsigned)count);
   }
   free(found);
   return status;

@@ -164,8 +164,8 @@ absl::Status PadChannels(ir::Workload& w, int& position, ir::Expr& image, int64_
 }
 
 // See PixelRows. The pixel (h, w) of an output is row h·width + w of the sums, where `width` is
-// that of the padded image, so that neighbouring rows read neighbouring pixels. The rows between
-// the lines are sums, too, which nothing reads.
+// that of the padded image, so that neighbouring rows read neighbouring pixels. Nothing reads
+// the sums of the rows between the lines.
 absl::StatusOr<ir::Workload> JoinedRows(ir::Workload w, int position, const ir::Expr& image,
                                         int64_t multiple) {
   const ir::Stage stage = w.stages[position];

@@ -120,13 +120,13 @@ bool ReadsInGroups(const ir::Workload& workload, const ir::Stage& stage) {
   return reads;
 }
 
-// Returns the extent of the axis along which the vectors of a contraction run. Returns 0 if the
-// stage is no contraction.
-int64_t VectorExtent(const ir::Workload& workload, absl::string_view stage) {
+// Returns the extent of an axis of a contraction. Returns 0 if the stage is no contraction.
+int64_t ExtentOf(const ir::Workload& workload, absl::string_view stage, int Contraction::* axis) {
   const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
   const ir::NodeId block = program.FindBlock(stage);
   const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
-  return contraction.has_value() ? program.BlockOf(block).iters[contraction->vector].extent : 0;
+  if (!contraction.has_value()) return 0;
+  return program.BlockOf(block).iters[(*contraction).*axis].extent;
 }
 
 // Returns the workload with other axes, which have the same elements in the same order: grouped
@@ -138,13 +138,13 @@ Algorithm WithRegroupedAxes(const ir::Workload& workload, const target::Target& 
     if (stage.reducer == ir::Reducer::kNone) continue;
     const ir::Tensor& result = workload.tensors[stage.tensors[0]];
     const bool in_groups = ReadsInGroups(workload, stage);
-    const int64_t extent = VectorExtent(workload, result.name);
+    const int64_t extent = ExtentOf(workload, result.name, &Contraction::vector);
     const bool fills_vectors = extent % TileLimits::Of(target, result.dtype).lanes == 0;
     if (!in_groups && fills_vectors) continue;
     absl::StatusOr<ir::Workload> rewritten =
         schedule::ApplyRewriteTo(algorithm.rewritten, kRegroupAxes, result.name, {});
     if (!rewritten.ok()) continue;
-    const int64_t after = VectorExtent(*rewritten, result.name);
+    const int64_t after = ExtentOf(*rewritten, result.name, &Contraction::vector);
     if (after == 0 || (!in_groups && after <= extent)) continue;
     algorithm.rewritten = *std::move(rewritten);
     algorithm.steps.push_back({kRegroupAxes, result.name, {}});
@@ -193,15 +193,6 @@ bool FillsTiles(const ir::Workload& workload, const target::Target& target,
       TensorProductsFor(target, program, block, *contraction), [&](const TensorProduct& product) {
         return product.is_tile() && (contraction->windows.empty() || terms % product.terms == 0);
       });
-}
-
-// Returns the extent of the innermost reduction of a contraction, the channels of an image. Returns
-// 0 if the stage is no contraction.
-int64_t ChannelsOf(const ir::Workload& workload, absl::string_view stage) {
-  const auto program = ir::Program::FromWorkload(std::make_shared<const ir::Workload>(workload));
-  const ir::NodeId block = program.FindBlock(stage);
-  const std::optional<Contraction> contraction = AnalyzeContraction(program, block);
-  return contraction.has_value() ? program.BlockOf(block).iters[contraction->reduce].extent : 0;
 }
 
 // Returns the tensor of sums that a rewritten stage computes or copies.
@@ -257,7 +248,8 @@ void AddRowsForTiles(const ir::Workload& workload, const target::Target& target,
     };
     const int64_t terms = TermsOfTile(workload, stage);
     if (make("", {}) || make("pixels", {kRegroupAxes, name, {}}) ||
-        (ChannelsOf(workload, name) <= kFewChannels && make("taps", {kJoinTaps, name, {terms}})) ||
+        (ExtentOf(workload, name, &Contraction::reduce) <= kFewChannels &&
+         make("taps", {kJoinTaps, name, {terms}})) ||
         make("padded", {kPixelRows, name, {0, terms}}))
       continue;
     make("rows", {kPixelRows, name, {kTileRows, terms}});

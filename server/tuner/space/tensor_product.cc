@@ -84,16 +84,14 @@ bool Guards(const ir::Program& program, const ir::Block& block, std::initializer
 
 // Whether little is added to the axes when they are rounded up to the extents of an instruction.
 bool FillsBlocks(const ir::Block& block, const Contraction& c, const TensorProduct& product) {
-  // Of the sums and of the terms after padding. The three channels of an image are enough. A tile
-  // multiplies eight times as fast as a vector, and pays half empty, too.
-  const double least_sums = product.is_tile() ? 0.5 : 0.8;
-  const double least_terms = product.is_tile() ? 0.5 : 0.75;
+  // Of the sums and of the terms after padding. The three channels of an image are enough.
+  constexpr double kLeastSums = 0.8, kLeastTerms = 0.75;
   const auto filled = [&](int axis, int64_t size) {
     const int64_t extent = block.iters[axis].extent;
     return static_cast<double>(extent) / static_cast<double>(ir::CeilDivInt(extent, size) * size);
   };
-  return filled(c.row, product.rows) * filled(c.vector, product.columns) >= least_sums &&
-         filled(c.reduce, product.terms) >= least_terms;
+  return filled(c.row, product.rows) * filled(c.vector, product.columns) >= kLeastSums &&
+         filled(c.reduce, product.terms) >= kLeastTerms;
 }
 
 TensorProduct ProductOf(const Intrinsic& instruction) {

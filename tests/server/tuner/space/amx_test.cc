@@ -103,8 +103,8 @@ TEST(AmxTest, TilesMustBeFilled) {
   };
   EXPECT_GT(spaces(15, 31, 61), 0u);
   EXPECT_EQ(spaces(4, 64, 64), 0u);
-  EXPECT_EQ(spaces(64, 7, 64), 0u);
-  EXPECT_EQ(spaces(64, 64, 24), 0u);
+  EXPECT_EQ(spaces(64, 10, 64), 0u);
+  EXPECT_EQ(spaces(64, 64, 32), 0u);
 }
 
 const char* const kWorkloads[] = {
