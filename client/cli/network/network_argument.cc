@@ -132,7 +132,7 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns,
   if (model->tail != nullptr && warns) {
     PrintWrapped(stderr, absl::StrCat("note: ", words.path, ": ", model->tail->Describe(),
                                       ", with as many results as their inputs say; they are "
-                                      "neither tuned nor exported"));
+                                      "not tuned"));
   }
   if (tail != nullptr) *tail = std::move(model->tail);
   return std::move(model->graph);

@@ -36,6 +36,24 @@ std::string SizesSuffix(const NetworkSizes& sizes) {
                       }));
 }
 
+// The nodes that run on the host as a model, which must be the same for all sizes; "": there are
+// none, or they differ, as `why_not` says.
+absl::StatusOr<std::string> TailOf(const std::vector<NetworkArgument>& networks,
+                                   std::string& why_not) {
+  std::string model;
+  for (const NetworkArgument& network : networks) {
+    std::string own;
+    if (network.tail != nullptr) {
+      HONE_ASSIGN_OR_RETURN(own, network.tail->ToModel(/*fixes_shapes=*/networks.size() == 1));
+    }
+    if (&network == &networks.front()) model = own;
+    if (own == model) continue;
+    why_not = "they are not the same for all sizes";
+    return "";
+  }
+  return model;
+}
+
 }  // namespace
 
 absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may_be_named) {
@@ -81,7 +99,10 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     facts.kernels += static_cast<int64_t>(network.tasks.size());
   }
   facts.measured = facts.kernels;
-  const std::vector<std::string> names = network::FilesOfNetwork(options.name);
+  std::string why_no_tail;
+  HONE_ASSIGN_OR_RETURN(options.tail, TailOf(networks, why_no_tail));
+  const std::vector<std::string> names =
+      network::FilesOfNetwork(options.name, !options.tail.empty());
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
   std::vector<NetworkKernels> loaded;
@@ -122,9 +143,12 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   const onnx::HostTail* const tail = networks.back().tail.get();
   if (tail != nullptr) {
     PrintWrapped(stderr,
-                 absl::StrCat(tail->Describe(),
-                              ", which the library does not have; its outputs are what they read: ",
-                              DescribeValues(graph, graph.outputs)));
+                 absl::StrCat(tail->Describe(), "; the library's outputs are what they read: ",
+                              DescribeValues(graph, graph.outputs), "; ",
+                              why_no_tail.empty()
+                                  ? absl::StrCat(options.name, ".tail.onnx has these nodes, which ",
+                                                 options.name, ".py runs with ONNX Runtime")
+                                  : absl::StrCat("they were not written, because ", why_no_tail)));
   }
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {

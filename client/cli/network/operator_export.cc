@@ -149,9 +149,11 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   options.facts.tolerance = tolerance;
   HONE_ASSIGN_OR_RETURN(options.facts.target, session->TargetKey());
   const client::ExportFolder folder(place.folder, place.overwrite);
-  HONE_RETURN_IF_ERROR(ExplainTaken(
-      folder.Check(network::FactsOf(options, parts), network::FilesOfNetwork(options.name)), title,
-      /*may_be_named=*/true));
+  HONE_RETURN_IF_ERROR(
+      ExplainTaken(folder.Check(network::FactsOf(options, parts),
+                                network::FilesOfNetwork(options.name, /*has_tail=*/false)),
+                   title,
+                   /*may_be_named=*/true));
   client::KernelFolder lookup(place.folder);
   std::vector<client::FolderKernel> kernels;
   for (const size_t k : kept) {

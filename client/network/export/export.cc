@@ -186,6 +186,7 @@ std::string ProgramObject(absl::string_view name, absl::string_view plan, absl::
   return file;
 }
 
+constexpr char kTailSuffix[] = ".tail.onnx";
 // Prefix of all functions of the runtime.
 constexpr char kRuntimePrefix[] = "hone_network_";
 
@@ -264,9 +265,11 @@ absl::Status CheckExportName(const std::string& name) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> FilesOfNetwork(const std::string& name) {
-  return {name + ".weights", absl::StrCat("lib", name, ".so"), name + ".h", name + ".hpp",
-          name + ".py"};
+std::vector<std::string> FilesOfNetwork(const std::string& name, bool has_tail) {
+  std::vector<std::string> files = {name + ".weights", absl::StrCat("lib", name, ".so"),
+                                    name + ".h", name + ".hpp", name + ".py"};
+  if (has_tail) files.push_back(name + kTailSuffix);
+  return files;
 }
 
 absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const graph::Graph& graph,
@@ -290,13 +293,15 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimen
                                     absl::StrCat(scratch, "/", name, ".weights"), joined.planned));
   HONE_ASSIGN_OR_RETURN(const std::string shared_object,
                         Link(plan, joined.kernels, options, scratch));
-  const std::pair<std::string, std::string> contents[] = {
+  const std::string tail = options.tail.empty() ? "" : name + kTailSuffix;
+  std::vector<std::pair<std::string, std::string>> contents = {
       {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
       {absl::StrCat(name, ".h"), NetworkHeader(name, plan)},
       {absl::StrCat(name, ".hpp"), CppHeader(name)},
-      {absl::StrCat(name, ".py"), PythonModule(name, plan)}};
+      {absl::StrCat(name, ".py"), PythonModule(name, plan, tail)}};
+  if (!tail.empty()) contents.emplace_back(tail, options.tail);
   for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
-  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, sizes), FilesOfNetwork(name)));
+  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, sizes), FilesOfNetwork(name, !tail.empty())));
   HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
   return files[0];
 }

@@ -22,6 +22,7 @@ struct ExportOptions {
   // What is exported, to be compared with what the folder has. ExportNetwork sets the name, the
   // kind and the numbers of kernels.
   client::ExportFacts facts = {};
+  std::string tail;        // an ONNX model of the nodes that run on the host; "": there are none
   bool overwrite = false;  // see client::ExportFolder
 };
 
@@ -31,12 +32,13 @@ using client::ExportedFile;
 absl::Status CheckExportName(const std::string& name);
 // The facts of an export of these kernels. A kernel that several sizes use counts once for each.
 client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkOfSize> sizes);
-// The files of an export of this name.
-std::vector<std::string> FilesOfNetwork(const std::string& name);
+// The files of an export, with or without nodes that run on the host.
+std::vector<std::string> FilesOfNetwork(const std::string& name, bool has_tail);
 
 // Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
 // constants, for a CPU packed as the kernels need them (a GPU packs them itself, so that an export
-// needs none); NAME.h, NAME.hpp and NAME.py, the interfaces for C, C++ and Python.
+// needs none); NAME.h, NAME.hpp and NAME.py, the interfaces for C, C++ and Python;
+// and NAME.tail.onnx, the nodes that run on the host, if there are any.
 //
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
 // `sizes`: see JoinPlans; `dimension` is what is open. The kernels are all for one target; those of

@@ -90,9 +90,9 @@ std::string NetworkHeader(const std::string& name, const Plan& plan) {
 
 std::string CppHeader(const std::string& name) { return ForNetwork("hone_network.hpp", name); }
 
-std::string PythonModule(const std::string& name, const Plan& plan) {
+std::string PythonModule(const std::string& name, const Plan& plan, const std::string& tail) {
   return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
-                             {{"@SIGNATURE@\n", NetworkSignature(plan, "")}});
+                             {{"@SIGNATURE@\n", NetworkSignature(plan, "")}, {"@TAIL@", tail}});
 }
 
 std::string ThreadsSource() {

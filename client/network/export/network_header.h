@@ -19,7 +19,8 @@ std::string NetworkSignature(const Plan& plan, absl::string_view prefix);
 std::string CppHeader(const std::string& name);
 
 // The Python module of an exported network: runtime/hone_network.py for this name.
-std::string PythonModule(const std::string& name, const Plan& plan);
+// `tail`: the file with the nodes that run on the host; "": there are none.
+std::string PythonModule(const std::string& name, const Plan& plan, const std::string& tail);
 
 // The source of the threads of exported kernels, hone_threads.c: common/target/thread_pool with the
 // headers that it needs.

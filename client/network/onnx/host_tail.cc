@@ -29,6 +29,27 @@ bool SelectsElements(const ::onnx::NodeProto& node) {
   });
 }
 
+// Stores the elements of a tensor in it.
+void SetElements(absl::string_view bytes, ::onnx::TensorProto& proto) {
+  proto.clear_external_data();
+  proto.clear_data_location();
+  proto.set_raw_data(bytes.data(), bytes.size());
+}
+
+::onnx::ValueInfoProto InfoOf(const std::string& name, const graph::TensorType& type,
+                              bool fixes_shape) {
+  ::onnx::ValueInfoProto info;
+  info.set_name(name);
+  ::onnx::TypeProto::Tensor& tensor = *info.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(ElementNumber(type.dtype));
+  tensor.mutable_shape();  // of no dimensions, for a scalar
+  for (const int64_t extent : type.shape) {
+    auto* const dimension = tensor.mutable_shape()->add_dim();
+    if (fixes_shape) dimension->set_dim_value(extent);
+  }
+  return info;
+}
+
 bool ContainsAny(const NameSet& names, const NameSet& of) {
   return std::any_of(of.begin(), of.end(),
                      [&](const std::string& name) { return names.contains(name); });
@@ -72,6 +93,7 @@ absl::StatusOr<std::unique_ptr<HostTail::Model>> TakeTail(
   }
   if (made.empty()) return nullptr;
 
+  tail->proto.set_ir_version(model.ir_version());
   *tail->proto.mutable_opset_import() = model.opset_import();
   *tail->proto.mutable_functions() = model.functions();
   end.set_name(graph.name());
@@ -109,6 +131,44 @@ std::string HostTail::Describe() const {
   return absl::StrCat(nodes()[0], more == 0 ? " runs" : "",
                       more > 0 ? absl::StrCat(" and ", Counted(more, "node"), " after it run") : "",
                       " on the host");
+}
+
+absl::StatusOr<std::string> HostTail::ToModel(bool fixes_shapes) const {
+  ::onnx::ModelProto proto = model_->proto;
+  proto.set_producer_name("hone");
+  ::onnx::GraphProto& graph = *proto.mutable_graph();
+  ExternalData files(model_->folder);
+  for (int i = 0; i < graph.initializer_size(); ++i) {
+    ::onnx::TensorProto& tensor = *graph.mutable_initializer(i);
+    if (model_->raw_data[i]) {
+      SetElements(model_->raw_data[i]->bytes(), tensor);
+    } else if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
+      HONE_ASSIGN_OR_RETURN(const Tensor read, ReadTensor(tensor, files));
+      SetElements(read.data.bytes(), tensor);
+    }
+  }
+  std::map<std::string, ::onnx::ValueInfoProto> types;  // of all outputs
+  for (auto& output : *graph.mutable_output()) types[output.name()].Swap(&output);
+  graph.clear_output();
+  graph.clear_input();
+  for (const graph::Value& value : model_->computed) {
+    types[value.name] = InfoOf(value.name, value.type, fixes_shapes);
+    *graph.add_input() = types[value.name];
+  }
+  for (const auto& [name, tensor] : model_->constants) {
+    types.emplace(name, InfoOf(name, tensor.type, fixes_shapes));
+    ::onnx::TensorProto& initializer = *graph.add_initializer();
+    initializer.set_name(name);
+    initializer.set_data_type(ElementNumber(tensor.type.dtype));
+    for (const int64_t extent : tensor.type.shape) initializer.add_dims(extent);
+    SetElements(tensor.data.bytes(), initializer);
+  }
+  for (const std::string& name : model_->outputs) *graph.add_output() = types.at(name);
+  std::string bytes;
+  if (!proto.SerializeToString(&bytes)) {
+    return absl::ResourceExhaustedError("what the nodes on the host read has more than 2 GiB");
+  }
+  return bytes;
 }
 
 absl::StatusOr<std::vector<Tensor>> HostTail::Run(absl::Span<const std::string> computed) const {

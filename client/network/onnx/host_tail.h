@@ -29,6 +29,12 @@ class HostTail {
   // "node 'nms' (NonMaxSuppression) and the 5 nodes that follow from it run on the host".
   std::string Describe() const;
 
+  // The tail as a model for other programs: its inputs are the outputs of the graph and its outputs
+  // those of the whole model. `fixes_shapes` false: the extents of its inputs are left open, for
+  // graphs of several sizes. Errors: files beside the model cannot
+  // be read. ResourceExhausted: it is larger than a model file may be.
+  absl::StatusOr<std::string> ToModel(bool fixes_shapes) const;
+
   // Returns the outputs of the model. `computed`: the elements of the outputs of the graph, in
   // their order. Errors are those of reading the nodes, which may not fit the shapes of their
   // inputs.

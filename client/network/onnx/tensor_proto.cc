@@ -174,6 +174,13 @@ absl::StatusOr<DType> ElementType(int32_t number) {
       absl::StrCat("has elements of the type ", info.name, ", which is not supported"));
 }
 
+int32_t ElementNumber(ir::DType dtype) {
+  const auto* const found =
+      std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                   [&](const ElementTypeInfo& element) { return element.dtype == dtype; });
+  return static_cast<int32_t>(found - std::begin(kElementTypes));
+}
+
 absl::StatusOr<Tensor> ReadTensor(::onnx::TensorProto proto, ExternalData& files,
                                   std::optional<ConstantData> raw_data) {
   const std::string name = proto.name();

@@ -43,6 +43,8 @@ class ExternalData {
 // Converts a number of ONNX's enumeration of element types. Unimplemented: Hone does not have the
 // type; the message names it. InvalidArgument: there is no such number.
 absl::StatusOr<ir::DType> ElementType(int32_t number);
+// The number of a type in that enumeration.
+int32_t ElementNumber(ir::DType dtype);
 
 // Converts a tensor; takes over its bytes if they are raw. `raw_data`: its raw bytes if they are
 // not in `proto`. Every error names the tensor. InvalidArgument: its shape is not legal, or the

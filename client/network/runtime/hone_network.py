@@ -9,6 +9,8 @@
 
 Inputs are NumPy arrays, or what NumPy makes arrays of: lists, or objects with DLPack or the buffer protocol. Outputs are new
 NumPy arrays; without NumPy they are memoryviews. Types that NumPy does not have (bf16) are their bits, as unsigned integers.
+If the end of the model runs on the host, because its shapes depend on what the network computes, that needs ONNX Runtime or the
+package onnx; Network.before_tail() is the network without it.
 A Network is for one thread at a time; Network.sibling() makes another one that shares the weights.
 """
 
@@ -22,6 +24,7 @@ except ImportError:
     numpy = None
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
+_TAIL = "@TAIL@"  # a model of the nodes that run on the host; empty if there are none
 _ALIGNMENT = 64
 # For each type: NumPy's name, and the code and size of memoryviews.
 _TYPES = {
@@ -102,11 +105,31 @@ def _load(path):
     return library
 
 
+def _load_tail(path):
+    """A function from the outputs of the library to those of the model."""
+    try:
+        import onnxruntime
+    except ImportError:
+        onnxruntime = None
+    if onnxruntime is not None:
+        run = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run
+    else:
+        try:
+            from onnx.reference import ReferenceEvaluator
+        except ImportError:
+            raise Error(f"{path} has nodes that run on the host; install onnxruntime or onnx to run them, or call before_tail() "
+                        "for what they read") from None
+        run = ReferenceEvaluator(path).run
+    return lambda names, arrays: run(None, dict(zip(names, arrays)))
+
+
 class _Weights:
     """The opened network and the instances of all siblings. At the end of a program, Python finalizes objects in any order."""
 
     def __init__(self, folder, device):
         self.instances = set()
+        self.folder = folder
+        self.tail = None  # loaded by the first call
         self.call = _load(os.path.join(folder, "libhone_network.so"))
         self.address = ctypes.c_void_p()
         path = os.path.join(folder, "hone_network.weights")
@@ -169,7 +192,7 @@ class Network:
     network is for one; -1: that of the environment variable HONE_DEVICE, or else 0.
 
     A network with an open dimension has `sizes`, the values for which it was exported; `inputs`, `outputs` and `steps` are those
-    of the largest one. A call finds the value from the shapes of its arrays."""
+    of the largest one. A call finds the value from the shapes of its arrays. If nodes run on the host, `outputs` are what they read."""
 
     def __init__(self, folder=_FOLDER, threads=0, _weights=None, device=-1):
         self._weights = _weights or _Weights(folder, device)
@@ -201,7 +224,16 @@ class Network:
         return Network(threads=self._threads, _weights=self._weights)
 
     def __call__(self, *arrays):
-        """Returns the list of outputs."""
+        """Returns the list of the model's outputs."""
+        computed = self._run(arrays, None)
+        if not _TAIL:
+            return computed
+        if self._weights.tail is None:
+            self._weights.tail = _load_tail(os.path.join(self._weights.folder, _TAIL))
+        return list(self._weights.tail([tensor.name for tensor in self.outputs], computed))
+
+    def before_tail(self, *arrays):
+        """Returns the list of `outputs`, which the nodes read that run on the host."""
         return self._run(arrays, None)
 
     def profile(self, *arrays):

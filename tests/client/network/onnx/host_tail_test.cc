@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -132,6 +133,54 @@ TEST_F(HostTailTest, WhatIsKnownWhenTheModelIsReadIsNotComputedAgain) {
   EXPECT_THAT(model.graph.outputs, testing::SizeIs(1)) << "only y is computed";
   HONE_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Run(model, {{1.0, -1.0, 2.0}}));
   EXPECT_THAT(Numbers(outputs[0]), ElementsAre(0, 2));
+}
+
+// The tail as a model of its own computes the same. It has a weight of a file beside the model, an
+// output that the graph computes, and an output of which all is known when the model is read.
+TEST_F(HostTailTest, TheTailIsAModelOfItsOwn) {
+  std::ofstream(folder_ / "scale", std::ios::binary) << std::string("\0\0\0\x40", 4);  // 2.0
+  const std::string scale =
+      "initializer { name: 'scale' data_type: 1 dims: 1 data_location: EXTERNAL "
+      "external_data { key: 'location' value: 'scale' } } ";
+  const std::string graph = absl::StrCat(
+      Input("x", kTailF32, "3"), scale, Initializer("one", kTailF32, "1", "float_data: 1"),
+      NodeText("Add", "one one", "known"), NodeText("Relu", "x", "y"),
+      NodeText("Compress", "y x_bits", "kept"), NodeText("Cast", "x", "x_bits", Int("to", 9)),
+      NodeText("Mul", "kept scale", "scaled"), NodeText("Add", "scaled known", "moved"),
+      Output("y"), Output("moved"), Output("known"));
+  HONE_ASSERT_OK_AND_ASSIGN(const ImportedModel model, Read(graph));
+  ASSERT_NE(model.tail, nullptr);
+  const ir::Scalars x = {1.0, 0.0, 3.0};
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Run(model, {x}));
+  EXPECT_THAT(Numbers(outputs[1]), ElementsAre(4, 8));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, model.tail->ToModel(/*fixes_shapes=*/true));
+  ::onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromString(bytes));
+  EXPECT_EQ(proto.ir_version(), ModelOf("").ir_version());
+  EXPECT_EQ(proto.graph().output_size(), 3);
+  EXPECT_EQ(proto.graph().input_size(), 2) << "y and the elements of x as booleans";
+
+  // For graphs of several sizes, the extents of the inputs are left open.
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string open, model.tail->ToModel(/*fixes_shapes=*/false));
+  ASSERT_TRUE(proto.ParseFromString(open));
+  for (const auto& input : proto.graph().input()) {
+    EXPECT_EQ(input.type().tensor_type().shape().dim_size(), 1);
+    EXPECT_FALSE(input.type().tensor_type().shape().dim(0).has_dim_value());
+  }
+
+  // Its only nodes run on the host again.
+  std::filesystem::remove(folder_ / "scale");
+  std::ofstream(path_, std::ios::binary) << bytes;
+  HONE_ASSERT_OK_AND_ASSIGN(const ImportedModel own, ImportOnnxWithTail(path_));
+  ASSERT_NE(own.tail, nullptr);
+  EXPECT_THAT(own.graph.nodes, IsEmpty());
+  std::vector<ir::Scalars> inputs;
+  for (const graph::ValueId id : own.graph.inputs) {
+    inputs.push_back(own.graph.value(id).name == "y" ? x : ir::Scalars{1.0, 0.0, 1.0});
+  }
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, Run(own, inputs));
+  ASSERT_EQ(again.size(), outputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) EXPECT_EQ(Numbers(again[o]), Numbers(outputs[o]));
 }
 
 TEST_F(HostTailTest, OtherModelsHaveNone) {
