@@ -589,23 +589,42 @@ TEST_F(NetworkTest, AMobileNetRunsInAProgram) {
   }
 }
 
-// What chooses elements runs on the host. A library does not have it, and an export says so.
-TEST_F(NetworkTest, AnExportEndsBeforeTheHost) {
-  const std::string model = files_ / "net.onnx";
+// What chooses elements runs on the host. An export has it as a model of its own.
+TEST_F(NetworkTest, TheEndOnTheHostIsExportedAsAModel) {
+  const std::string model = files_ / "net.onnx", folder = files_ / "net";
   ASSERT_THAT(WriteFileAtomically(
                   model,
-                  onnx::BytesOf(onnx::Input("x", 1, "2, 3") + onnx::NodeText("Relu", "x", "r") +
+                  onnx::BytesOf(onnx::Input("x", 1, "N, 3") + onnx::NodeText("Relu", "x", "r") +
                                 onnx::NodeText("NonZero", "r", "places") +
                                 onnx::NodeText("Transpose", "places", "y") + onnx::Output("y")),
                   Durability::kProcess),
               IsOk());
-  const Result result = home_.Hone({"export", model, "--draft", "-o", files_ / "net", "--json"});
-  ASSERT_EQ(result.code, 0) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("which the library does not have; its outputs are what they "
-                                       "read: r: f32[2, 3]"));
-  const json host = OneLineOfJson(result.output)["host"];
-  EXPECT_EQ(host["nodes"].size(), 2) << host;
-  EXPECT_EQ(host["outputs"], json::array({"y"})) << host;
+  for (const std::string sizes : {"N=2", "N=2,4"}) {
+    const Result result = home_.Hone(
+        {"export", model, "--shape", sizes, "--draft", "-o", folder, "--overwrite", "--json"});
+    ASSERT_EQ(result.code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("the library's outputs are what they read: r: f32["));
+    const json exported = OneLineOfJson(result.output);
+    EXPECT_EQ(exported["host"]["nodes"].size(), 2) << exported;
+    EXPECT_EQ(exported["host"]["outputs"], json::array({"y"})) << exported;
+    const auto tail =
+        onnx::ImportOnnxWithTail(folder + "/net.tail.onnx", {.shapes = {{"r", {2, 3}}}});
+    ASSERT_THAT(tail, IsOk()) << sizes;
+    EXPECT_EQ(tail->tail->nodes().size(), 2);
+  }
+  // Without a runtime for ONNX, the module says what is missing.
+  const Result used = RunProgram(
+      {"/usr/bin/python3", "-c",
+       "import sys; sys.path.insert(0, sys.argv[1]); import net\n"
+       "sys.modules.update({'onnxruntime': None, 'onnx': None, 'onnx.reference': None})\n"
+       "x = memoryview(bytearray(36)).cast('B').cast('f', (3, 3))\n"
+       "assert len(net.Network().before_tail(x)) == 1\n"
+       "try: net.Network()(x)\n"
+       "except net.Error as error: print(error)",
+       folder});
+  EXPECT_THAT(used.output,
+              HasSubstr("install onnxruntime or onnx to run them, or call before_tail"))
+      << used.errors;
 }
 
 TEST_F(NetworkTest, MistakesNameTheOption) {

@@ -54,6 +54,18 @@ absl::StatusOr<std::string> TailOf(const std::vector<NetworkArgument>& networks,
   return model;
 }
 
+// The sum of the latencies of the kernels for each size. If one of them was not measured, all are
+// 0, so that each size is kept.
+std::vector<double> LatenciesOf(const std::vector<NetworkArgument>& networks,
+                                const std::vector<NetworkKernels>& loaded) {
+  std::vector<double> latencies_ns;
+  for (size_t k = 0; k < networks.size(); ++k) {
+    latencies_ns.push_back(SumOfKernels(networks[k], loaded[k].list));
+    if (!(latencies_ns.back() > 0)) return std::vector<double>(networks.size(), 0);
+  }
+  return latencies_ns;
+}
+
 }  // namespace
 
 absl::Status ExplainTaken(absl::Status taken, const std::string& title, bool may_be_named) {
@@ -117,13 +129,16 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
-  for (size_t k = 0; k < networks.size(); ++k) {
-    parts.push_back({.value = sizes.list[k].value,
-                     .graph = &networks[k].graph,
-                     .partition = &networks[k].partition,
-                     .kernels = loaded[k].list,
-                     .pads = padding.pads[k],
-                     .masks = padding.masks[k]});
+  const std::vector<size_t> kept = KeptSizes(LatenciesOf(networks, loaded), padding.pads);
+  for (const size_t k : kept) {
+    const int64_t value = sizes.list[k].value;
+    parts.push_back(
+        {.value = value,
+         .graph = &networks[k].graph,
+         .partition = &networks[k].partition,
+         .kernels = loaded[k].list,
+         .pads = padding.pads[k] && value > (parts.empty() ? 0 : parts.back().value) + 1,
+         .masks = padding.masks[k]});
     counts.Add(loaded[k].counts);
   }
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, parts), names),
@@ -139,6 +154,14 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (!padding.why_not.empty()) {
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
                                       " are refused instead of padded, because ", padding.why_not));
+  }
+  if (kept.size() < networks.size()) {
+    PrintWrapped(stderr, absl::StrCat("the library is for ", sizes.dimension, "=",
+                                      absl::StrJoin(kept, ",",
+                                                    [&](std::string* text, size_t k) {
+                                                      absl::StrAppend(text, sizes.list[k].value);
+                                                    }),
+                                      "; padding costs less than 5 % for the other sizes"));
   }
   const onnx::HostTail* const tail = networks.back().tail.get();
   if (tail != nullptr) {
@@ -161,9 +184,9 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (tail != nullptr) json["host"] = {{"nodes", tail->nodes()}, {"outputs", tail->outputs()}};
   if (sizes.AreSeveral()) {
     json["dimension"] = sizes.dimension;
-    for (size_t k = 0; k < networks.size(); ++k) {
-      json["sizes"].push_back({{"value", sizes.list[k].value}, {"pads", bool{padding.pads[k]}}});
-      if (bf16[k].considered) json["sizes"].back()["between"] = ToJson(bf16[k]);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      json["sizes"].push_back({{"value", parts[i].value}, {"pads", parts[i].pads}});
+      if (bf16[kept[i]].considered) json["sizes"].back()["between"] = ToJson(bf16[kept[i]]);
     }
   } else if (bf16[0].considered) {
     json["between"] = ToJson(bf16[0]);

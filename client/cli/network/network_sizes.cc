@@ -1,8 +1,11 @@
 #include "client/cli/network/network_sizes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -13,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/output/progress.h"
 #include "client/cli/output/terminal.h"
 #include "client/cli/size_list.h"
 #include "client/connection/connection.h"
@@ -20,14 +24,17 @@
 #include "client/network/graph/samples.h"
 #include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
+#include "common/target/host.h"
 
 namespace hone::cli {
 namespace {
 
-// The most nodes in all imports that prove that values may be padded, which takes some seconds.
-constexpr int64_t kMostComparedNodes = 100'000;
+// The most nodes in all imports that prove that values may be padded: about a minute of one core.
+constexpr int64_t kMostComparedNodes = 1'000'000;
 // An import of a model without nodes takes as long as that of this number of nodes.
 constexpr int64_t kNodesOfImport = 100;
+// A kernel is left out if padding to the next larger size takes less than this many times as long.
+constexpr double kPaddingLoss = 1.05;
 
 absl::Status WrongSizes(absl::string_view word, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--shape ", word, ": ", what));
@@ -190,40 +197,81 @@ absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals
 
 namespace {
 
-// The inputs that must hide the padding if the values after `previous` are padded to this size.
-// FailedPrecondition: they may not be.
-absl::StatusOr<std::vector<graph::InputMask>> CheckPadding(const NetworkSizes& sizes,
-                                                           const NetworkSize& size,
-                                                           int64_t previous, int64_t& compared) {
-  HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
-  graph::SampleAxes axes;
-  for (int64_t value = previous + 1; value < size.value; ++value) {
-    compared += kNodesOfImport + static_cast<int64_t>(graph.nodes.size());
-    if (compared > kMostComparedNodes) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "there are too many values between ", previous, " and ", size.value, " to check each"));
+// The imports that prove that values may be padded.
+class PaddingProof {
+ public:
+  explicit PaddingProof(const NetworkSizes& sizes) : sizes_(sizes) {}
+
+  // The inputs that must hide the padding if the values from `first` on are padded to this size.
+  // FailedPrecondition: they may not be.
+  absl::StatusOr<std::vector<graph::InputMask>> Check(const NetworkSize& size, int64_t first) {
+    HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
+    compared_ += (size.value - first) * (kNodesOfImport + static_cast<int64_t>(graph.nodes.size()));
+    if (compared_ > kMostComparedNodes) {
+      return absl::FailedPreconditionError(absl::StrCat("there are too many values from ", first,
+                                                        " to ", size.value, " to check each"));
     }
-    HONE_ASSIGN_OR_RETURN(const graph::Graph other,
-                          ReadGraph(sizes.WordsFor(value), /*warns=*/false));
-    HONE_ASSIGN_OR_RETURN(axes, graph::CompareSamples(graph, size.value, other, value));
+    HONE_ASSIGN_OR_RETURN(const graph::SampleAxes axes, CompareAll(graph, size.value, first));
+    return graph::CheckSamplesAreIndependent(graph, size.value, axes);
   }
-  return graph::CheckSamplesAreIndependent(graph, size.value, axes);
-}
+
+ private:
+  absl::StatusOr<graph::SampleAxes> Compare(const graph::Graph& graph, int64_t samples,
+                                            int64_t value) const {
+    HONE_ASSIGN_OR_RETURN(const graph::Graph other,
+                          ReadGraph(sizes_.WordsFor(value), /*warns=*/false));
+    return graph::CompareSamples(graph, samples, other, value);
+  }
+
+  // Compares the graph with those of the smaller values, on all cores. The error is that of the
+  // smallest value that has one.
+  absl::StatusOr<graph::SampleAxes> CompareAll(const graph::Graph& graph, int64_t samples,
+                                               int64_t first) {
+    std::atomic<int64_t> next = first;
+    std::mutex mutex;
+    int64_t last = samples - 1;  // of which the result counts
+    absl::StatusOr<graph::SampleAxes> result = absl::UnknownError("not compared yet");
+    const auto work = [&](bool shows) {
+      for (int64_t value = next++; value < samples; value = next++) {
+        if (shows) {
+          progress_.Show(absl::StrCat("checking that ", sizes_.dimension, "=", value,
+                                      " may be padded to ", samples));
+        }
+        absl::StatusOr<graph::SampleAxes> axes = Compare(graph, samples, value);
+        const std::lock_guard lock(mutex);
+        if (value > last || (axes.ok() && value < last)) continue;
+        if (!axes.ok()) next = samples;  // smaller values have begun
+        last = value;
+        result = std::move(axes);
+      }
+    };
+    const int64_t threads = std::min<int64_t>(target::UsableCores(), samples - first);
+    std::vector<std::thread> others;
+    for (int64_t i = 1; i < threads; ++i) others.emplace_back(work, /*shows=*/false);
+    work(/*shows=*/true);
+    for (std::thread& other : others) other.join();
+    return result;
+  }
+
+  const NetworkSizes& sizes_;
+  ProgressLine progress_;
+  int64_t compared_ = 0;  // nodes
+};
 
 }  // namespace
 
 Padding FindPadding(const NetworkSizes& sizes) {
   Padding padding;
-  int64_t previous = 0, compared = 0;
-  for (size_t k = 0; k < sizes.list.size(); ++k) {
-    const NetworkSize& size = sizes.list[k];
-    bool pads = previous + 1 < size.value;
+  PaddingProof proof(sizes);
+  int64_t previous = 0;
+  for (const NetworkSize& size : sizes.list) {
     padding.masks.emplace_back();
+    bool pads = size.value > 1;
     if (pads) {
-      auto masks = CheckPadding(sizes, size, previous, compared);
+      auto masks = proof.Check(size, std::max<int64_t>(previous, 1));
       pads = masks.ok();
       if (pads) padding.masks.back() = *std::move(masks);
-      if (!pads && padding.why_not.empty()) {
+      if (!pads && previous + 1 < size.value && padding.why_not.empty()) {
         padding.why_not = std::string(masks.status().message());
       }
     }
@@ -231,6 +279,19 @@ Padding FindPadding(const NetworkSizes& sizes) {
     previous = size.value;
   }
   return padding;
+}
+
+std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns,
+                              const std::vector<bool>& pads) {
+  std::vector<size_t> kept = {latencies_ns.size() - 1};
+  for (size_t k = latencies_ns.size() - 1; k-- > 0;) {
+    const size_t next = kept.back();
+    const bool is_close = latencies_ns[next] < kPaddingLoss * latencies_ns[k];
+    if (k > 0 && pads[next] && is_close) continue;
+    kept.push_back(k);
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
 }
 
 }  // namespace hone::cli

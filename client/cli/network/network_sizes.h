@@ -59,14 +59,20 @@ absl::StatusOr<std::vector<NetworkArgument>> ReadNetworks(const Globals& globals
 
 // Which sizes the values below them may be padded to.
 struct Padding {
-  std::vector<bool> pads;  // for each size; false if no value is between it and the one before
+  // For each size: whether the values from the size before it on may be padded to it.
+  std::vector<bool> pads;
   std::vector<std::vector<graph::InputMask>> masks;  // for each size, if it pads
-  std::string why_not;  // why a size is not padded to; "" if none is refused
+  std::string why_not;  // why values between sizes are refused; "" if none is
 };
 
 // Proves for each size that samples do not depend on those behind them (graph/samples.h), with an
 // import for each value that would be padded. REQUIRES: one dimension has several values.
 Padding FindPadding(const NetworkSizes& sizes);
+
+// The sizes whose kernels are kept: the smallest, the largest, and those for which padding to the
+// next kept size would take at least 5 % longer. `pads`: whether the values below may be padded to
+// each size. REQUIRES: as many latencies as sizes, ascending by size.
+std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns, const std::vector<bool>& pads);
 
 }  // namespace hone::cli
 

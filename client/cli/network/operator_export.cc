@@ -29,8 +29,6 @@
 namespace hone::cli {
 namespace {
 
-// A kernel is left out if padding to the next larger size takes less than this many times as long.
-constexpr double kPaddingLoss = 1.05;
 // With more values than these below a size, nothing is padded to it.
 constexpr int64_t kMostComparedValues = 4096;
 
@@ -77,19 +75,6 @@ absl::StatusOr<client::FolderKernel> ForLookup(Session& session, const NetworkAr
 }
 
 }  // namespace
-
-std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns,
-                              const std::vector<bool>& pads) {
-  std::vector<size_t> kept = {latencies_ns.size() - 1};
-  for (size_t k = latencies_ns.size() - 1; k-- > 0;) {
-    const size_t next = kept.back();
-    const bool is_close = latencies_ns[next] < kPaddingLoss * latencies_ns[k];
-    if (k > 0 && pads[next] && is_close) continue;
-    kept.push_back(k);
-  }
-  std::reverse(kept.begin(), kept.end());
-  return kept;
-}
 
 absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& sizes,
                                  double tolerance, const ExportPlace& place) {

@@ -20,11 +20,6 @@ namespace hone::cli {
 absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& sizes,
                                  double tolerance, const ExportPlace& place);
 
-// The sizes whose kernels are kept: the smallest, the largest, and those for which padding to the
-// next kept size would take at least 5 % longer. `pads`: whether the values below may be padded to
-// each size. REQUIRES: as many latencies as sizes, ascending by size.
-std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns, const std::vector<bool>& pads);
-
 }  // namespace hone::cli
 
 #endif  // HONE_CLIENT_CLI_NETWORK_OPERATOR_EXPORT_H_
