@@ -1,6 +1,7 @@
 // Task schedulers on the tasks of networks.
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,7 +20,10 @@ namespace {
 constexpr int kGrant = 8;         // trials that a task gets at a time
 constexpr int kMostOfTask = 128;  // trials
 constexpr int kEarlyStop = 32;    // trials without improvement
-constexpr double kLimit = 1.25;   // a network's latency limit: its best known latency times this
+// The latency limits of networks, in turn, as multiples of their best known latencies. The first
+// network is below its limit as soon as all tasks have a result, the second one only if it gets
+// most of the trials, so a scheduler that knows the limits chooses other tasks.
+constexpr double kLimits[] = {1.25, 1.005};
 
 // A task, and the trials of a search that has it alone.
 struct NetworkTask {
@@ -60,9 +64,9 @@ absl::StatusOr<Networks> SearchTasks(const Claim& claim, const Sample& sample, i
 
 job::Objective ObjectiveOfKind(job::ObjectiveKind kind, const Networks& networks) {
   job::Objective objective{.kind = kind, .early_stop = kEarlyStop};
-  for (const double best_ns : networks.best_ns) {
-    objective.limits_ns.push_back(kLimit * best_ns);
-    objective.references_ns.push_back(best_ns);
+  for (size_t n = 0; n < networks.best_ns.size(); ++n) {
+    objective.limits_ns.push_back(kLimits[n % std::size(kLimits)] * networks.best_ns[n]);
+    objective.references_ns.push_back(networks.best_ns[n]);
   }
   return objective;
 }

@@ -37,6 +37,7 @@ std::string JsonOf(const ClaimRun& run) {
                                        {"task", run.task},
                                        {"seed", run.seed},
                                        {"trials", run.trials},
+                                       {"small", run.small},
                                        {"device_seconds", run.device_seconds},
                                        {"latency_ns", run.latency_ns},
                                        {"seconds", run.seconds}};
@@ -59,6 +60,7 @@ std::optional<ClaimRun> RunOfLine(const std::string& text) {
                .task = line["task"],
                .seed = line["seed"].get<int>(),
                .trials = line["trials"].get<int>(),
+               .small = line.contains("small") && line["small"] == true,
                .device_seconds = line["device_seconds"].get<double>()};
   for (const auto& [key, values] :
        {std::pair{"latency_ns", &run.latency_ns}, {"seconds", &run.seconds}}) {
@@ -95,12 +97,16 @@ absl::StatusOr<std::vector<ClaimRun>> ReadLines(const std::string& path) {
 // The file of a claim. Only runs that it lacks are made.
 class Lines {
  public:
-  static absl::StatusOr<Lines> Open(const std::string& folder, const std::string& claim) {
+  // `small`: whether the runs are.
+  static absl::StatusOr<Lines> Open(const std::string& folder, const std::string& claim,
+                                    bool small) {
     HONE_RETURN_IF_ERROR(MakeDirectories(folder));
-    Lines lines(absl::StrCat(folder, "/", claim, ".jsonl"));
+    Lines lines(absl::StrCat(folder, "/", claim, ".jsonl"), small);
     HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs, ReadLines(lines.path_));
-    for (const ClaimRun& run : runs)
-      lines.known_.insert({run.device, run.variant, run.task, run.seed, run.trials});
+    for (const ClaimRun& run : runs) {
+      if (run.small == small)
+        lines.known_.insert({run.device, run.variant, run.task, run.seed, run.trials});
+    }
     return lines;
   }
 
@@ -108,7 +114,8 @@ class Lines {
            int trials) const {
     return known_.contains({device, variant, task, seed, trials});
   }
-  absl::Status Append(const ClaimRun& run) const {
+  absl::Status Append(ClaimRun run) const {
+    run.small = small_;
     std::ofstream file(path_, std::ios::app);
     file << JsonOf(run) << "\n";
     file.close();
@@ -117,10 +124,16 @@ class Lines {
   }
 
  private:
-  explicit Lines(std::string path) : path_(std::move(path)) {}
+  Lines(std::string path, bool small) : path_(std::move(path)), small_(small) {}
   std::string path_;
+  bool small_;
   std::set<std::tuple<std::string, std::string, std::string, int, int>> known_;
 };
+
+// The device of runs that read a dataset.
+std::string DeviceOf(absl::string_view device, const std::string& dataset) {
+  return absl::StrCat(device, " ", std::filesystem::path(dataset).stem().string());
+}
 
 absl::StatusOr<ir::Workload> WorkloadOfTask(const std::string& task) {
   std::vector<std::string> words = absl::StrSplit(task, ' ');
@@ -208,13 +221,14 @@ absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& l
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
   HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, sets));
   const int trials = TrialsOf(claim, options);
+  const std::string device = DeviceOf(ClaimDeviceName(claim.device), options.sample);
   for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     for (const JudgedTask& task : sample.tasks) {
       for (const ClaimVariant& variant : variants) {
-        if (lines.Has(ClaimDeviceName(claim.device), variant.label, task.name, seed, trials))
-          continue;
-        HONE_ASSIGN_OR_RETURN(const ClaimRun run,
+        if (lines.Has(device, variant.label, task.name, seed, trials)) continue;
+        HONE_ASSIGN_OR_RETURN(ClaimRun run,
                               RunOnSample(claim, variant, sample, task, seed, trials));
+        run.device = device;
         HONE_RETURN_IF_ERROR(lines.Append(run));
       }
     }
@@ -243,13 +257,10 @@ absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& 
     HONE_ASSIGN_OR_RETURN(pools, ReadSample(options.pools, sets, kSampleThreads, read));
   }
   const Sample& judged = options.pools.empty() ? sample : pools;
-  const auto stem = [](const std::string& path) {
-    return std::filesystem::path(path).stem().string();
-  };
   std::string device = options.pools.empty()
-                           ? absl::StrCat(ClaimDeviceName(claim.device), " ", stem(options.sample))
-                           : absl::StrCat(kPoolsDevice, " ", stem(options.pools));
-  if (!options.other.empty()) absl::StrAppend(&device, " and ", stem(options.other));
+                           ? DeviceOf(ClaimDeviceName(claim.device), options.sample)
+                           : DeviceOf(kPoolsDevice, options.pools);
+  if (!options.other.empty()) device = DeviceOf(device + " and", options.other);
   std::vector<const JudgedTask*> development, held_out;
   for (const JudgedTask& task : sample.tasks)
     if (!task.held_out && (!options.small || development.size() < kSmallDevelopment))
@@ -304,9 +315,10 @@ absl::Status RunSchedulers(const Claim& claim, const ClaimOptions& options, Line
   HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(claim.variants));
   std::optional<Sample> sample;  // reading it takes longer than a run
   const int trials = TrialsOf(claim, options);
+  const std::string device = DeviceOf(ClaimDeviceName(claim.device), options.sample);
   for (int seed = 1; seed <= SeedsOf(options); ++seed) {
     const auto is_known = [&](const ClaimVariant& variant, const std::string& task) {
-      return lines.Has(ClaimDeviceName(claim.device), variant.label, task, seed, trials);
+      return lines.Has(device, variant.label, task, seed, trials);
     };
     const bool complete = absl::c_all_of(claim.variants, [&](const ClaimVariant& variant) {
       return absl::c_all_of(claim.tasks,
@@ -317,9 +329,9 @@ absl::Status RunSchedulers(const Claim& claim, const ClaimOptions& options, Line
       const ReadOptions read{.results = options.small ? kSmallResults : 0};
       HONE_ASSIGN_OR_RETURN(sample, ReadSample(options.sample, sets, kSampleThreads, read));
     }
-    HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs,
-                          RunOnNetworks(claim, *sample, seed, trials));
-    for (const ClaimRun& run : runs) {
+    HONE_ASSIGN_OR_RETURN(std::vector<ClaimRun> runs, RunOnNetworks(claim, *sample, seed, trials));
+    for (ClaimRun& run : runs) {
+      run.device = device;
       const auto variant = absl::c_find_if(
           claim.variants, [&](const ClaimVariant& each) { return each.label == run.variant; });
       if (!is_known(*variant, run.task)) HONE_RETURN_IF_ERROR(lines.Append(run));
@@ -406,7 +418,7 @@ absl::Status RunOnMachine(const Claim& claim, const ClaimOptions& options, Lines
 }  // namespace
 
 absl::Status RunClaim(const Claim& claim, const ClaimOptions& options) {
-  HONE_ASSIGN_OR_RETURN(Lines lines, Lines::Open(options.out, claim.name));
+  HONE_ASSIGN_OR_RETURN(Lines lines, Lines::Open(options.out, claim.name, options.small));
   if (options.on_machine) {
     if (claim.on_machine) return RunOnMachine(claim, options, lines);
     return absl::InvalidArgumentError(

@@ -77,8 +77,11 @@ const std::vector<Claim>& Claims();
 
 // A search, from its first to its last trial.
 struct ClaimRun {
-  std::string claim, device, variant, task;
+  std::string claim;
+  std::string device;  // ClaimDeviceName, with the datasets or the target
+  std::string variant, task;
   int seed = 0, trials = 0;
+  bool small = false;              // of ClaimOptions; says nothing about a claim
   std::vector<double> latency_ns;  // per trial; 0: failed
   std::vector<double> seconds;     // since the begin, after each trial
   double device_seconds = 0;       // of building and measuring
@@ -139,6 +142,7 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs);
 
 // Returns a table in Markdown with a line for each contrast, device and number of trials. Lines of
 // `page`, an earlier result, are kept unless `runs` have the same contrast, device and trials.
+// Small runs are left out.
 std::string VerdictText(absl::Span<const ClaimRun> runs, absl::string_view page = "");
 
 }  // namespace hone::lab

@@ -136,6 +136,11 @@ absl::Status CompareVariants(Flags& flags) {
 
 absl::Status WriteVerdicts(const std::string& folder, const std::string& out) {
   HONE_ASSIGN_OR_RETURN(const std::vector<ClaimRun> runs, ReadClaimRuns(folder));
+  const auto small = absl::c_count_if(runs, [](const ClaimRun& run) { return run.small; });
+  if (small > 0) {
+    std::fprintf(stderr, "the runs of --small say nothing about a claim; %d of %d are left out\n",
+                 static_cast<int>(small), static_cast<int>(runs.size()));
+  }
   std::string page;
   if (!out.empty() && std::filesystem::exists(out)) {
     HONE_ASSIGN_OR_RETURN(page, ReadFile(out));
@@ -148,8 +153,9 @@ absl::Status WriteVerdicts(const std::string& folder, const std::string& out) {
 absl::Status RunClaims(Flags& flags) {
   if (flags.list_presets) {
     for (const Claim& claim : Claims()) {
-      std::printf("%-15s  %s: %s%s\n", claim.name.c_str(), claim.source.c_str(),
-                  ClaimDeviceName(claim.device), claim.on_machine ? ", machine" : "");
+      std::printf("%-15s  %4d trials  %s: %s%s\n", claim.name.c_str(), claim.trials,
+                  claim.source.c_str(), ClaimDeviceName(claim.device),
+                  claim.on_machine ? ", machine" : "");
     }
     return absl::OkStatus();
   }

@@ -329,10 +329,10 @@ tasks and seeds. Device s are the seconds that building and measuring took, or w
 |---|---|
 | machine, with its target | `hone tune` on the machine; nothing else decides how fast a kernel is |
 | simulated | the draft's estimate with the constants of another machine, and noise: only how a search copes with a draft that is wrong |
-| measured pool | the candidates of a dataset, from which a model chooses 16 in turn |
+| measured pool, with its dataset | the candidates of a dataset, from which a model chooses 16 in turn |
 | sample, with its dataset and that of the other machine | the candidates of a dataset in the order of a model that was trained on other tasks |
 | large pools | the same, for a dataset with over a thousand uniform draws of each task (`--pools`) |
-| networks of a sample | the candidates of a dataset: in each task a model chooses in turn, and a scheduler chooses the task |
+| networks of a sample, with its dataset | the candidates of a dataset: in each task a model chooses 16 in turn, and a scheduler chooses the task |
 | frozen model | the score of a model: only the climbing |
 )";
 
@@ -412,7 +412,7 @@ std::string VerdictText(absl::Span<const ClaimRun> runs, absl::string_view page)
     // Runs with different numbers of trials are not mixed.
     std::map<std::pair<std::string, int>, std::vector<ClaimRun>> by_form;
     for (const ClaimRun& run : runs) {
-      if (run.claim == claim.name) by_form[{run.device, run.trials}].push_back(run);
+      if (run.claim == claim.name && !run.small) by_form[{run.device, run.trials}].push_back(run);
     }
     for (const Contrast& contrast : claim.contrasts) {
       std::map<std::string, std::string>& lines =

@@ -218,6 +218,14 @@ TEST(ClaimsTest, ContrastsNameVariants) {
   }
 }
 
+// Small runs say nothing, so they neither make rows nor replace any.
+TEST(VerdictTest, SmallRunsAreLeftOut) {
+  const std::string page = VerdictText(Runs(0.8, 0.05));
+  std::vector<ClaimRun> small = Runs(1.3, 0.05);
+  for (ClaimRun& run : small) run.small = true;
+  EXPECT_EQ(VerdictText(small, page), page);
+}
+
 // Every way to search of every preset runs. Those that differ only in their design spaces run once.
 TEST(ClaimsTest, EveryVariantRuns) {
   std::set<std::string> known;
@@ -367,7 +375,7 @@ TEST(RunOnNetworksTest, SchedulersContinueTheSearchesOfTasks) {
     EXPECT_EQ(run.latency_ns[0], 0) << "the second task has no latency yet";
   }
   EXPECT_DOUBLE_EQ(run_of("round-robin", "latency").latency_ns.back(), 2000);
-  EXPECT_DOUBLE_EQ(run_of("f2", "latency-limits").latency_ns.back(), 2500);
+  EXPECT_DOUBLE_EQ(run_of("f2", "latency-limits").latency_ns.back(), 1250 + 1005);
   EXPECT_NEAR(run_of("f3", "speedup").latency_ns.back(), 1, 1e-9);
   const Contrast contrast{.method = "f1",
                           .baseline = "round-robin",
@@ -377,6 +385,34 @@ TEST(RunOnNetworksTest, SchedulersContinueTheSearchesOfTasks) {
   sample.tasks.pop_back();
   EXPECT_THAT(RunOnNetworks(claim, sample, 1, 200).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("resnet18 or gpt_small")));
+}
+
+// The first network is below its limit with its first results, so a scheduler that knows the limits
+// gives the trials to the second one, and one that does not divides them.
+TEST(RunOnNetworksTest, LimitsBind) {
+  Claim claim = Preset("ansor-scheduler");
+  Sample sample = OneTask(128);
+  sample.tasks.push_back(sample.tasks[0]);
+  for (size_t t = 0; t < 2; ++t) {
+    JudgedTask& task = sample.tasks[t];
+    task.family = claim.networks[t];
+    task.workload = op::BuildWorkload("matmul", {"m=64", "n=64", "k=64"})->ToText();
+    // All but a few candidates of the first task are near to the best one.
+    for (double& latency_ns : task.latency_ns) {
+      latency_ns = t == 0 ? 1000 + latency_ns / 1000 : latency_ns;
+    }
+  }
+  sample.tasks[0].best_ns = 1001;
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<ClaimRun> runs,
+                            RunOnNetworks(claim, sample, /*seed=*/1, /*trials=*/64));
+  const auto sum_of = [&](absl::string_view variant) {
+    for (const ClaimRun& run : runs) {
+      if (run.variant == variant && run.task == "latency-limits") return run.latency_ns;
+    }
+    return std::vector<double>();
+  };
+  EXPECT_NE(sum_of("f2"), sum_of("round-robin"));
+  EXPECT_LE(sum_of("f2").back(), sum_of("round-robin").back());
 }
 
 TEST(RunClaimTest, RepeatsNothingAndNamesBadLines) {
@@ -392,9 +428,18 @@ TEST(RunClaimTest, RepeatsNothingAndNamesBadLines) {
   ASSERT_THAT(RunClaim(claim, options), IsOk());
   HONE_ASSERT_OK_AND_ASSIGN(const std::string again, ReadFile(path));
   EXPECT_EQ(again, text);
+  for (const ClaimRun& run : runs) EXPECT_TRUE(run.small);
+  // A small run does not stand for one that is not.
+  ClaimOptions whole = options;
+  whole.small = false;
+  whole.seeds = 1;
+  ASSERT_THAT(RunClaim(claim, whole), IsOk());
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<ClaimRun> both, ReadClaimRuns(folder.path()));
+  EXPECT_EQ(both.size(), 6u);
+  EXPECT_FALSE(both.back().small);
   std::ofstream(path, std::ios::app) << "{\"claim\": 3}\n";
   EXPECT_THAT(ReadClaimRuns(folder.path()),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("zheng-tuners.jsonl:5")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("zheng-tuners.jsonl:7")));
   EXPECT_THAT(RunClaim(Preset("zheng-cooling"), {.on_machine = true, .out = folder.path()}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("frozen model")));
 }
