@@ -131,8 +131,8 @@ absl::StatusOr<graph::Graph> ReadGraph(const NetworkWords& words, bool warns,
   }
   if (model->tail != nullptr && warns) {
     PrintWrapped(stderr, absl::StrCat("note: ", words.path, ": ", model->tail->Describe(),
-                                      ", with as many results as their inputs say; they are "
-                                      "not tuned"));
+                                      ", with as many results as their inputs say; this end of "
+                                      "the model is not tuned"));
   }
   if (tail != nullptr) *tail = std::move(model->tail);
   return std::move(model->graph);

@@ -1,10 +1,13 @@
 #include "client/cli/network/network_export.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -36,22 +39,24 @@ std::string SizesSuffix(const NetworkSizes& sizes) {
                       }));
 }
 
-// The nodes that run on the host as a model, which must be the same for all sizes; "": there are
-// none, or they differ, as `why_not` says.
-absl::StatusOr<std::string> TailOf(const std::vector<NetworkArgument>& networks,
-                                   std::string& why_not) {
-  std::string model;
-  for (const NetworkArgument& network : networks) {
-    std::string own;
-    if (network.tail != nullptr) {
-      HONE_ASSIGN_OR_RETURN(own, network.tail->ToModel(/*fixes_shapes=*/networks.size() == 1));
+// The nodes that run on the host as models; see ExportOptions.
+absl::StatusOr<std::map<int64_t, std::string>> TailsOf(const std::vector<NetworkArgument>& networks,
+                                                       const NetworkSizes& sizes) {
+  const auto models = [&](bool fixes_shapes) -> absl::StatusOr<std::map<int64_t, std::string>> {
+    std::map<int64_t, std::string> tails;
+    for (size_t k = 0; k < networks.size(); ++k) {
+      if (networks[k].tail == nullptr) continue;
+      HONE_ASSIGN_OR_RETURN(tails[sizes.list[k].value], networks[k].tail->ToModel(fixes_shapes));
     }
-    if (&network == &networks.front()) model = own;
-    if (own == model) continue;
-    why_not = "they are not the same for all sizes";
-    return "";
-  }
-  return model;
+    return tails;
+  };
+  HONE_ASSIGN_OR_RETURN(const auto open, models(/*fixes_shapes=*/networks.size() == 1));
+  if (open.empty()) return open;
+  const std::string& first = open.begin()->second;
+  const bool are_same =
+      absl::c_all_of(open, [&](const auto& tail) { return tail.second == first; });
+  if (are_same && open.size() == networks.size()) return std::map<int64_t, std::string>{{0, first}};
+  return models(/*fixes_shapes=*/true);
 }
 
 // The sum of the latencies of the kernels for each size. If one of them was not measured, all are
@@ -64,6 +69,45 @@ std::vector<double> LatenciesOf(const std::vector<NetworkArgument>& networks,
     if (!(latencies_ns.back() > 0)) return std::vector<double>(networks.size(), 0);
   }
   return latencies_ns;
+}
+
+// What padding copies for each size.
+std::vector<double> CopiesOf(const std::vector<NetworkArgument>& networks) {
+  std::vector<double> copies_ns;
+  for (const NetworkArgument& network : networks) {
+    const size_t other = &network == networks.data() ? networks.size() - 1 : 0;
+    copies_ns.push_back(PaddingCopiesNs(network.graph, networks[other].graph));
+  }
+  return copies_ns;
+}
+
+// Says which values the library refuses, and which sizes were left out.
+void PrintSizes(const NetworkSizes& sizes, absl::Span<const network::NetworkOfSize> kept,
+                const Padding& padding) {
+  if (!padding.why_not.empty()) {
+    PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
+                                      " are refused instead of padded, because ", padding.why_not));
+  }
+  if (kept.size() == sizes.list.size()) return;
+  const auto value = [](std::string* text, const network::NetworkOfSize& size) {
+    absl::StrAppend(text, size.value);
+  };
+  PrintWrapped(stderr, absl::StrCat("the library is for ", sizes.dimension, "=",
+                                    absl::StrJoin(kept, ",", value),
+                                    "; padding costs less than 5 % for the other sizes"));
+}
+
+void PrintTail(const onnx::HostTail& tail, const graph::Graph& graph,
+               const network::ExportOptions& options) {
+  const bool is_one = tail.nodes().size() == 1;
+  std::vector<std::string> files;
+  for (const auto& [size, model] : options.tails)
+    files.push_back(network::TailFile(options.name, size));
+  PrintWrapped(stderr, absl::StrCat(tail.Describe(), "; the library's outputs are what ",
+                                    is_one ? "it reads: " : "they read: ",
+                                    DescribeValues(graph, graph.outputs), "; ", options.name,
+                                    ".py runs ", is_one ? "it" : "them",
+                                    " with ONNX Runtime, from ", absl::StrJoin(files, ", ")));
 }
 
 }  // namespace
@@ -111,10 +155,8 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
     facts.kernels += static_cast<int64_t>(network.tasks.size());
   }
   facts.measured = facts.kernels;
-  std::string why_no_tail;
-  HONE_ASSIGN_OR_RETURN(options.tail, TailOf(networks, why_no_tail));
-  const std::vector<std::string> names =
-      network::FilesOfNetwork(options.name, !options.tail.empty());
+  HONE_ASSIGN_OR_RETURN(options.tails, TailsOf(networks, sizes));
+  const std::vector<std::string> names = network::FilesOfNetwork(options);
   const client::ExportFolder folder(place.folder, place.overwrite);
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(facts, names), words.path, /*may_be_named=*/true));
   std::vector<NetworkKernels> loaded;
@@ -129,7 +171,8 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (sizes.AreSeveral()) padding = FindPadding(sizes);
   std::vector<network::NetworkOfSize> parts;
   ScheduleCounts counts;
-  const std::vector<size_t> kept = KeptSizes(LatenciesOf(networks, loaded), padding.pads);
+  const std::vector<size_t> kept =
+      KeptSizes(LatenciesOf(networks, loaded), CopiesOf(networks), padding);
   for (const size_t k : kept) {
     const int64_t value = sizes.list[k].value;
     parts.push_back(
@@ -141,6 +184,11 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
          .masks = padding.masks[k]});
     counts.Add(loaded[k].counts);
   }
+  std::erase_if(options.tails, [&](const auto& tail) {
+    return tail.first != 0 && absl::c_none_of(parts, [&](const network::NetworkOfSize& part) {
+             return part.value == tail.first;
+           });
+  });
   HONE_RETURN_IF_ERROR(ExplainTaken(folder.Check(network::FactsOf(options, parts), names),
                                     words.path,
                                     /*may_be_named=*/true));
@@ -151,28 +199,9 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   for (const Bf16Choice& choice : bf16) {
     PrintBf16(choice, kernel_options.tolerance, /*given_inputs=*/false);
   }
-  if (!padding.why_not.empty()) {
-    PrintWrapped(stderr, absl::StrCat("other values of ", sizes.dimension,
-                                      " are refused instead of padded, because ", padding.why_not));
-  }
-  if (kept.size() < networks.size()) {
-    PrintWrapped(stderr, absl::StrCat("the library is for ", sizes.dimension, "=",
-                                      absl::StrJoin(kept, ",",
-                                                    [&](std::string* text, size_t k) {
-                                                      absl::StrAppend(text, sizes.list[k].value);
-                                                    }),
-                                      "; padding costs less than 5 % for the other sizes"));
-  }
+  PrintSizes(sizes, parts, padding);
   const onnx::HostTail* const tail = networks.back().tail.get();
-  if (tail != nullptr) {
-    PrintWrapped(stderr,
-                 absl::StrCat(tail->Describe(), "; the library's outputs are what they read: ",
-                              DescribeValues(graph, graph.outputs), "; ",
-                              why_no_tail.empty()
-                                  ? absl::StrCat(options.name, ".tail.onnx has these nodes, which ",
-                                                 options.name, ".py runs with ONNX Runtime")
-                                  : absl::StrCat("they were not written, because ", why_no_tail)));
-  }
+  if (tail != nullptr) PrintTail(*tail, graph, options);
   Json paths = Json::array();
   for (const network::ExportedFile& each : *files) {
     paths.push_back(each.path);
@@ -181,9 +210,14 @@ absl::Status ExportNetworkFiles(const Globals& globals, const NetworkWords& word
   if (!globals.json) return absl::OkStatus();
   Json json = {
       {"network", words.path}, {"schedule_count", ToJson(counts)}, {"files", std::move(paths)}};
-  if (tail != nullptr) json["host"] = {{"nodes", tail->nodes()}, {"outputs", tail->outputs()}};
+  if (tail != nullptr) {
+    json["host"] = {{"nodes", tail->nodes()}, {"outputs", tail->outputs()}};
+    for (const auto& [size, model] : options.tails)
+      json["host"]["files"].push_back(network::TailFile(options.name, size));
+  }
   if (sizes.AreSeveral()) {
     json["dimension"] = sizes.dimension;
+    if (!padding.why_not.empty()) json["not_padded_because"] = padding.why_not;
     for (size_t i = 0; i < kept.size(); ++i) {
       json["sizes"].push_back({{"value", parts[i].value}, {"pads", parts[i].pads}});
       if (bf16[kept[i]].considered) json["sizes"].back()["between"] = ToJson(bf16[kept[i]]);

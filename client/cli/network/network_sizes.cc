@@ -22,6 +22,7 @@
 #include "client/connection/connection.h"
 #include "client/network/graph/graph.h"
 #include "client/network/graph/samples.h"
+#include "client/network/onnx/host_tail.h"
 #include "client/network/onnx/import.h"
 #include "common/base/status_macros.h"
 #include "common/target/host.h"
@@ -33,8 +34,10 @@ namespace {
 constexpr int64_t kMostComparedNodes = 1'000'000;
 // An import of a model without nodes takes as long as that of this number of nodes.
 constexpr int64_t kNodesOfImport = 100;
-// A kernel is left out if padding to the next larger size takes less than this many times as long.
+// A size is left out if padding to the next larger one takes less than this many times as long.
 constexpr double kPaddingLoss = 1.05;
+// Padding copies inputs and outputs with at least this rate.
+constexpr double kCopiedBytesPerNs = 8;
 
 absl::Status WrongSizes(absl::string_view word, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("--shape ", word, ": ", what));
@@ -205,27 +208,48 @@ class PaddingProof {
   // The inputs that must hide the padding if the values from `first` on are padded to this size.
   // FailedPrecondition: they may not be.
   absl::StatusOr<std::vector<graph::InputMask>> Check(const NetworkSize& size, int64_t first) {
-    HONE_ASSIGN_OR_RETURN(const graph::Graph graph, ReadGraph(size.words, /*warns=*/false));
-    compared_ += (size.value - first) * (kNodesOfImport + static_cast<int64_t>(graph.nodes.size()));
-    if (compared_ > kMostComparedNodes) {
+    HONE_ASSIGN_OR_RETURN(const Import import, Read(size.words));
+    const graph::Graph& graph = import.graph;
+    const int64_t nodes =
+        (size.value - first) * (kNodesOfImport + static_cast<int64_t>(graph.nodes.size()));
+    if (compared_ + nodes > kMostComparedNodes) {
       return absl::FailedPreconditionError(absl::StrCat("there are too many values from ", first,
                                                         " to ", size.value, " to check each"));
     }
-    HONE_ASSIGN_OR_RETURN(const graph::SampleAxes axes, CompareAll(graph, size.value, first));
+    compared_ += nodes;
+    HONE_ASSIGN_OR_RETURN(const graph::SampleAxes axes, CompareAll(import, size.value, first));
     return graph::CheckSamplesAreIndependent(graph, size.value, axes);
   }
 
  private:
-  absl::StatusOr<graph::SampleAxes> Compare(const graph::Graph& graph, int64_t samples,
+  struct Import {
+    graph::Graph graph;
+    std::string tail;  // what runs on the host, as a model; "": nothing
+  };
+
+  static absl::StatusOr<Import> Read(const NetworkWords& words) {
+    Import import;
+    std::shared_ptr<const onnx::HostTail> tail;
+    HONE_ASSIGN_OR_RETURN(import.graph, ReadGraph(words, /*warns=*/false, &tail));
+    if (tail != nullptr) {
+      HONE_ASSIGN_OR_RETURN(import.tail, tail->ToModel(/*fixes_shapes=*/false));
+    }
+    return import;
+  }
+
+  absl::StatusOr<graph::SampleAxes> Compare(const Import& import, int64_t samples,
                                             int64_t value) const {
-    HONE_ASSIGN_OR_RETURN(const graph::Graph other,
-                          ReadGraph(sizes_.WordsFor(value), /*warns=*/false));
-    return graph::CompareSamples(graph, samples, other, value);
+    HONE_ASSIGN_OR_RETURN(const Import other, Read(sizes_.WordsFor(value)));
+    if (import.tail != other.tail) {
+      return absl::FailedPreconditionError(
+          "what runs on the host, or a constant that it reads, depends on the size");
+    }
+    return graph::CompareSamples(import.graph, samples, other.graph, value);
   }
 
   // Compares the graph with those of the smaller values, on all cores. The error is that of the
   // smallest value that has one.
-  absl::StatusOr<graph::SampleAxes> CompareAll(const graph::Graph& graph, int64_t samples,
+  absl::StatusOr<graph::SampleAxes> CompareAll(const Import& import, int64_t samples,
                                                int64_t first) {
     std::atomic<int64_t> next = first;
     std::mutex mutex;
@@ -237,7 +261,7 @@ class PaddingProof {
           progress_.Show(absl::StrCat("checking that ", sizes_.dimension, "=", value,
                                       " may be padded to ", samples));
         }
-        absl::StatusOr<graph::SampleAxes> axes = Compare(graph, samples, value);
+        absl::StatusOr<graph::SampleAxes> axes = Compare(import, samples, value);
         const std::lock_guard lock(mutex);
         if (value > last || (axes.ok() && value < last)) continue;
         if (!axes.ok()) next = samples;  // smaller values have begun
@@ -281,13 +305,30 @@ Padding FindPadding(const NetworkSizes& sizes) {
   return padding;
 }
 
+double PaddingCopiesNs(const graph::Graph& graph, const graph::Graph& other) {
+  int64_t bytes = 0;
+  const auto add = [&](const std::vector<graph::ValueId>& ends,
+                       const std::vector<graph::ValueId>& other_ends) {
+    for (size_t i = 0; i < ends.size(); ++i) {
+      const graph::TensorType& type = graph.value(ends[i]).type;
+      if (type.shape != other.value(other_ends[i]).type.shape) bytes += type.bytes();
+    }
+  };
+  add(graph.inputs, other.inputs);
+  add(graph.outputs, other.outputs);
+  return static_cast<double>(bytes) / kCopiedBytesPerNs;
+}
+
 std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns,
-                              const std::vector<bool>& pads) {
+                              absl::Span<const double> copies_ns, const Padding& padding) {
   std::vector<size_t> kept = {latencies_ns.size() - 1};
   for (size_t k = latencies_ns.size() - 1; k-- > 0;) {
     const size_t next = kept.back();
-    const bool is_close = latencies_ns[next] < kPaddingLoss * latencies_ns[k];
-    if (k > 0 && pads[next] && is_close) continue;
+    // The values below it were only compared with it.
+    const bool may_be_padded =
+        padding.pads[k] && padding.pads[next] && padding.masks[k] == padding.masks[next];
+    const bool is_close = latencies_ns[next] + copies_ns[next] < kPaddingLoss * latencies_ns[k];
+    if (k > 0 && may_be_padded && is_close) continue;
     kept.push_back(k);
   }
   std::reverse(kept.begin(), kept.end());

@@ -13,6 +13,7 @@
 #include "client/cli/command.h"
 #include "client/cli/network/network_argument.h"
 #include "client/cli/session.h"
+#include "client/network/graph/graph.h"
 #include "client/network/graph/input_masks.h"
 
 namespace hone::cli {
@@ -69,10 +70,15 @@ struct Padding {
 // import for each value that would be padded. REQUIRES: one dimension has several values.
 Padding FindPadding(const NetworkSizes& sizes);
 
-// The sizes whose kernels are kept: the smallest, the largest, and those for which padding to the
-// next kept size would take at least 5 % longer. `pads`: whether the values below may be padded to
-// each size. REQUIRES: as many latencies as sizes, ascending by size.
-std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns, const std::vector<bool>& pads);
+// How long padding the inputs to a size and copying the outputs takes, by their bytes. `other`: the
+// graph for another size; inputs and outputs of equal shape are not copied.
+double PaddingCopiesNs(const graph::Graph& graph, const graph::Graph& other);
+
+// The sizes that are kept: the smallest, the largest, those that may not be padded or not to the
+// next kept size, and those for which padding to it, with `copies_ns`, would take at least 5 %
+// longer. REQUIRES: as many latencies and copies as sizes, ascending by size.
+std::vector<size_t> KeptSizes(absl::Span<const double> latencies_ns,
+                              absl::Span<const double> copies_ns, const Padding& padding);
 
 }  // namespace hone::cli
 

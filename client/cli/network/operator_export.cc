@@ -92,9 +92,8 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   HONE_RETURN_IF_ERROR(network::CheckExportName(options.name));
   HONE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(globals));
   std::vector<NetworkKernels> loaded;
-  std::vector<double> latencies_ns;
-  std::vector<bool> pads;
-  std::string why_not;
+  std::vector<double> latencies_ns, copies_ns;
+  Padding padding;
   DigestBuilder digest;
   for (size_t k = 0; k < networks.size(); ++k) {
     HONE_ASSIGN_OR_RETURN(loaded.emplace_back(),
@@ -108,15 +107,17 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
                        "library for several sizes cannot; export each size on its own"));
     }
     latencies_ns.push_back(kernel.latency_ns);
-    absl::Status padding;  // nothing is padded to a size of 1
+    copies_ns.push_back(PaddingCopiesNs(networks[k].graph, networks[k == 0 ? 1 : 0].graph));
+    absl::Status proof;  // nothing is padded to a size of 1
     if (sizes.values[k] > 1) {
-      padding = CheckOperatorPadding(globals, sizes, sizes.values[k], networks[k]);
+      proof = CheckOperatorPadding(globals, sizes, sizes.values[k], networks[k]);
     }
-    pads.push_back(padding.ok() && sizes.values[k] > 1);
-    if (!padding.ok() && why_not.empty()) why_not = std::string(padding.message());
+    padding.pads.push_back(proof.ok() && sizes.values[k] > 1);
+    padding.masks.emplace_back();
+    if (!proof.ok() && padding.why_not.empty()) padding.why_not = std::string(proof.message());
     digest.Add(networks[k].tasks[0].workload.StructuralDigest());
   }
-  const std::vector<size_t> kept = KeptSizes(latencies_ns, pads);
+  const std::vector<size_t> kept = KeptSizes(latencies_ns, copies_ns, padding);
   std::vector<network::NetworkOfSize> parts;
   std::vector<std::string> kept_values;
   for (const size_t k : kept) {
@@ -125,7 +126,7 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
                      .graph = &networks[k].graph,
                      .partition = &networks[k].partition,
                      .kernels = loaded[k].list,
-                     .pads = pads[k] && sizes.values[k] > before + 1});
+                     .pads = padding.pads[k] && sizes.values[k] > before + 1});
     kept_values.push_back(absl::StrCat(sizes.values[k]));
   }
   const std::string title = absl::StrJoin(sizes.words, " ");
@@ -134,11 +135,9 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
   options.facts.tolerance = tolerance;
   HONE_ASSIGN_OR_RETURN(options.facts.target, session->TargetKey());
   const client::ExportFolder folder(place.folder, place.overwrite);
-  HONE_RETURN_IF_ERROR(
-      ExplainTaken(folder.Check(network::FactsOf(options, parts),
-                                network::FilesOfNetwork(options.name, /*has_tail=*/false)),
-                   title,
-                   /*may_be_named=*/true));
+  HONE_RETURN_IF_ERROR(ExplainTaken(
+      folder.Check(network::FactsOf(options, parts), network::FilesOfNetwork(options)), title,
+      /*may_be_named=*/true));
   client::KernelFolder lookup(place.folder);
   std::vector<client::FolderKernel> kernels;
   for (const size_t k : kept) {
@@ -153,9 +152,9 @@ absl::Status ExportOperatorSizes(const Globals& globals, const OperatorSizes& si
     HONE_RETURN_IF_ERROR(WithExitCode(lookup.Add(kernel), kExitFailed));
   }
   if (!lookup.IsEmpty()) HONE_RETURN_IF_ERROR(WithExitCode(lookup.Commit(), kExitFailed));
-  if (!why_not.empty()) {
+  if (!padding.why_not.empty()) {
     PrintWrapped(stderr, absl::StrCat("other values of ", sizes.key,
-                                      " are refused instead of padded, because ", why_not));
+                                      " are refused instead of padded, because ", padding.why_not));
   }
   if (globals.json) {
     Json paths = Json::array();

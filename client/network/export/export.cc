@@ -186,7 +186,6 @@ std::string ProgramObject(absl::string_view name, absl::string_view plan, absl::
   return file;
 }
 
-constexpr char kTailSuffix[] = ".tail.onnx";
 // Prefix of all functions of the runtime.
 constexpr char kRuntimePrefix[] = "hone_network_";
 
@@ -265,10 +264,15 @@ absl::Status CheckExportName(const std::string& name) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> FilesOfNetwork(const std::string& name, bool has_tail) {
+std::string TailFile(const std::string& name, int64_t size) {
+  return size == 0 ? name + ".tail.onnx" : absl::StrCat(name, ".tail.", size, ".onnx");
+}
+
+std::vector<std::string> FilesOfNetwork(const ExportOptions& options) {
+  const std::string& name = options.name;
   std::vector<std::string> files = {name + ".weights", absl::StrCat("lib", name, ".so"),
                                     name + ".h", name + ".hpp", name + ".py"};
-  if (has_tail) files.push_back(name + kTailSuffix);
+  for (const auto& [size, model] : options.tails) files.push_back(TailFile(name, size));
   return files;
 }
 
@@ -293,15 +297,17 @@ absl::StatusOr<std::vector<ExportedFile>> ExportNetwork(const std::string& dimen
                                     absl::StrCat(scratch, "/", name, ".weights"), joined.planned));
   HONE_ASSIGN_OR_RETURN(const std::string shared_object,
                         Link(plan, joined.kernels, options, scratch));
-  const std::string tail = options.tail.empty() ? "" : name + kTailSuffix;
+  std::vector<std::pair<int64_t, std::string>> tails;
+  for (const auto& [size, model] : options.tails) tails.emplace_back(size, TailFile(name, size));
   std::vector<std::pair<std::string, std::string>> contents = {
       {absl::StrCat("lib", name, ".so"), shared_object},  // Python would import NAME.so itself
       {absl::StrCat(name, ".h"), NetworkHeader(name, plan)},
       {absl::StrCat(name, ".hpp"), CppHeader(name)},
-      {absl::StrCat(name, ".py"), PythonModule(name, plan, tail)}};
-  if (!tail.empty()) contents.emplace_back(tail, options.tail);
+      {absl::StrCat(name, ".py"), PythonModule(name, plan, tails)}};
+  for (const auto& [size, model] : options.tails)
+    contents.emplace_back(TailFile(name, size), model);
   for (const auto& [file, content] : contents) HONE_RETURN_IF_ERROR(folder.Write(file, content));
-  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, sizes), FilesOfNetwork(name, !tail.empty())));
+  HONE_RETURN_IF_ERROR(folder.Add(FactsOf(options, sizes), FilesOfNetwork(options)));
   HONE_ASSIGN_OR_RETURN(const auto files, folder.Commit());
   return files[0];
 }

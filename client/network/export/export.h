@@ -2,6 +2,7 @@
 #define HONE_CLIENT_NETWORK_EXPORT_EXPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct ExportOptions {
   // What is exported, to be compared with what the folder has. ExportNetwork sets the name, the
   // kind and the numbers of kernels.
   client::ExportFacts facts = {};
-  std::string tail;        // an ONNX model of the nodes that run on the host; "": there are none
+  // ONNX models of the nodes that run on the host, by the size of the network, or one at 0 for all
+  // sizes; empty: there are none.
+  std::map<int64_t, std::string> tails = {};
   bool overwrite = false;  // see client::ExportFolder
 };
 
@@ -32,13 +35,15 @@ using client::ExportedFile;
 absl::Status CheckExportName(const std::string& name);
 // The facts of an export of these kernels. A kernel that several sizes use counts once for each.
 client::ExportFacts FactsOf(const ExportOptions& options, absl::Span<const NetworkOfSize> sizes);
-// The files of an export, with or without nodes that run on the host.
-std::vector<std::string> FilesOfNetwork(const std::string& name, bool has_tail);
+// The file in an export with the nodes that run on the host, for a size of the network or 0.
+std::string TailFile(const std::string& name, int64_t size);
+// The files of an export.
+std::vector<std::string> FilesOfNetwork(const ExportOptions& options);
 
 // Writes a network: libNAME.so with all kernels, the runtime and the plan; NAME.weights with the
 // constants, for a CPU packed as the kernels need them (a GPU packs them itself, so that an export
 // needs none); NAME.h, NAME.hpp and NAME.py, the interfaces for C, C++ and Python;
-// and NAME.tail.onnx, the nodes that run on the host, if there are any.
+// and, if nodes run on the host, NAME.tail.onnx with these, or NAME.tail.SIZE.onnx for each size.
 //
 // Writes all files or none. Files of an earlier export are replaced at the end, by renaming.
 // `sizes`: see JoinPlans; `dimension` is what is open. The kernels are all for one target; those of

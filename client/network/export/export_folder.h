@@ -39,7 +39,7 @@ class ExportFolder {
  public:
   // Without `overwrite`, an export replaces only files of an earlier export of the same name of the
   // same thing: of equal kind, digest, shapes, target and tolerance, and with at most as many
-  // measured kernels.
+  // measured kernels, unless all kernels are measured now.
   // `shared`: files that several exports may have in common. Each of them replaces the file.
   ExportFolder(std::string folder, bool overwrite, std::vector<std::string> shared = {})
       : folder_(std::move(folder)), overwrite_(overwrite), shared_(std::move(shared)) {}

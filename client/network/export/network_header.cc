@@ -90,9 +90,20 @@ std::string NetworkHeader(const std::string& name, const Plan& plan) {
 
 std::string CppHeader(const std::string& name) { return ForNetwork("hone_network.hpp", name); }
 
-std::string PythonModule(const std::string& name, const Plan& plan, const std::string& tail) {
-  return absl::StrReplaceAll(ForNetwork("hone_network.py", name),
-                             {{"@SIGNATURE@\n", NetworkSignature(plan, "")}, {"@TAIL@", tail}});
+std::string PythonModule(const std::string& name, const Plan& plan,
+                         absl::Span<const std::pair<int64_t, std::string>> tails) {
+  const std::string listed = absl::StrJoin(
+      tails, ", ", [](std::string* text, const std::pair<int64_t, std::string>& tail) {
+        absl::StrAppend(text, tail.first, ": \"", tail.second, "\"");
+      });
+  const std::string signature = absl::StrCat(
+      NetworkSignature(plan, ""),
+      tails.empty() ? ""
+                    : "These outputs are read by nodes that run on the host. A call returns "
+                      "the outputs of the model, in its order.\n");
+  return absl::StrReplaceAll(
+      ForNetwork("hone_network.py", name),
+      {{"@SIGNATURE@\n", signature}, {"{}  # @TAILS@", absl::StrCat("{", listed, "}")}});
 }
 
 std::string ThreadsSource() {

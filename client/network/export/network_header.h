@@ -1,9 +1,12 @@
 #ifndef HONE_CLIENT_NETWORK_EXPORT_NETWORK_HEADER_H_
 #define HONE_CLIENT_NETWORK_EXPORT_NETWORK_HEADER_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/network/plan/plan.h"
 
 namespace hone::network {
@@ -19,8 +22,9 @@ std::string NetworkSignature(const Plan& plan, absl::string_view prefix);
 std::string CppHeader(const std::string& name);
 
 // The Python module of an exported network: runtime/hone_network.py for this name.
-// `tail`: the file with the nodes that run on the host; "": there are none.
-std::string PythonModule(const std::string& name, const Plan& plan, const std::string& tail);
+// `tails`: the files with the nodes that run on the host, by size, or one of size 0.
+std::string PythonModule(const std::string& name, const Plan& plan,
+                         absl::Span<const std::pair<int64_t, std::string>> tails);
 
 // The source of the threads of exported kernels, hone_threads.c: common/target/thread_pool with the
 // headers that it needs.

@@ -36,6 +36,28 @@ void SetElements(absl::string_view bytes, ::onnx::TensorProto& proto) {
   proto.set_raw_data(bytes.data(), bytes.size());
 }
 
+// Stores the elements of files beside the model in the tensors of nodes and their bodies.
+absl::Status EmbedFiles(ExternalData& files, ::onnx::TensorProto& tensor) {
+  if (tensor.data_location() != ::onnx::TensorProto::EXTERNAL) return absl::OkStatus();
+  HONE_ASSIGN_OR_RETURN(const Tensor read, ReadTensor(tensor, files));
+  SetElements(read.data.bytes(), tensor);
+  return absl::OkStatus();
+}
+
+template <typename Nodes>
+absl::Status EmbedFilesOfNodes(ExternalData& files, Nodes& nodes) {
+  for (::onnx::NodeProto& node : nodes) {
+    for (::onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_t()) HONE_RETURN_IF_ERROR(EmbedFiles(files, *attribute.mutable_t()));
+      if (!attribute.has_g()) continue;
+      for (::onnx::TensorProto& tensor : *attribute.mutable_g()->mutable_initializer())
+        HONE_RETURN_IF_ERROR(EmbedFiles(files, tensor));
+      HONE_RETURN_IF_ERROR(EmbedFilesOfNodes(files, *attribute.mutable_g()->mutable_node()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 ::onnx::ValueInfoProto InfoOf(const std::string& name, const graph::TensorType& type,
                               bool fixes_shape) {
   ::onnx::ValueInfoProto info;
@@ -136,17 +158,20 @@ std::string HostTail::Describe() const {
 absl::StatusOr<std::string> HostTail::ToModel(bool fixes_shapes) const {
   ::onnx::ModelProto proto = model_->proto;
   proto.set_producer_name("hone");
+  // Since this version, initializers need not be inputs.
+  proto.set_ir_version(std::max<int64_t>(proto.ir_version(), 4));
   ::onnx::GraphProto& graph = *proto.mutable_graph();
   ExternalData files(model_->folder);
+  NameSet given;
   for (int i = 0; i < graph.initializer_size(); ++i) {
     ::onnx::TensorProto& tensor = *graph.mutable_initializer(i);
-    if (model_->raw_data[i]) {
-      SetElements(model_->raw_data[i]->bytes(), tensor);
-    } else if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
-      HONE_ASSIGN_OR_RETURN(const Tensor read, ReadTensor(tensor, files));
-      SetElements(read.data.bytes(), tensor);
-    }
+    if (model_->raw_data[i]) SetElements(model_->raw_data[i]->bytes(), tensor);
+    HONE_RETURN_IF_ERROR(EmbedFiles(files, tensor));
+    given.insert(tensor.name());
   }
+  HONE_RETURN_IF_ERROR(EmbedFilesOfNodes(files, *graph.mutable_node()));
+  for (::onnx::FunctionProto& function : *proto.mutable_functions())
+    HONE_RETURN_IF_ERROR(EmbedFilesOfNodes(files, *function.mutable_node()));
   std::map<std::string, ::onnx::ValueInfoProto> types;  // of all outputs
   for (auto& output : *graph.mutable_output()) types[output.name()].Swap(&output);
   graph.clear_output();
@@ -157,6 +182,7 @@ absl::StatusOr<std::string> HostTail::ToModel(bool fixes_shapes) const {
   }
   for (const auto& [name, tensor] : model_->constants) {
     types.emplace(name, InfoOf(name, tensor.type, fixes_shapes));
+    if (given.contains(name)) continue;
     ::onnx::TensorProto& initializer = *graph.add_initializer();
     initializer.set_name(name);
     initializer.set_data_type(ElementNumber(tensor.type.dtype));

@@ -24,7 +24,8 @@ except ImportError:
     numpy = None
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_TAIL = "@TAIL@"  # a model of the nodes that run on the host; empty if there are none
+# The models of the nodes that run on the host, by the size of the network, or one at 0 for all sizes.
+_TAILS = {}  # @TAILS@
 _ALIGNMENT = 64
 # For each type: NumPy's name, and the code and size of memoryviews.
 _TYPES = {
@@ -105,22 +106,53 @@ def _load(path):
     return library
 
 
-def _load_tail(path):
-    """A function from the outputs of the library to those of the model."""
+# The names in ml_dtypes, and the numbers in ONNX, of types that NumPy does not have.
+_FOREIGN = {"bf16": ("bfloat16", 16), "f8e4m3": ("float8_e4m3fn", 17), "f8e5m2": ("float8_e5m2", 19)}
+
+
+def _tail_of_onnxruntime(onnxruntime, path, tensors):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # the nodes are small
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    make = onnxruntime.OrtValue.ortvalue_from_numpy
+
+    def value_of(tensor, array):
+        if tensor.dtype in _FOREIGN:
+            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array, _FOREIGN[tensor.dtype][1])
+        return make(array)
+
+    def run(arrays):
+        given = {tensor.name: value_of(tensor, array) for tensor, array in zip(tensors, arrays)}
+        return [value.numpy() for value in session.run_with_ort_values(None, given)]
+
+    return run
+
+
+def _tail_of_onnx(reference, path, tensors):
+    evaluator = reference.ReferenceEvaluator(path)
+
+    def typed(tensor, array):
+        if tensor.dtype not in _FOREIGN:
+            return array
+        import ml_dtypes  # the package onnx needs it, too
+        return array.view(getattr(ml_dtypes, _FOREIGN[tensor.dtype][0]))
+
+    return lambda arrays: evaluator.run(None, {tensor.name: typed(tensor, array) for tensor, array in zip(tensors, arrays)})
+
+
+def _load_tail(path, tensors):
+    """A function from the outputs of the library, which are of these types, to those of the model."""
     try:
         import onnxruntime
+        return _tail_of_onnxruntime(onnxruntime, path, tensors)
     except ImportError:
-        onnxruntime = None
-    if onnxruntime is not None:
-        run = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run
-    else:
-        try:
-            from onnx.reference import ReferenceEvaluator
-        except ImportError:
-            raise Error(f"{path} has nodes that run on the host; install onnxruntime or onnx to run them, or call before_tail() "
-                        "for what they read") from None
-        run = ReferenceEvaluator(path).run
-    return lambda names, arrays: run(None, dict(zip(names, arrays)))
+        pass
+    try:
+        import onnx.reference
+        return _tail_of_onnx(onnx.reference, path, tensors)
+    except ImportError:
+        raise Error(f"{path} has nodes that run on the host; install onnxruntime or onnx to run them, or call before_tail() "
+                    "for what they read") from None
 
 
 class _Weights:
@@ -129,7 +161,7 @@ class _Weights:
     def __init__(self, folder, device):
         self.instances = set()
         self.folder = folder
-        self.tail = None  # loaded by the first call
+        self.tails = {}  # loaded when they are first called
         self.call = _load(os.path.join(folder, "libhone_network.so"))
         self.address = ctypes.c_void_p()
         path = os.path.join(folder, "hone_network.weights")
@@ -226,11 +258,16 @@ class Network:
     def __call__(self, *arrays):
         """Returns the list of the model's outputs."""
         computed = self._run(arrays, None)
-        if not _TAIL:
+        if not _TAILS:
             return computed
-        if self._weights.tail is None:
-            self._weights.tail = _load_tail(os.path.join(self._weights.folder, _TAIL))
-        return list(self._weights.tail([tensor.name for tensor in self.outputs], computed))
+        size = 0
+        if 0 not in _TAILS:
+            typed = [_typed(tensor, array) for tensor, array in zip(self.inputs, arrays)]
+            size = self.tensors_for(typed)[0]
+        tails = self._weights.tails
+        if size not in tails:
+            tails[size] = _load_tail(os.path.join(self._weights.folder, _TAILS[size]), self.outputs)
+        return list(tails[size](computed))
 
     def before_tail(self, *arrays):
         """Returns the list of `outputs`, which the nodes read that run on the host."""

@@ -1,11 +1,56 @@
 #include "server/tuner/space/plain_nest.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace hone::space {
+namespace {
+
+constexpr int64_t kMostPlanes = 8;  // loops over planes are unrolled
+// CPUs gather elements of so many bytes. Gathering them from all planes at once is faster than
+// scattering what was read from each.
+constexpr int kLeastGathered = 4;
+
+// The divisor if the index has a division of the variable of this kind, else 1.
+int64_t DivisorOf(const ir::AtomTable& atoms, const ir::Index& index, ir::AtomId var,
+                  ir::Atom::Kind kind) {
+  for (const ir::IndexTerm& term : index.terms()) {
+    const ir::Atom& atom = atoms[term.atom];
+    if (atom.kind == kind && term.coeff == 1 && atom.argument.SingleAtom() == var)
+      return atom.divisor;
+  }
+  return 1;
+}
+
+}  // namespace
 
 using schedule::Operand;
 
+int64_t PlanesOf(const ir::Program& program, const ir::Block& block) {
+  ir::AtomId last = ir::kNoAtom;
+  for (const ir::BlockIter& iter : block.iters) {
+    if (iter.reduce) return 1;
+    last = iter.var;
+  }
+  if (last == ir::kNoAtom || block.values.size() != 1) return 1;
+  int64_t planes = 1;
+  program.pool.VisitLoads(block.values[0], [&](const ir::Expr& load) {
+    const ir::IndexList indices = program.pool.IndicesOf(load);
+    if (indices.empty() || ir::DTypeBytes(load.dtype) >= kLeastGathered) return;
+    const int64_t divisor =
+        DivisorOf(program.atoms, indices.back(), last, ir::Atom::Kind::kFloorDiv);
+    const auto chooses = [&](const ir::Index& index) {
+      return DivisorOf(program.atoms, index, last, ir::Atom::Kind::kMod) == divisor;
+    };
+    const bool has_planes = divisor > 1 && divisor <= kMostPlanes &&
+                            std::any_of(indices.begin(), indices.end() - 1, chooses);
+    if (has_planes) planes = divisor;
+  });
+  return planes;
+}
+
 void SchedulePlainNest(schedule::TraceBuilder& trace, const Operand& block_register,
-                       const ir::Block& block, int64_t lanes, bool sampled) {
+                       const ir::Block& block, int64_t lanes, bool sampled, int64_t planes) {
   const int iters = static_cast<int>(block.iters.size());
   if (iters == 0) return;
   const std::vector<Operand> loops = trace.Add("loops", {block_register}, {}, iters);
@@ -24,9 +69,17 @@ void SchedulePlainNest(schedule::TraceBuilder& trace, const Operand& block_regis
   std::vector<Operand> outer;
   for (int axis : spatial) outer.push_back(loops[axis]);
 
-  const int64_t extent = block.iters[last].extent;
-  std::vector<Operand> inner = {loops[last]};
+  int64_t extent = block.iters[last].extent;
+  Operand longest = loops[last];
   std::vector<Operand> unrolled;
+  if (planes > 1) {
+    const std::vector<Operand> parts =
+        trace.Add("split", {longest, schedule::Number(0), schedule::Number(planes)}, {}, 2);
+    extent = ir::CeilDivInt(extent, planes);
+    longest = parts[0];
+    unrolled.push_back(parts[1]);
+  }
+  std::vector<Operand> inner = unrolled;
   if (extent > lanes) {
     constexpr int64_t kVectors[] = {1, 2, 4, 8};
     std::vector<int64_t> candidates;
@@ -36,16 +89,18 @@ void SchedulePlainNest(schedule::TraceBuilder& trace, const Operand& block_regis
     if (sampled && reductions.empty() && candidates.size() > 1) {
       const Operand vectors = trace.Add("sample_categorical", {}, {{"candidates", candidates}})[0];
       const std::vector<Operand> parts = trace.Add(
-          "split", {loops[last], schedule::Number(0), vectors, schedule::Number(lanes)}, {}, 3);
+          "split", {longest, schedule::Number(0), vectors, schedule::Number(lanes)}, {}, 3);
       outer.push_back(parts[0]);
       unrolled.push_back(parts[1]);
-      inner = {parts[1], parts[2]};
+      inner.insert(inner.end(), {parts[1], parts[2]});
     } else {
       const std::vector<Operand> parts =
-          trace.Add("split", {loops[last], schedule::Number(0), schedule::Number(lanes)}, {}, 2);
+          trace.Add("split", {longest, schedule::Number(0), schedule::Number(lanes)}, {}, 2);
       outer.push_back(parts[0]);
-      inner = {parts[1]};
+      inner.push_back(parts[1]);
     }
+  } else {
+    inner.push_back(longest);
   }
   std::vector<Operand> order = outer;
   order.insert(order.end(), reductions.begin(), reductions.end());

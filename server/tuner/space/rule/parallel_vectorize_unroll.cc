@@ -30,7 +30,8 @@ std::vector<Sketch> ApplyParallelVectorizeUnroll(const RuleContext& context, con
       if (!found.has_value()) return {};
       // Constants are computed ahead of time, so their speed does not matter.
       const bool sampled = !found->output().constant;
-      SchedulePlainNest(result.trace, done.block, found->block(), found->limits.lanes, sampled);
+      SchedulePlainNest(result.trace, done.block, found->block(), found->limits.lanes, sampled,
+                        PlanesOf(found->program, found->block()));
       break;
     }
     case Nest::State::kDone:

@@ -170,14 +170,30 @@ TEST(OperatorSizesTest, WeightsDivideTheBudget) {
                        HasSubstr("m=1:0,2: the weight '0' is not a positive number of at most")));
 }
 
-TEST(OperatorSizesTest, KernelsThatGainLittleAreLeftOut) {
+TEST(KeptSizesTest, SizesThatGainLittleAreLeftOut) {
+  const auto kept = [](std::vector<double> latencies, std::vector<bool> pads,
+                       std::vector<double> copies = {}) {
+    copies.resize(latencies.size(), 0);
+    const std::vector<std::vector<graph::InputMask>> masks(latencies.size());
+    return KeptSizes(latencies, copies, {.pads = pads, .masks = masks});
+  };
   // 4 takes as long as 8, and 16 much less than 64.
-  EXPECT_THAT(KeptSizes({1, 10, 10.3, 20, 80}, {false, true, true, true, true}),
+  EXPECT_THAT(kept({1, 10, 10.3, 20, 80}, {false, true, true, true, true}),
               ElementsAre(0, 2, 3, 4));
-  // Without padding, all are kept.
-  EXPECT_THAT(KeptSizes({1, 1, 1}, {false, false, false}), ElementsAre(0, 1, 2));
+  // The copies that padding makes count.
+  EXPECT_THAT(kept({1, 10, 10.3, 20, 80}, {false, true, true, true, true}, {0, 0, 2, 0, 0}),
+              ElementsAre(0, 1, 2, 3, 4));
+  // Without padding, all are kept; also if only the values below a size may not be padded.
+  EXPECT_THAT(kept({1, 1, 1}, {false, false, false}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(kept({1, 1, 1}, {false, false, true}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(kept({1, 1, 1}, {false, true, false}), ElementsAre(0, 1, 2));
   // The smallest and the largest are always kept.
-  EXPECT_THAT(KeptSizes({1, 1, 1}, {true, true, true}), ElementsAre(0, 2));
+  EXPECT_THAT(kept({1, 1, 1}, {true, true, true}), ElementsAre(0, 2));
+  // Other inputs would have to hide the padding.
+  std::vector<std::vector<graph::InputMask>> masks(3);
+  masks[1].push_back({.input = 1});
+  EXPECT_THAT(KeptSizes({1, 1, 1}, {0, 0, 0}, {.pads = {true, true, true}, .masks = masks}),
+              ElementsAre(0, 1, 2));
 }
 
 class PaddingTest : public testing::Test {
@@ -196,6 +212,23 @@ TEST_F(PaddingTest, IndependentSamples) {
   const Padding padding = Find(onnx::OpenConvolutions(), "N=1,2,6");
   EXPECT_THAT(padding.pads, ElementsAre(false, true, true)) << padding.why_not;
   EXPECT_THAT(padding.why_not, IsEmpty());
+}
+
+// Values that are computed on the host must not depend on the size either.
+TEST_F(PaddingTest, AnEndOnTheHostThatDependsOnTheSizeIsNotPadded) {
+  const auto model = [](int most) {
+    return onnx::Input("x", 1, "N, 3") + onnx::NodeText("Relu", "x", "r") +
+           onnx::NodeText("NonZero", "r", "places") + onnx::NodeText("Shape", "x", "shape") +
+           onnx::Initializer("first", 7, "", "int64_data: 0") +
+           onnx::Initializer("most", 7, "", absl::StrCat("int64_data: ", most)) +
+           onnx::NodeText("Gather", "shape first", "n") + onnx::NodeText("Min", "n most", "least") +
+           onnx::NodeText("Mul", "places least", "y") + onnx::Output("y");
+  };
+  const Padding same = Find(model(2), "N=4,8");
+  EXPECT_THAT(same.pads, ElementsAre(false, true));
+  EXPECT_THAT(same.why_not, HasSubstr("what runs on the host, or a constant that it reads"));
+  EXPECT_THAT(Find(model(4), "N=4,8").pads, ElementsAre(false, true));
+  EXPECT_THAT(Find(model(1), "N=4,8").pads, ElementsAre(true, true));
 }
 
 TEST_F(PaddingTest, ASequenceOfAttentionIsNotPadded) {

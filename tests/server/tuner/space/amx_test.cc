@@ -152,6 +152,13 @@ const char* const kWorkloads[] = {
     "quantized_conv2d n=1 h=4 w=14 ci=90 co=16 k=3 s=1 p=1",
     "quantized_conv2d n=1 h=6 w=32 ci=3 co=16 k=7 s=2 p=3",
     "quantized_conv2d n=1 h=7 w=7 ci=64 co=16 k=1 s=1 p=0",
+    // Few channels, each of which is a plane.
+    "workload planes\n"
+    "input Q: u8[3, 6, 32]\n"
+    "input W: i8[7, 7, 3, 16] constant\n"
+    "X[h: 6, w: 32, c: 3] = Q[c, h, w]\n"
+    "output Y[h: 3, w: 16, o: 16] = sum(r: 7, s: 7, c: 3 where 0 <= 2*h + r - 3 < 6, 0 <= 2*w + s "
+    "- 3 < 32) i32(X[2*h + r - 3, 2*w + s - 3, c]) * i32(W[r, s, c, o])\n",
     // No padding, and rows that are not at equal distances in the image.
     "quantized_conv2d n=1 h=9 w=17 ci=64 co=16 k=3 s=2 p=0",
     // The channels are the outer reduction.

@@ -55,7 +55,13 @@ constexpr char kBlocksOfWeights[] =
     "j])\n";
 
 // Odd and prime sizes, sizes of one, and sizes smaller than a vector.
+// Joins three planes to pixels.
+constexpr char kPlanes[] =
+    "workload planes\ninput X: u8[3, 5, 70]\n"
+    "output Y[h: 5, k: 210] = (X[k % 3, h, k / 3 - 2] where 0 <= k - 6 else 0)\n";
+
 const char* const kSmall[] = {
+    kPlanes,
     "matmul m=1 n=1 k=1",
     "matmul m=17 n=13 k=7",
     "matmul m=33 n=129 k=7",
@@ -465,6 +471,29 @@ TEST(Rules, WeightsThatOneRowUnpacksOnceArePrefetched) {
     EXPECT_FALSE(finds(8, dtype, "\"prefetch\", 16)")) << dtype;
   }
   EXPECT_FALSE(finds(1, "f32", "\"prefetch\", 16)"));
+}
+
+// A vector of a copy that joins planes reads one of them, instead of gathering from all.
+TEST(Rules, CopiesOfPlanesReadOnePlaneAtATime) {
+  const auto loops_of = [](absl::string_view workload) {
+    std::string text;
+    for (const auto& space : Generate(workload, Avx512())) {
+      Rng rng(1);
+      absl::StrAppend(&text, space->Replay(space->Sample(rng).value()).value().ToText());
+    }
+    return text;
+  };
+  EXPECT_THAT(loops_of(kPlanes), testing::HasSubstr("unrolled k_1 in 3"));
+  // Neither elements that are gathered, nor those of many planes, nor planes in the order of
+  // memory.
+  for (const auto& [extent, text] :
+       {std::pair{3, "workload wide\ninput X: f32[3, 100]\noutput Y[k: 300] = X[k % 3, k / 3]\n"},
+        {16, "workload many\ninput X: u8[16, 100]\noutput Y[k: 1600] = X[k % 16, k / 16]\n"},
+        {3, "workload flat\ninput X: u8[100, 3]\noutput Y[k: 300] = X[k / 3, k % 3]\n"}}) {
+    EXPECT_THAT(loops_of(text),
+                testing::Not(testing::HasSubstr(absl::StrCat("unrolled k_1 in ", extent))))
+        << text;
+  }
 }
 
 TEST(Rules, PointwiseConvolutionTilesAllPixels) {
