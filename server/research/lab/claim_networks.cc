@@ -48,7 +48,7 @@ absl::StatusOr<Networks> SearchTasks(const Claim& claim, const Sample& sample, i
     NetworkTask made{.progress = {.op = workload.name, .flops = ir::FlopCount(workload)}};
     made.progress.weights.resize(claim.networks.size(), 0);
     made.progress.weights[number] = 1;
-    const Claim pool{.name = claim.name, .device = ClaimDevice::kPool};
+    const Claim pool{.name = claim.name, .device = ClaimDevice::kNetworks};
     HONE_ASSIGN_OR_RETURN(made.search,
                           RunOnSample(pool, {.label = task.name}, sample, task, seed, kMostOfTask));
     networks.best_ns[number] += task.best_ns;

@@ -320,8 +320,6 @@ const char* ClaimDeviceName(ClaimDevice device) {
       return "simulated";
     case ClaimDevice::kFrozen:
       return "frozen model";
-    case ClaimDevice::kPool:
-      return "measured pool";
     case ClaimDevice::kSample:
       return "sample";
     case ClaimDevice::kNetworks:

@@ -199,43 +199,6 @@ absl::StatusOr<std::vector<std::string>> FeatureSetsOfVariants(
   return sets;
 }
 
-// Reads the tasks of a claim from the dataset.
-absl::StatusOr<Sample> ReadTasks(const Claim& claim, const ClaimOptions& options,
-                                 const std::vector<std::string>& sets) {
-  Sample sample{.feature_sets = sets};
-  for (const std::string& task : claim.tasks) {
-    HONE_ASSIGN_OR_RETURN(const ir::Workload workload, WorkloadOfTask(task));
-    const ReadOptions read{
-        .only = absl::StrCat(workload.name, " ", workload.StructuralDigest().ToHex().substr(0, 8)),
-        .results = options.small ? kSmallResults : 0};
-    HONE_ASSIGN_OR_RETURN(Sample part, ReadSample(options.sample, sets, kSampleThreads, read));
-    if (part.tasks.empty())
-      return absl::NotFoundError(absl::StrCat(options.sample, " has no results of ", task));
-    for (JudgedTask& each : part.tasks) sample.tasks.push_back(std::move(each));
-  }
-  return sample;
-}
-
-absl::Status RunInPool(const Claim& claim, const ClaimOptions& options, Lines& lines) {
-  const std::vector<ClaimVariant> variants = AvailableVariants(claim);
-  HONE_ASSIGN_OR_RETURN(const std::vector<std::string> sets, FeatureSetsOfVariants(variants));
-  HONE_ASSIGN_OR_RETURN(const Sample sample, ReadTasks(claim, options, sets));
-  const int trials = TrialsOf(claim, options);
-  const std::string device = DeviceOf(ClaimDeviceName(claim.device), options.sample);
-  for (int seed = 1; seed <= SeedsOf(options); ++seed) {
-    for (const JudgedTask& task : sample.tasks) {
-      for (const ClaimVariant& variant : variants) {
-        if (lines.Has(device, variant.label, task.name, seed, trials)) continue;
-        HONE_ASSIGN_OR_RETURN(ClaimRun run,
-                              RunOnSample(claim, variant, sample, task, seed, trials));
-        run.device = device;
-        HONE_RETURN_IF_ERROR(lines.Append(run));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 // A model is trained on the development tasks and orders the candidates of the held-out ones. The
 // seed is that of the model's weights and batches.
 absl::Status RunInOrder(const Claim& claim, const ClaimOptions& options, Lines& lines) {
@@ -376,7 +339,7 @@ absl::StatusOr<ComparedRun> RunHone(const Claim& claim, const ClaimVariant& vari
       .tasks = {{.name = task, .workload = workload.ToText()}},
       .trials = trials,
       .program_folder = options.program_folder,
-      .work_folder = options.out + "/runs"};
+      .work_folder = options.out + (options.small ? "/small-runs" : "/runs")};
   HONE_RETURN_IF_ERROR(MakeDirectories(comparison.work_folder));
   HONE_ASSIGN_OR_RETURN(comparison.options, SpaceWords(variant, workload, comparison.work_folder));
   return CompareOne(comparison, seed);
@@ -431,7 +394,6 @@ absl::Status RunClaim(const Claim& claim, const ClaimOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(claim.name, " needs measured candidates: name a dataset with --sample"));
   }
-  if (claim.device == ClaimDevice::kPool) return RunInPool(claim, options, lines);
   if (claim.device == ClaimDevice::kSample) return RunInOrder(claim, options, lines);
   return RunSchedulers(claim, options, lines);
 }

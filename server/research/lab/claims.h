@@ -18,7 +18,6 @@ namespace hone::lab {
 enum class ClaimDevice {
   kSimulated,  // the draft's estimate with the constants of another machine, and noise
   kFrozen,     // a model that random candidates have trained once: the search climbs its scores
-  kPool,       // the candidates of a dataset, from which a model chooses
   kSample,     // the candidates of a dataset, in the order of a model's scores
   kNetworks,   // the candidates of a dataset: a task scheduler divides trials among the tasks
   kMachine,    // `hone tune` on this machine
@@ -29,7 +28,7 @@ inline constexpr char kPoolsDevice[] = "large pools";
 // A way to search.
 struct ClaimVariant {
   std::string label;
-  std::string strategy;                             // kPool, kSample: not read; "random": draws
+  std::string strategy;                             // kSample: not read
   std::string cost_model = "xgboost", feature_set;  // "": the default one
   std::string space;                                // a maker's name; "": the default one
   std::string only;                                 // only the design space of this name; "": all
@@ -92,7 +91,7 @@ struct ClaimOptions {
   bool small = false;  // few trials and small populations, to try the presets
   int seeds = 0;       // 0: 5, or 2 if small
   int trials = 0;      // 0: those of the claim
-  std::string sample;  // the dataset of kPool, kSample and kNetworks
+  std::string sample;  // the dataset of kSample and kNetworks
   std::string other;   // of another machine, for kSample
   // kSample: the held-out tasks of this dataset are judged instead of those of the sample; their
   // device begins with kPoolsDevice.
@@ -106,8 +105,8 @@ struct ClaimOptions {
 // InvalidArgument: the claim has no form on a machine. Others are those of the searches.
 absl::Status RunClaim(const Claim& claim, const ClaimOptions& options);
 
-// One search. Deterministic but for the seconds. `trained`: the model of kSample; null: kPool,
-// whose model learns on the way.
+// One search. Deterministic but for the seconds. `trained`: the model of kSample; null: a new one,
+// which learns the latencies of 16 candidates at a time.
 absl::StatusOr<ClaimRun> RunSearch(const Claim& claim, const ClaimVariant& variant,
                                    const std::string& task, int seed, int trials, int population);
 absl::StatusOr<ClaimRun> RunOnSample(const Claim& claim, const ClaimVariant& variant,

@@ -239,6 +239,27 @@ std::string LineOfFinding(const Contrast& contrast, const std::string& measured,
 // out.
 using PageLines = std::map<std::array<std::string, 3>, std::map<std::string, std::string>>;
 
+// Whether runs of a claim can have been measured on this. A claim that was changed keeps no rows of
+// its earlier forms.
+bool IsOfClaim(const Claim& claim, absl::string_view measured) {
+  const absl::string_view own = ClaimDeviceName(claim.device);
+  if (claim.on_machine &&
+      absl::StartsWith(measured, absl::StrCat(ClaimDeviceName(ClaimDevice::kMachine), " ")))
+    return true;
+  switch (claim.device) {
+    case ClaimDevice::kSimulated:
+    case ClaimDevice::kFrozen:
+      return absl::StartsWith(measured, absl::StrCat(own, ", "));
+    case ClaimDevice::kSample:
+      if (absl::StartsWith(measured, absl::StrCat(kPoolsDevice, " "))) return true;
+      break;
+    case ClaimDevice::kNetworks:
+    case ClaimDevice::kMachine:
+      break;
+  }
+  return absl::StartsWith(measured, absl::StrCat(own, " "));  // with a dataset or a target
+}
+
 PageLines LinesOfPage(absl::string_view page) {
   constexpr size_t kCells = 10;  // with the empty ones at both ends
   PageLines lines;
@@ -276,8 +297,8 @@ std::string PartsOf(const ClaimVariant& variant) {
 
 // The commands that make the runs of a claim.
 std::string CommandsOf(const Claim& claim) {
-  const bool sample = claim.device == ClaimDevice::kPool || claim.device == ClaimDevice::kSample ||
-                      claim.device == ClaimDevice::kNetworks;
+  const bool sample =
+      claim.device == ClaimDevice::kSample || claim.device == ClaimDevice::kNetworks;
   std::string command = absl::StrCat("hone-lab claims ", claim.name);
   if (sample) absl::StrAppend(&command, " --sample SAMPLE");
   if (claim.device == ClaimDevice::kSample)
@@ -329,7 +350,6 @@ tasks and seeds. Device s are the seconds that building and measuring took, or w
 |---|---|
 | machine, with its target | `hone tune` on the machine; nothing else decides how fast a kernel is |
 | simulated | the draft's estimate with the constants of another machine, and noise: only how a search copes with a draft that is wrong |
-| measured pool, with its dataset | the candidates of a dataset, from which a model chooses 16 in turn |
 | sample, with its dataset and that of the other machine | the candidates of a dataset in the order of a model that was trained on other tasks |
 | large pools | the same, for a dataset with over a thousand uniform draws of each task (`--pools`) |
 | networks of a sample, with its dataset | the candidates of a dataset: in each task a model chooses 16 in turn, and a scheduler chooses the task |
@@ -417,6 +437,7 @@ std::string VerdictText(absl::Span<const ClaimRun> runs, absl::string_view page)
     for (const Contrast& contrast : claim.contrasts) {
       std::map<std::string, std::string>& lines =
           earlier[{claim.name, contrast.claim, ComparedText(contrast)}];
+      std::erase_if(lines, [&](const auto& line) { return !IsOfClaim(claim, line.first); });
       for (const auto& [form, some] : by_form) {
         const Finding finding = Judge(contrast, some);
         if (finding.verdict == Verdict::kNotRun) continue;

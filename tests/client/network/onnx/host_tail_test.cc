@@ -183,6 +183,46 @@ TEST_F(HostTailTest, TheTailIsAModelOfItsOwn) {
   for (size_t o = 0; o < outputs.size(); ++o) EXPECT_EQ(Numbers(again[o]), Numbers(outputs[o]));
 }
 
+// Tensors of branches are in files, too, and an initializer is also an output.
+TEST_F(HostTailTest, AModelOfItsOwnNeedsNoFiles) {
+  const auto in_file = [](const std::string& name) {
+    return Initializer(name, kTailF32, "1",
+                       absl::StrCat("data_location: EXTERNAL external_data { key: 'location' "
+                                    "value: '",
+                                    name, "' }"));
+  };
+  const auto branch = [](const std::string& name, const std::string& graph) {
+    return absl::StrCat("attribute { name: '", name, "' type: GRAPH g { name: 'b' ", graph,
+                        Output("r"), " } } ");
+  };
+  for (const char* const name : {"outer", "inner"})
+    std::ofstream(folder_ / name, std::ios::binary) << std::string("\0\0\0\x40", 4);  // 2.0
+  HONE_ASSERT_OK_AND_ASSIGN(
+      const ImportedModel model,
+      Read(Input("x", kTailF32, "3") + in_file("outer") +
+           Initializer("on", 9, "", "int32_data: 1") + NodeText("Relu", "x", "y") +
+           NodeText("Cast", "x", "bits", Int("to", 9)) + NodeText("Compress", "y bits", "kept") +
+           NodeText("If", "on", "z",
+                    branch("then_branch", in_file("inner") + NodeText("Mul", "kept inner", "t") +
+                                              NodeText("Add", "t outer", "r")) +
+                        branch("else_branch", NodeText("Neg", "kept", "r"))) +
+           Output("z") + Output("outer")));
+  ASSERT_NE(model.tail, nullptr);
+  HONE_ASSERT_OK_AND_ASSIGN(const std::string bytes, model.tail->ToModel(/*fixes_shapes=*/true));
+  for (const char* const name : {"outer", "inner"}) std::filesystem::remove(folder_ / name);
+  std::ofstream(path_, std::ios::binary) << bytes;
+  HONE_ASSERT_OK_AND_ASSIGN(const ImportedModel own, ImportOnnxWithTail(path_));
+  HONE_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                            Run(own, {{1.0, 0.0, 1.0}, {1.0, 5.0, 3.0}}));
+  EXPECT_THAT(Numbers(outputs[0]), ElementsAre(4, 8));
+  EXPECT_THAT(Numbers(outputs[1]), ElementsAre(2));
+  ::onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromString(bytes));
+  std::vector<std::string> names;
+  for (const auto& tensor : proto.graph().initializer()) names.push_back(tensor.name());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("outer", "on"));
+}
+
 TEST_F(HostTailTest, OtherModelsHaveNone) {
   const std::string x = Input("x", kTailF32, "3");
   HONE_ASSERT_OK_AND_ASSIGN(const ImportedModel model,

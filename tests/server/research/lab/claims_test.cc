@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/file.h"
 #include "common/base/rng.h"
@@ -218,6 +219,14 @@ TEST(ClaimsTest, ContrastsNameVariants) {
   }
 }
 
+// What no run of the preset as it is now can replace is dropped.
+TEST(VerdictTest, RowsOfEarlierFormsOfAPresetAreDropped) {
+  const std::string page = VerdictText(Runs(0.8, 0.05));
+  const std::string stale =
+      absl::StrReplaceAll(page, {{"| simulated, 10 trials", "| measured pool, 10 trials"}});
+  EXPECT_EQ(VerdictText({}, stale), VerdictText({}));
+}
+
 // Small runs say nothing, so they neither make rows nor replace any.
 TEST(VerdictTest, SmallRunsAreLeftOut) {
   const std::string page = VerdictText(Runs(0.8, 0.05));
@@ -302,7 +311,7 @@ Sample OneTask(int candidates) {
 }
 
 TEST(RunOnSampleTest, TakesEachCandidateOnceAndLearns) {
-  const Claim claim{.name = "pool", .device = ClaimDevice::kPool};
+  const Claim claim{.name = "pool", .device = ClaimDevice::kNetworks};
   const Sample sample = OneTask(200);
   HONE_ASSERT_OK_AND_ASSIGN(const ClaimRun all,
                             RunOnSample(claim, {.label = "trees", .cost_model = "xgboost"}, sample,
