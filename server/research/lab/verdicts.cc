@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kVerdictResamplings = 2000;
 constexpr double kVerdictTail = 0.025;
+constexpr size_t kLeastSeeds = 2;      // fewer do not tell how much seeds differ
 constexpr size_t kResampledTasks = 3;  // fewer tasks are kept as they are
 
 // The best latency after the first `trials` trials; 0: none ran.
@@ -205,8 +206,14 @@ std::string PublishedText(const Contrast& contrast) {
   return absl::StrFormat("%s (%.2f)", contrast.published, contrast.published_ratio);
 }
 
+// With more digits if it is near to 1.
+std::string RatioText(double ratio) {
+  return std::abs(ratio - 1) < 0.005 ? absl::StrFormat("%.4f", ratio)
+                                     : absl::StrFormat("%.2f", ratio);
+}
+
 std::string IntervalText(const Interval& ratio) {
-  return absl::StrFormat("%.2f–%.2f", ratio.low, ratio.high);
+  return absl::StrCat(RatioText(ratio.low), "–", RatioText(ratio.high));
 }
 
 // The verdict, and what the runs say about the published number.
@@ -229,7 +236,7 @@ std::string LineOfFinding(const Contrast& contrast, const std::string& measured,
   if (finding.verdict == Verdict::kNotRun) {
     return absl::StrFormat(" – | – | %s | – | – |\n", VerdictName(finding.verdict));
   }
-  return absl::StrFormat(" %.2f | %s | %s | %s, %d × %d | %.0f |\n", finding.ratio.value,
+  return absl::StrFormat(" %s | %s | %s | %s, %d × %d | %.0f |\n", RatioText(finding.ratio.value),
                          IntervalText(finding.ratio), VerdictCell(contrast, finding), measured,
                          finding.tasks, finding.seeds, finding.device_seconds);
 }
@@ -339,7 +346,7 @@ forty rows without any difference, two would have a verdict.
 | reproduced | the whole interval is below 1: the first way to search is better, as claimed |
 | refuted | the whole interval is above 1: it is worse |
 | not significant | the interval contains 1: these runs do not decide it |
-| not run | there are no runs yet |
+| not run | there are no runs yet, or of one seed only |
 
 A verdict says whether the direction of a claim holds. If the published number is a ratio of the same measure, it stands in parentheses, and the verdict also says
 whether it is *possible*, or *not reached* because the whole interval is above it. "Up to" is compared with the task that is the best here; its interval is from a bootstrap over
@@ -413,9 +420,10 @@ Finding Judge(const Contrast& contrast, absl::Span<const ClaimRun> runs) {
   finding.ratio = RatioOf(MeanOfValues(all), resampled, units);
   finding.tasks = static_cast<int>(tasks.size());
   finding.seeds = static_cast<int>(seeds.size());
-  finding.verdict = finding.ratio.high < 1  ? Verdict::kReproduced
-                    : finding.ratio.low > 1 ? Verdict::kRefuted
-                                            : Verdict::kNotSignificant;
+  finding.verdict = fewest < kLeastSeeds     ? Verdict::kNotRun
+                    : finding.ratio.high < 1 ? Verdict::kReproduced
+                    : finding.ratio.low > 1  ? Verdict::kRefuted
+                                             : Verdict::kNotSignificant;
   return finding;
 }
 

@@ -219,6 +219,14 @@ TEST(ClaimsTest, ContrastsNameVariants) {
   }
 }
 
+// Runs of one seed do not tell how much seeds differ.
+TEST(VerdictTest, OneSeedGivesNoVerdict) {
+  std::vector<ClaimRun> runs = Runs(0.5, 0);
+  std::erase_if(runs, [](const ClaimRun& run) { return run.seed > 1; });
+  EXPECT_EQ(Judge(ContrastBy(Contrast::Measure::kLatency), runs).verdict, Verdict::kNotRun);
+  EXPECT_EQ(VerdictText(runs), VerdictText({}));
+}
+
 // What no run of the preset as it is now can replace is dropped.
 TEST(VerdictTest, RowsOfEarlierFormsOfAPresetAreDropped) {
   const std::string page = VerdictText(Runs(0.8, 0.05));
