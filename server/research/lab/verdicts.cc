@@ -353,6 +353,9 @@ whether it is *possible*, or *not reached* because the whole interval is above i
 seeds, and too favourable, because the task is chosen afterwards. *Measured on* says where the latencies come from, with the number of
 tasks and seeds. Device s are the seconds that building and measuring took, or would take.
 
+What the papers also claim and no row compares: results on GPUs, such as the time until cuDNN is passed; how much runs with different seeds vary; TLP and
+MTL-TLP on the other platforms of their tables; and FlexTensor's time compared with AutoTVM, whose published ratio could not be found again.
+
 | measured on | where a latency comes from |
 |---|---|
 | machine, with its target | `hone tune` on the machine; nothing else decides how fast a kernel is |
